@@ -1,0 +1,147 @@
+"""What one pass of the compiled iteration costs, next to two products with the matrix.
+
+A pass draws every block once. Its floor is one product with A.T and one with
+A, so each line gives the time of a pass divided by that of those two products
+through numpy or scipy, best of several runs taken in turns. The bars:
+
+- dense, 2000 columns an iteration: at most 1.3. The product with y and the
+  update of A x share one read of the matrix, so about 0.6 was predicted;
+- the same pass on one thread divided by that on two: at least 1.6;
+- sparse, one thread against scipy's one: at most 1.5;
+- one group an iteration of a one-hot matrix: at most 4, as all of y moves for
+  each group.
+
+The last line, the time of an iteration of a small problem, is in microseconds.
+
+Run ``python benchmarks/pass_cost.py [--quick]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from saddleback import _native
+
+
+def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """Least seconds of each action, taken in turns so that all meet the same noise."""
+    best = [float("inf")] * len(actions)
+    for _ in range(repeats):
+        for i, action in enumerate(actions):
+            start = time.perf_counter()
+            action()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best
+
+
+def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = None) -> Callable[[], None]:
+    """One pass over A, ``size`` blocks of ``group`` columns an iteration: squared loss, L1 or group norm."""
+    rng = np.random.default_rng(0)
+    m, n = A.shape
+    blocks = n // group
+    zeros, infinite = np.zeros, lambda k: np.full(k, np.inf)
+    matrix = (A.indptr, A.indices, A.data, n) if sp.issparse(A) else A
+    penalty = np.full(n, 0.1 if group == 1 else 0.0), zeros(n), zeros(n), -infinite(n), infinite(n)
+    loss = "coordinate", zeros(m), np.ones(m), rng.normal(size=m), -infinite(m), infinite(m)
+    weight = np.full(blocks, 0.1 if group > 1 else 0.0)
+    kernel = _native.Kernel(
+        m, [matrix], np.arange(0, n + 1, group), np.arange(n), penalty, weight, loss,
+    )  # fmt: skip
+    count = iterations or blocks // size
+    draws = np.array([rng.permutation(blocks)[:size] for _ in range(count)])
+    if iterations is None:
+        draws = rng.permutation(blocks)[: count * size].reshape(count, size)
+    h = np.asarray(abs(A).sum(axis=0), dtype=np.float64).ravel() + 1
+    sigma = np.asarray(abs(A).sum(axis=1), dtype=np.float64).ravel() * (size * group / n) + 1
+    y_start = rng.normal(size=m)
+    x, y, r, x_sum, y_sum = zeros(n), zeros(m), zeros(m), zeros(n), zeros(m)
+
+    def run() -> None:
+        # From the same start each time: a converged x would not move, and cost less.
+        x[:], y[:], r[:] = 0, y_start, 0
+        kernel.sweep(draws, h, sigma, 1.0, x, y, r, x_sum, y_sum)
+
+    return run
+
+
+def on_threads(count: int, action: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        _native.set_threads(count)
+        action()
+
+    return run
+
+
+def two_products(A: Any) -> Callable[[], None]:
+    m, n = A.shape
+    x, y = np.ones(n, A.dtype), np.ones(m, A.dtype)
+
+    def run() -> None:
+        A.T @ y
+        A @ x
+
+    return run
+
+
+def one_hot(rows: int, groups: int, levels: int) -> sp.csc_matrix:
+    level = np.random.default_rng(1).integers(0, levels, (rows, groups)) + levels * np.arange(groups)
+    indptr = np.arange(0, rows * groups + 1, groups)
+    shape = rows, groups * levels
+    return sp.csr_matrix((np.ones(rows * groups), level.ravel(), indptr), shape).tocsc()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    quick = parser.parse_args().quick
+    shrink, repeats = (10, 3) if quick else (1, 7)
+    rng = np.random.default_rng(0)
+
+    def report(what: str, value: float, bar: str) -> None:
+        print(f"{what:<52}{value:>8.2f}   {bar}", flush=True)
+
+    print(f"{'':<52}{'measured':>8}   bar")
+    m, n, size = 5000 // shrink, 20000 // shrink, 2000 // shrink
+    for dtype in (np.float64, np.float32):
+        A = np.asfortranarray(rng.standard_normal((n, m), dtype=dtype).T)
+        sweep = pass_over(A, size)
+        with threadpool_limits(2):
+            one, two, products = best_times(
+                [on_threads(1, sweep), on_threads(2, sweep), two_products(A)], repeats
+            )
+        name = f"dense {m} x {n} {np.dtype(dtype).name}, {size} columns"
+        if dtype is np.float64:
+            report(f"{name}: pass / products", two / products, "<= 1.3")
+            report(f"{name}: one thread / two", one / two, ">= 1.6")
+        else:
+            report(f"{name}: pass / products", two / products, "")
+
+    m = n = 100_000 // shrink
+    rows = rng.integers(0, m, (n, 100))
+    S = sp.csc_matrix((rng.normal(size=100 * n), rows.ravel().astype(np.int32), np.arange(n + 1) * 100), (m, n))
+    sweep = pass_over(S, n // 5)
+    one, two, products = best_times([on_threads(1, sweep), on_threads(2, sweep), two_products(S)], repeats)
+    name = f"sparse {m} x {n}, {n // 5} columns"
+    report(f"{name}: one thread / scipy", one / products, "<= 1.5")
+    report(f"{name}: one thread / two", one / two, "")
+
+    H = one_hot(16830 // shrink, 63, 42)
+    sweep = pass_over(H, 1, group=42)
+    one, products = best_times([on_threads(1, sweep), two_products(H)], repeats)
+    report(f"one-hot {H.shape[0]} x {H.shape[1]}, 1 group: pass / scipy", one / products, "<= 4")
+
+    small = np.asfortranarray(rng.normal(size=(100, 200)))
+    count = 100_000 // shrink
+    (seconds,) = best_times([pass_over(small, 1, iterations=count)], repeats)
+    report("dense 100 x 200, 1 column: microseconds an iteration", 1e6 * seconds / count, "<= 1")
+
+
+if __name__ == "__main__":
+    main()

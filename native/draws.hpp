@@ -1,0 +1,44 @@
+/// \file
+/// The blocks drawn in one iteration, in the order in which they are visited.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "matrix.hpp"
+
+namespace saddleback {
+
+/// Puts draws into ascending order, each once. All steps of an iteration are
+/// taken against the same y, so the order is free; and memory is read several
+/// times faster in order than at random.
+class DrawOrder {
+ public:
+  explicit DrawOrder(Index blocks) : drawn_((blocks + 63) / 64) {}
+
+  /// Valid until the next call.
+  std::span<const Index> operator()(const Index* draws, Index size) {
+    if (size == 1) return {draws, 1};
+    if (size < static_cast<Index>(drawn_.size())) {
+      order_.assign(draws, draws + size);
+      std::sort(order_.begin(), order_.end());
+      order_.erase(std::unique(order_.begin(), order_.end()), order_.end());
+      return order_;
+    }
+    order_.clear();
+    for (Index k = 0; k < size; ++k) drawn_[draws[k] / 64] |= std::uint64_t{1} << (draws[k] % 64);
+    for (std::size_t w = 0; w < drawn_.size(); ++w)
+      for (; drawn_[w]; drawn_[w] &= drawn_[w] - 1)
+        order_.push_back(static_cast<Index>(64 * w) + std::countr_zero(drawn_[w]));
+    return order_;
+  }
+
+ private:
+  std::vector<std::uint64_t> drawn_;  // one bit a block, all zero between calls
+  std::vector<Index> order_;
+};
+
+}  // namespace saddleback

@@ -1,0 +1,147 @@
+/// \file
+/// The dual half of an iteration, for losses that separate over the rows.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "matrix.hpp"
+#include "prox.hpp"
+#include "simd.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// The vectors of length m that the dual half of an iteration reads and writes.
+struct Dual {
+  double extrapolation;
+  double* change;  ///< v = A dx, set to zero once used
+  double* r;
+  double* y;
+  double* y_sum;
+};
+
+class Loss {
+ public:
+  explicit Loss(Index rows) : step_(rows) {}
+  virtual ~Loss() = default;
+
+  /// Takes over the strengths for the steps that follow.
+  virtual void prepare(Range rows, const double* sigma) {
+    for (Index i = rows.begin; i < rows.end; ++i) step_[i] = 1 / sigma[i];
+  }
+
+  virtual void step(Range rows, const Dual& dual) const = 0;
+
+ protected:
+  std::vector<double> step_;
+};
+
+/// r += v; y = prox(y + step (r + extrapolation v)); y_sum += y; v = 0.
+template <class Prox>
+SADDLEBACK_CLONES static void dual_step(Range rows, Dual dual, const double* step, Prox prox) {
+#pragma omp simd
+  for (Index i = rows.begin; i < rows.end; ++i) {
+    const double change = dual.change[i];
+    const double r = dual.r[i] + change;
+    const double y = prox(i, dual.y[i] + step[i] * (r + dual.extrapolation * change));
+    dual.r[i] = r;
+    dual.y[i] = y;
+    dual.y_sum[i] += y;
+    dual.change[i] = 0;
+  }
+}
+
+/// A loss whose conjugate is given by the five coordinate parameters.
+class CoordinateLoss final : public Loss {
+ public:
+  using Parameter = std::vector<double>;
+
+  CoordinateLoss(Parameter l1, Parameter quadratic, Parameter linear, Parameter lower,
+                 Parameter upper)
+      : Loss(static_cast<Index>(l1.size())),
+        l1_(std::move(l1)),
+        quadratic_(std::move(quadratic)),
+        linear_(std::move(linear)),
+        lower_(std::move(lower)),
+        upper_(std::move(upper)),
+        threshold_(l1_.size()),
+        shrink_(l1_.size()),
+        shift_(l1_.size()) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const auto all = [](const Parameter& p, double value) {
+      return std::all_of(p.begin(), p.end(), [=](double entry) { return entry == value; });
+    };
+    soft_ = !all(l1_, 0);
+    bounded_ = !all(lower_, -infinity) || !all(upper_, infinity);
+  }
+
+  void prepare(Range rows, const double* sigma) override {
+    Loss::prepare(rows, sigma);
+    for (Index i = rows.begin; i < rows.end; ++i) {
+      threshold_[i] = step_[i] * l1_[i];
+      shrink_[i] = 1 / (1 + step_[i] * quadratic_[i]);
+      shift_[i] = step_[i] * linear_[i];
+    }
+  }
+
+  // What a loss does not use it should not have to read for every row.
+  void step(Range rows, const Dual& dual) const override {
+    if (soft_) return bounded_ ? run<true, true>(rows, dual) : run<true, false>(rows, dual);
+    return bounded_ ? run<false, true>(rows, dual) : run<false, false>(rows, dual);
+  }
+
+ private:
+  template <bool Soft, bool Bounded>
+  void run(Range rows, const Dual& dual) const {
+    dual_step(rows, dual, step_.data(),
+              [threshold = threshold_.data(), shrink = shrink_.data(), shift = shift_.data(),
+               lower = lower_.data(), upper = upper_.data()](Index i, double v) {
+                v -= shift[i];
+                if constexpr (Soft) v = soft(v, threshold[i]);
+                v *= shrink[i];
+                if constexpr (Bounded) v = clip(v, lower[i], upper[i]);
+                return v;
+              });
+  }
+
+  Parameter l1_, quadratic_, linear_, lower_, upper_;
+  Parameter threshold_, shrink_, shift_;
+  bool soft_, bounded_;
+};
+
+/// weight * log(1 + exp(-label u)).
+class LogisticLoss final : public Loss {
+ public:
+  LogisticLoss(std::vector<double> label, std::vector<double> weight)
+      : Loss(static_cast<Index>(label.size())),
+        label_(std::move(label)),
+        weight_(std::move(weight)) {}
+
+  void step(Range rows, const Dual& dual) const override {
+    dual_step(rows, dual, step_.data(), [this](Index i, double v) {
+      return logistic_dual_prox(v, step_[i], label_[i], weight_[i]);
+    });
+  }
+
+ private:
+  std::vector<double> label_, weight_;
+};
+
+/// A loss given by its compiled proximal map, turned into that of its conjugate by Moreau.
+class CallableLoss final : public Loss {
+ public:
+  CallableLoss(Index rows, Callable prox) : Loss(rows), prox_(prox) {}
+
+  void step(Range rows, const Dual& dual) const override {
+    dual_step(rows, dual, step_.data(), [this](Index i, double v) {
+      const double s = step_[i];
+      return v - s * prox_(v / s, 1 / s);
+    });
+  }
+
+ private:
+  Callable prox_;
+};
+
+}  // namespace saddleback

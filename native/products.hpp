@@ -1,0 +1,127 @@
+/// \file
+/// Products with a matrix and its transpose, and sums of powers of its entries.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+#include "matrix.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// One vector of sums for each lane of a computation, all zero at first.
+class Accumulators {
+ public:
+  Accumulators(int lanes, Index rows)
+      : lanes_(lanes), stride_((rows + 7) / 8 * 8), storage_(new Line[lanes * stride_ / 8]()) {}
+
+  int lanes() const { return lanes_; }
+  double* lane(int i) { return storage_.get()->entry + i * stride_; }
+
+  /// Moves all sums over the rows into the first lane, in the order of the lanes.
+  void fold(Range rows) {
+    constexpr Index strip = 1024;  // the total stays in the first-level cache
+    for (Index at = rows.begin; at < rows.end; at += strip)
+      for (int i = 1; i < lanes_; ++i)
+        simd::drain(lane(i) + at, lane(0) + at, std::min(strip, rows.end - at));
+  }
+
+ private:
+  struct alignas(64) Line {
+    double entry[8];
+  };
+
+  int lanes_;
+  Index stride_;
+  std::unique_ptr<Line[]> storage_;
+};
+
+/// Lanes for an iteration of `work` multiply-adds: each must earn the cost of
+/// adding up its own vector of `rows` sums.
+inline int lanes_for(double work, Index rows) {
+  return parts_for(work, std::max<double>(1 << 15, 4.0 * static_cast<double>(rows)));
+}
+
+namespace detail {
+
+inline void require_valid(bool valid) {
+  if (!valid) throw std::invalid_argument("a row index lies outside the matrix");
+}
+
+/// Calls body(columns, count) for the range in batches, leaving out batches
+/// with a bad row index; returns whether there were none.
+template <class Body>
+bool in_batches(const Columns& matrix, Range range, const Body& body) {
+  bool all_valid = true;
+  for (Index at = range.begin; at < range.end; at += kBatch) {
+    const int count = static_cast<int>(std::min<Index>(kBatch, range.end - at));
+    Index column[kBatch];
+    bool valid = true;
+    for (int k = 0; k < count; ++k) {
+      column[k] = at + k;
+      valid &= matrix.valid(at + k);
+    }
+    if (valid) body(column, count);
+    all_valid &= valid;
+  }
+  return all_valid;
+}
+
+/// Runs body(range of columns, sums) over the lanes and leaves the total of the sums in `rows`.
+template <class Body>
+void sum_over_columns(const Columns& matrix, double* rows, const Body& body) {
+  const Index m = matrix.rows();
+  Accumulators sums(lanes_for(static_cast<double>(matrix.stored()), m), m);
+  const int lanes = sums.lanes();
+  std::atomic<bool> valid = true;
+  Lease lease;
+  lease.run(lanes, [&](int i) {
+    if (!body(part(matrix.count(), i, lanes), sums.lane(i))) valid = false;
+  });
+  require_valid(valid);
+  const int chunks = parts_for(static_cast<double>(m) * lanes);
+  lease.run(chunks, [&](int i) {
+    const Range chunk = part(m, i, chunks);
+    sums.fold(chunk);
+    std::copy(sums.lane(0) + chunk.begin, sums.lane(0) + chunk.end, rows + chunk.begin);
+  });
+}
+
+}  // namespace detail
+
+/// out = A x.
+inline void multiply(const Columns& matrix, const double* x, double* out) {
+  detail::sum_over_columns(matrix, out, [&](Range range, double* sums) {
+    return detail::in_batches(matrix, range, [&](const Index* column, int count) {
+      matrix.add(column, count, x + column[0], sums);
+    });
+  });
+}
+
+/// out = A' y.
+inline void multiply_transposed(const Columns& matrix, const double* y, double* out) {
+  const int parts = parts_for(static_cast<double>(matrix.stored()));
+  std::atomic<bool> valid = true;
+  Lease().run(parts, [&](int i) {
+    const bool inside = detail::in_batches(
+        matrix, part(matrix.count(), i, parts),
+        [&](const Index* column, int count) { matrix.dots(column, count, y, out + column[0]); });
+    if (!inside) valid = false;
+  });
+  detail::require_valid(valid);
+}
+
+/// Sums of |A|^power over each column and each row.
+inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
+  detail::sum_over_columns(matrix, rows, [&](Range range, double* sums) {
+    return detail::in_batches(matrix, range, [&](const Index* column, int count) {
+      for (int k = 0; k < count; ++k)
+        columns[column[k]] = matrix.add_powers(column[k], power, sums);
+    });
+  });
+}
+
+}  // namespace saddleback

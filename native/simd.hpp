@@ -1,0 +1,106 @@
+/// \file
+/// The loops whose speed hangs on vector width, compiled once for each level
+/// of the instruction set and chosen at load time.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define SADDLEBACK_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define SADDLEBACK_CLONES
+#endif
+
+namespace saddleback::simd {
+
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+/// out[k] = columns[k] . y for one or four columns: four share each load of y.
+template <class T>
+SADDLEBACK_CLONES static double dot(const T* column, const double* y, std::int64_t rows) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < rows; ++i) sum += static_cast<double>(column[i]) * y[i];
+  return sum;
+}
+
+template <class T>
+SADDLEBACK_CLONES static void dot4(const T* const columns[4], const double* y, std::int64_t rows,
+                                   double out[4]) {
+  const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
+  double sa = 0, sb = 0, sc = 0, sd = 0;
+#pragma omp simd reduction(+ : sa, sb, sc, sd)
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const double yi = y[i];
+    sa += static_cast<double>(a[i]) * yi;
+    sb += static_cast<double>(b[i]) * yi;
+    sc += static_cast<double>(c[i]) * yi;
+    sd += static_cast<double>(d[i]) * yi;
+  }
+  out[0] = sa, out[1] = sb, out[2] = sc, out[3] = sd;
+}
+
+/// v += factor * column.
+template <class T>
+SADDLEBACK_CLONES static void axpy(const T* column, double factor, double* v, std::int64_t rows) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < rows; ++i) v[i] += factor * static_cast<double>(column[i]);
+}
+
+/// v += sum of factors[k] * columns[k]: four columns share each access to v.
+template <class T>
+SADDLEBACK_CLONES static void axpy4(const T* const columns[4], const double factors[4], double* v,
+                                    std::int64_t rows) {
+  const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
+  const double fa = factors[0], fb = factors[1], fc = factors[2], fd = factors[3];
+#pragma omp simd
+  for (std::int64_t i = 0; i < rows; ++i) {
+    v[i] = ((v[i] + fa * static_cast<double>(a[i])) + fb * static_cast<double>(b[i])) +
+           fc * static_cast<double>(c[i]) + fd * static_cast<double>(d[i]);
+  }
+}
+
+/// Adds |column|^Power to v and returns its sum.
+template <int Power, class T>
+SADDLEBACK_CLONES static double add_powers(const T* column, double* v, std::int64_t rows) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const double entry = static_cast<double>(column[i]);
+    const double term = Power == 1 ? std::fabs(entry) : entry * entry;
+    sum += term;
+    v[i] += term;
+  }
+  return sum;
+}
+
+/// Whether all indices lie in 0, ..., bound - 1.
+template <class I>
+SADDLEBACK_CLONES static bool all_below(const I* indices, std::int64_t count, std::int64_t bound) {
+  using Unsigned = std::make_unsigned_t<I>;  // a negative index turns into one too large
+  Unsigned largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Unsigned index = static_cast<Unsigned>(indices[i]);
+    largest = index > largest ? index : largest;
+  }
+  return count == 0 || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(bound);
+}
+
+/// total += part; part = 0.
+SADDLEBACK_CLONES static void drain(double* part, double* total, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    total[i] += part[i];
+    part[i] = 0;
+  }
+}
+
+}  // namespace saddleback::simd

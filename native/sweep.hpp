@@ -1,0 +1,282 @@
+/// \file
+/// The iteration: drawn blocks of x take a proximal step against the same y,
+/// then all of y takes one against the new A x.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "blocks.hpp"
+#include "draws.hpp"
+#include "loss.hpp"
+#include "matrix.hpp"
+#include "products.hpp"
+#include "prox.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// The separable part of the penalty.
+struct Penalty {
+  std::vector<Coordinate> coordinate;
+  std::vector<Callable> callable;
+  std::vector<int> callable_of;  ///< by column, -1 for none; empty without callables
+
+  double operator()(Index column, double v, double step) const {
+    if (!callable_of.empty() && callable_of[column] >= 0)
+      return callable[callable_of[column]](v, step);
+    return prox(coordinate[column], v, step);
+  }
+};
+
+/// The vectors of length n of an iteration, and the y it starts from.
+struct Primal {
+  const double* h;
+  double* x;
+  double* x_sum;  ///< null where no sum is kept
+  const double* y;
+};
+
+class Kernel {
+ public:
+  Kernel(Index rows, std::vector<std::unique_ptr<Columns>> matrices, Blocks blocks,
+         Penalty penalty, std::unique_ptr<Loss> loss)
+      : rows_(rows),
+        matrices_(std::move(matrices)),
+        blocks_(std::move(blocks)),
+        penalty_(std::move(penalty)),
+        loss_(std::move(loss)),
+        first_column_{0},
+        order_(blocks_.count()),
+        summed_(penalty_.coordinate.size()) {
+    for (const auto& matrix : matrices_) {
+      first_column_.push_back(first_column_.back() + matrix->count());
+      stored_ += static_cast<double>(matrix->stored());
+    }
+    validate();
+  }
+
+  Index rows() const { return rows_; }
+  Index columns() const { return static_cast<Index>(penalty_.coordinate.size()); }
+
+  /// `iterations` iterations of `size` draws each.
+  void sweep(const Index* draws, Index iterations, Index size, const double* sigma,
+             const Primal& primal, const Dual& dual_without_change) {
+    std::lock_guard lock(mutex_);
+    validate(draws, iterations * size);
+    make_lanes(size);
+    Lease lease;
+    Dual dual = dual_without_change;
+    dual.change = sums_->lane(0);
+    const int lanes = sums_->lanes();
+    const int chunks = parts_for(static_cast<double>(rows_) * (4 + lanes - 1));
+
+    lease.run(chunks, [&](int i) { loss_->prepare(part(rows_, i, chunks), sigma); });
+    std::fill(summed_.begin(), summed_.end(), 0);
+    for (Index t = 0; t < iterations; ++t, draws += size) {
+      const auto drawn = order_(draws, size);
+      lease.run(lanes, [&](int i) { advance(drawn, t, primal, i); });
+      lease.run(chunks, [&](int i) {
+        const Range chunk = part(rows_, i, chunks);
+        sums_->fold(chunk);
+        loss_->step(chunk, dual);
+      });
+    }
+    for (Index d = 0; d < columns(); ++d)
+      primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
+  }
+
+  /// The primal half of one iteration; writes the change of A x to `change`.
+  void primal_step(const Index* draws, Index size, const Primal& primal, double* change) {
+    std::lock_guard lock(mutex_);
+    validate(draws, size);
+    make_lanes(size);
+    Lease lease;
+    const int lanes = sums_->lanes();
+    const int chunks = parts_for(static_cast<double>(rows_) * lanes);
+    const auto drawn = order_(draws, size);
+    lease.run(lanes, [&](int i) { advance(drawn, 0, primal, i); });
+    lease.run(chunks, [&](int i) {
+      const Range chunk = part(rows_, i, chunks);
+      sums_->fold(chunk);
+      double* total = sums_->lane(0);
+      std::copy(total + chunk.begin, total + chunk.end, change + chunk.begin);
+      std::fill(total + chunk.begin, total + chunk.end, 0.0);
+    });
+  }
+
+ private:
+  /// What a lane needs for a block whose columns move together.
+  struct Scratch {
+    std::vector<double> b, h;
+  };
+
+  void validate() const {
+    for (const auto& matrix : matrices_) {
+      if (matrix->rows() != rows_) throw std::invalid_argument("a matrix has other rows");
+      for (Index c = 0; c < matrix->count(); ++c) detail::require_valid(matrix->valid(c));
+    }
+    if (first_column_.back() != columns() || blocks_.columns() != columns())
+      throw std::invalid_argument("matrices, blocks and penalty differ in their columns");
+    if (penalty_.callable_of.empty()) return;
+    for (const Block& block : blocks_)
+      for (Index k = 0; k < block.size; ++k)
+        if (block.weight > 0 && penalty_.callable_of[block.column[k]] >= 0)
+          throw std::invalid_argument("a callable cannot serve a column of a weighted group");
+  }
+
+  void validate(const Index* draws, Index count) const {
+    for (Index i = 0; i < count; ++i)
+      if (draws[i] < 0 || draws[i] >= blocks_.count())
+        throw std::out_of_range("a drawn block does not exist");
+  }
+
+  // The lanes are left as they are found, with all sums zero, so that calls
+  // with equally many draws need not set them up again.
+  void make_lanes(Index size) {
+    const double share =
+        static_cast<double>(size) / static_cast<double>(std::max<Index>(1, blocks_.count()));
+    const int most = static_cast<int>(std::clamp<Index>(size, 1, 1 << 10));
+    const int lanes = std::min(lanes_for(stored_ * share, rows_),
+                               static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+    if (sums_ && sums_->lanes() == lanes) return;
+    sums_.reset();
+    scratch_.assign(lanes, {std::vector<double>(blocks_.largest()), std::vector<double>(blocks_.largest())});
+    sums_.emplace(lanes, rows_);
+  }
+
+  /// The proximal steps of the blocks that fall to one lane.
+  void advance(std::span<const Index> drawn, Index t, const Primal& primal, int lane) {
+    const Range range = part(static_cast<Index>(drawn.size()), lane, sums_->lanes());
+    double* change = sums_->lane(lane);
+    // A column's data are asked for a batch before their turn, and what leads
+    // to them some draws earlier still: in random order nothing else would.
+    Index pending[2 * kBatch];
+    int count = 0;
+    for (Index k = range.begin; k < range.end; ++k) {
+      if (k + 16 < range.end) simd::prefetch(&blocks_[drawn[k + 16]]);
+      if (k + 8 < range.end) simd::prefetch(blocks_[drawn[k + 8]].column);
+      const Block& block = blocks_[drawn[k]];
+      if (block.weight > 0) {
+        advance_group(block, t, primal, change, scratch_[lane]);
+        continue;
+      }
+      for (Index i = 0; i < block.size; ++i) {
+        prefetch(block.column[i], primal);
+        pending[count++] = block.column[i];
+        if (count < 2 * kBatch) continue;
+        advance_columns(pending, kBatch, t, primal, change);
+        std::copy(pending + kBatch, pending + count, pending);
+        count -= kBatch;
+      }
+    }
+    for (int at = 0; at < count; at += kBatch)
+      advance_columns(pending + at, std::min(kBatch, count - at), t, primal, change);
+  }
+
+  void prefetch(Index column, const Primal& primal) const {
+    simd::prefetch(primal.x + column);
+    simd::prefetch(primal.h + column);
+    simd::prefetch(&penalty_.coordinate[column]);
+    const std::size_t home = home_of(column);
+    matrices_[home]->prefetch(column - first_column_[home]);
+  }
+
+  void advance_columns(const Index* column, int count, Index t, const Primal& primal,
+                       double* change) {
+    double factor[kBatch];
+    dots(column, count, primal.y, factor);
+    for (int k = 0; k < count; ++k) {
+      const Index d = column[k];
+      const double step = 1 / primal.h[d];
+      factor[k] = move(d, penalty_(d, primal.x[d] - step * factor[k], step), t, primal);
+    }
+    add(column, count, factor, change);
+  }
+
+  void advance_group(const Block& block, Index t, const Primal& primal, double* change,
+                     Scratch& scratch) {
+    const auto& [column, count, weight] = block;
+    double *b = scratch.b.data(), *h = scratch.h.data();
+    dots(column, count, primal.y, b);
+    for (Index k = 0; k < count; ++k) {
+      const Index d = column[k];
+      const Coordinate& f = penalty_.coordinate[d];
+      h[k] = primal.h[d];
+      b[k] = soft(h[k] * primal.x[d] - b[k] - f.linear, f.l1);
+      if (f.lower == 0) b[k] = std::max(b[k], 0.0);
+    }
+    const double rho = group_radius(b, h, count, weight);
+    for (Index k = 0; k < count; ++k)
+      b[k] = move(column[k], b[k] * (rho / (h[k] * rho + weight)), t, primal);
+    add(column, count, b, change);
+  }
+
+  /// Sets x[d] and returns by how much it changed. The sum of x is brought up
+  /// to date only here: between moves x[d] adds the same value each iteration.
+  double move(Index d, double to, Index t, const Primal& primal) {
+    const double from = primal.x[d];
+    if (to == from) return 0;
+    if (primal.x_sum) {
+      primal.x_sum[d] += static_cast<double>(t - summed_[d]) * from;
+      summed_[d] = t;
+    }
+    primal.x[d] = to;
+    return to - from;
+  }
+
+  void dots(const Index* column, Index count, const double* y, double* out) const {
+    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
+      matrix.dots(local, size, y, out + at);
+    });
+  }
+
+  void add(const Index* column, Index count, const double* factor, double* change) const {
+    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
+      matrix.add(local, size, factor + at, change);
+    });
+  }
+
+  std::size_t home_of(Index column) const {
+    std::size_t home = 0;
+    while (column >= first_column_[home + 1]) ++home;
+    return home;
+  }
+
+  /// Cuts a list of columns into batches that lie in one matrix each.
+  template <class Body>
+  void visit(const Index* column, Index count, const Body& body) const {
+    for (Index at = 0; at < count;) {
+      const std::size_t home = home_of(column[at]);
+      const Index first = first_column_[home], stop = first_column_[home + 1];
+      Index local[kBatch];
+      int size = 0;
+      while (size < kBatch && at + size < count && column[at + size] >= first &&
+             column[at + size] < stop) {
+        local[size] = column[at + size] - first;
+        ++size;
+      }
+      body(*matrices_[home], local, size, at);
+      at += size;
+    }
+  }
+
+  Index rows_;
+  std::vector<std::unique_ptr<Columns>> matrices_;
+  Blocks blocks_;
+  Penalty penalty_;
+  std::unique_ptr<Loss> loss_;
+  std::vector<Index> first_column_;
+  double stored_ = 0;
+
+  std::mutex mutex_;  // for what follows, which calls share
+  DrawOrder order_;
+  std::vector<Index> summed_;  ///< iterations already in x_sum, by column
+  std::optional<Accumulators> sums_;
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace saddleback

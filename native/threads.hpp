@@ -1,0 +1,221 @@
+/// \file
+/// A process-wide pool of threads whose only promise is speed: a task may run
+/// on any thread, so results depend on how work is divided, never on how many
+/// threads carried it out.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if __has_include(<pthread.h>)
+#include <pthread.h>
+#endif
+
+namespace saddleback {
+
+inline void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Workers that help one caller at a time.
+class Pool {
+ public:
+  explicit Pool(int workers) {
+    try {
+      for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // Fewer helpers than hoped for: the caller alone can finish any job.
+    }
+  }
+
+  ~Pool() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    awake_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
+
+  bool try_acquire() { return !busy_.test_and_set(std::memory_order_acquire); }
+  void release() { busy_.clear(std::memory_order_release); }
+
+  /// Calls task(0), ..., task(count - 1) in no particular order and returns
+  /// when all have ended. Tasks must not throw.
+  template <class Task>
+  void run(int count, const Task& task) {
+    task_ = &task;
+    call_ = [](const void* body, int i) { (*static_cast<const Task*>(body))(i); };
+    finished_.store(0, std::memory_order_relaxed);
+    ticket_.store((++stage_ << kCountBits) | static_cast<std::uint64_t>(count));
+    if (sleepers_.load() > 0) {
+      std::lock_guard lock(mutex_);
+      awake_.notify_all();
+    }
+    while (help()) {
+    }
+    for (int spins = 0; finished_.load(std::memory_order_acquire) < count; ++spins) {
+      if (spins < kSpins) pause_briefly();
+      else std::this_thread::yield();
+    }
+  }
+
+ private:
+  static constexpr int kCountBits = 16;
+  static constexpr std::uint64_t kCountMask = (1u << kCountBits) - 1;
+  static constexpr int kSpins = 2000;  // some tens of microseconds
+
+  bool idle() const { return (ticket_.load() & kCountMask) == 0; }
+
+  // The stage and the tasks left share one word, so that a worker that wakes
+  // up late can never claim a task of a stage other than the one it saw, and
+  // the caller need not wait for workers that claimed nothing.
+  bool help() {
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    while (ticket & kCountMask) {
+      if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        call_(task_, static_cast<int>(ticket & kCountMask) - 1);
+        finished_.fetch_add(1, std::memory_order_release);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void work() {
+    for (;;) {
+      while (help()) {
+      }
+      for (int spins = 0; spins < kSpins && idle(); ++spins) pause_briefly();
+      if (!idle()) continue;
+      std::unique_lock lock(mutex_);
+      sleepers_.fetch_add(1);
+      awake_.wait(lock, [this] { return stopping_ || !idle(); });
+      sleepers_.fetch_sub(1);
+      if (stopping_) return;
+    }
+  }
+
+  const void* task_ = nullptr;
+  void (*call_)(const void*, int) = nullptr;
+  std::uint64_t stage_ = 0;
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  alignas(64) std::atomic<int> finished_{0};
+  alignas(64) std::atomic<int> sleepers_{0};
+  std::atomic_flag busy_;
+  std::mutex mutex_;
+  std::condition_variable awake_;
+  bool stopping_ = false;
+  std::vector<std::thread> workers_;
+};
+
+inline int hardware_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// The limit on threads and the pool that obeys it.
+class Threads {
+ public:
+  static Threads& instance() { return *slot(); }
+
+  int set_limit(int limit) {
+    std::shared_ptr<Pool> retired;  // joined after the lock is let go
+    std::lock_guard lock(mutex_);
+    if (limit != limit_) retired.swap(pool_);
+    return std::exchange(limit_, limit);
+  }
+
+  /// The pool for the caller alone, or null if there is none to be had.
+  std::shared_ptr<Pool> borrow() {
+    std::lock_guard lock(mutex_);
+    if (limit_ == 1) return nullptr;
+    if (!pool_) pool_ = std::make_shared<Pool>(limit_ - 1);
+    return pool_->try_acquire() ? pool_ : nullptr;
+  }
+
+ private:
+  // Never destroyed: at exit the threads end with the process, and after a
+  // fork the parent's pool names threads that do not exist in the child.
+  static Threads*& slot() {
+    static Threads* threads = create();
+    return threads;
+  }
+
+  static Threads* create() {
+#if __has_include(<pthread.h>)
+    pthread_atfork(nullptr, nullptr, [] {
+      auto* fresh = new Threads;
+      fresh->limit_ = slot()->limit_;
+      slot() = fresh;
+    });
+#endif
+    return new Threads;
+  }
+
+  std::mutex mutex_;
+  int limit_ = hardware_threads();
+  std::shared_ptr<Pool> pool_;
+};
+
+/// Runs the stages of one computation, on the pool where that pays and it is
+/// free, in the calling thread otherwise.
+class Lease {
+ public:
+  Lease() = default;
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  ~Lease() {
+    if (pool_) pool_->release();
+  }
+
+  template <class Task>
+  void run(int count, const Task& task) {
+    if (count > 1 && acquire()) {
+      pool_->run(count, task);
+    } else {
+      for (int i = 0; i < count; ++i) task(i);
+    }
+  }
+
+ private:
+  bool acquire() {
+    if (!std::exchange(asked_, true)) pool_ = Threads::instance().borrow();
+    return pool_ != nullptr;
+  }
+
+  bool asked_ = false;
+  std::shared_ptr<Pool> pool_;
+};
+
+/// A half-open range of indices.
+struct Range {
+  std::int64_t begin, end;
+};
+
+/// Part `i` of `parts` nearly equal parts of 0, ..., size - 1.
+inline Range part(std::int64_t size, int i, int parts) {
+  return {size * i / parts, size * (i + 1) / parts};
+}
+
+/// Into how many parts to divide `work` multiply-adds: a function of the
+/// problem alone, so that sums associate alike at any thread count.
+inline int parts_for(double work, double smallest_part = 1 << 15) {
+  constexpr double most = 16;
+  return static_cast<int>(
+      std::bit_floor(static_cast<unsigned>(std::clamp(work / smallest_part, 1.0, most))));
+}
+
+}  // namespace saddleback

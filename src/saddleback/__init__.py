@@ -1,0 +1,69 @@
+"""Saddleback: large, non-smooth, separable convex optimisation with a certificate on every result."""
+
+from importlib.metadata import version as _version
+
+from .certificate import certify
+from .functions import (
+    L1,
+    Absolute,
+    Box,
+    ElasticNet,
+    EpsilonInsensitive,
+    Equality,
+    GroupL2,
+    Hinge,
+    Huber,
+    Interval,
+    Linear,
+    Logistic,
+    NonNegative,
+    Norm2,
+    Nuclear,
+    Pinball,
+    SparseGroup,
+    Squared,
+    SquaredHinge,
+    SquaredL2,
+    Zero,
+)
+from .methods import methods
+from .operators import Identity
+from .problem import Problem
+from .result import Certificate, History, Result, Status
+from .solve import Info, solve
+
+__version__ = _version("saddleback")
+
+__all__ = [
+    "L1",
+    "Absolute",
+    "Box",
+    "Certificate",
+    "ElasticNet",
+    "EpsilonInsensitive",
+    "Equality",
+    "GroupL2",
+    "Hinge",
+    "History",
+    "Huber",
+    "Identity",
+    "Info",
+    "Interval",
+    "Linear",
+    "Logistic",
+    "NonNegative",
+    "Norm2",
+    "Nuclear",
+    "Pinball",
+    "Problem",
+    "Result",
+    "SparseGroup",
+    "Squared",
+    "SquaredHinge",
+    "SquaredL2",
+    "Status",
+    "Zero",
+    "certify",
+    "methods",
+    "solve",
+]

@@ -1,0 +1,87 @@
+"""The compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _native
+from ..functions._base import Compiled, Indices, Slopes, Vector
+from ..problem import Model
+from ..steps import Strengths
+
+
+class NativeSweeper:
+    """The block method on dense and column-compressed matrices, with the proxes of the catalogue fused in."""
+
+    name = "native"
+
+    def __init__(self, model: Model) -> None:
+        penalty, loss = model.f.compiled(), model.g.compiled()
+        assert penalty is not None
+        self.model = model
+        self.fused = loss is not None
+        loss_description, loss_callable = _loss_arguments(loss, model.A.shape[0])
+        self.kernel = _native.Kernel(
+            model.A.shape[0],
+            model.A.native(),
+            model.blocks.start,
+            model.blocks.order,
+            _tmp(penalty.slopes),
+            penalty.group_weight,
+            loss_description,
+            penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
+            loss_callable=loss_callable,
+        )
+
+    @staticmethod
+    def missing(model: Model) -> str | None:
+        """Return what the kernels lack for a problem, or None where they can treat it."""
+        if model.f.compiled() is None:
+            return "its penalty is not one that the kernels know"
+        if not model.A.native():
+            return "A is not a dense or sparse matrix"
+        return None
+
+    def sweep(
+        self,
+        draws: Indices,
+        strengths: Strengths,
+        extrapolation: float,
+        x: Vector,
+        y: Vector,
+        u: Vector,
+        x_sum: Vector,
+        y_sum: Vector,
+    ) -> None:
+        if self.fused:
+            draws = np.ascontiguousarray(draws)
+            self.kernel.sweep(draws, strengths.primal, strengths.dual, extrapolation, x, y, u, x_sum, y_sum)
+            return
+        dual_step = 1.0 / strengths.dual
+        change = np.empty_like(u)
+        for drawn in draws:
+            self.kernel.primal_step(drawn, strengths.primal, x, y, change)
+            u += change
+            y[:] = self.model.g.prox_conjugate(y + dual_step * (u + extrapolation * change), dual_step)
+            x_sum += x
+            y_sum += y
+
+
+def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
+    """Return the description of the loss and its compiled prox, if it has one."""
+    if loss is None:
+        return ("coordinate", *_tmp(Slopes.zero(rows))), None
+    if loss.logistic is not None:
+        return ("logistic", *loss.logistic), None
+    if loss.callables:
+        function = loss.callables[0][2]
+        return ("callable",), (function.address, function.data, function.takes_data)
+    return ("coordinate", *_tmp(loss.slopes)), None
+
+
+def _tmp(s):
+    neg=np.isneginf(s.left); 
+    left=np.where(neg,s.right,s.left)
+    return ((s.right-left)/2,s.quadratic,(s.right+left)/2,np.where(neg,np.maximum(s.lower,0),s.lower),s.upper)

@@ -1,0 +1,160 @@
+"""The judgement of a point: pure functions of the problem, in float64, that know no method.
+
+A certificate has two sides that are measured apart: what x is worth, and what lower bound y proves. Any x can be paired
+with any y, so a solve keeps the best pair seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .functions._base import Indices, Vector
+from .problem import Model, Problem
+from .result import Certificate, Status
+
+MAX_PROJECTED = 256
+"""Most unpenalised columns for which y is projected; with more, the dual infeasibility is reported instead."""
+
+FEASIBLE = 1e-12
+"""Relative size of A_0'y that rounding explains."""
+
+RAY_RADIUS = 1e6
+"""A ray is believed if it excludes all solutions within this radius, relative to the size of the data."""
+
+
+@dataclass(frozen=True)
+class PrimalSide:
+    """A primal point with its objective and its distance from the constraints."""
+
+    x: Vector
+    value: float
+    infeasibility: float
+
+
+@dataclass(frozen=True)
+class DualSide:
+    """A dual point with the bound that it proves and its distance from the dual constraints."""
+
+    y: Vector
+    value: float
+    infeasibility: float
+
+
+def certify(problem: Problem, x: Any, y: Any) -> Certificate:
+    """Return the certificate of a pair of points from anywhere, another library included.
+
+    Parameters
+    ----------
+    problem : the problem that they are meant to solve.
+    x : primal point, in the problem's shape.
+    y : dual point, in the shape of the loss's data: a subgradient of the loss at Ax. It is moved into the domain of
+        the dual and, where the penalty allows it, scaled until it is feasible.
+    """
+    model = problem.model
+    flat = problem.flatten_x(x)
+    u = model.A.matvec(flat)
+    return pair(model, primal_side(model, flat, u), dual_side(model, problem.flatten_y(y), flat, u))
+
+
+def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
+    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
+    distance = np.hypot(np.linalg.norm(x - model.f.project(x)), np.linalg.norm(u - model.g.project(u)))
+    value = model.f.finite_value(x) + model.g.finite_value(u)
+    return PrimalSide(x, float(value), float(distance) / (1.0 + model.target_norm))
+
+
+def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
+    """Return the bound that y proves, after it was made feasible as far as the problem allows.
+
+    y is moved into the domain of g*, onto A_0'y = -c_0 for the unpenalised columns A_0, and scaled until -A'y is in the
+    domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the distance that remains is
+    reported, as for a linear program.
+    """
+    y, conjugate_g = model.g.conjugate_near(y, u)
+    scalable = model.g.scaling(y) == 1.0
+    free = model.f.unpenalised()
+    exact = False
+    if scalable and 0 < free.size <= MAX_PROJECTED:
+        y, exact = _project_unpenalised(model, y, free)
+    z = -model.A.rmatvec(y)
+    if exact:
+        z[free] = model.f.project_conjugate(z)[free]
+    if scalable:
+        t = model.f.scaling(z)
+        if t > 0:
+            t = _best_multiple(model, y, z, t)
+            y, z = t * y, t * z
+        conjugate_g = model.g.conjugate_near(y, u)[1]
+    near, conjugate_f = model.f.conjugate_near(z, x)
+    distance = float(np.linalg.norm(z - near))
+    if distance <= FEASIBLE * float(np.linalg.norm(z)):
+        distance = 0.0
+    return DualSide(y, -conjugate_f - conjugate_g, distance / (1.0 + model.linear_norm))
+
+
+def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
+    """Return the certificate of a primal and a dual point."""
+    gap = primal.value - dual.value
+    scale = max(abs(primal.value), abs(dual.value), 1e-6 * model.value_at_zero)
+    relative = abs(gap) / scale if np.isfinite(gap) else np.inf
+    return Certificate(primal.value, dual.value, gap, relative, primal.infeasibility, dual.infeasibility)
+
+
+def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:
+    r"""Return INFEASIBLE or UNBOUNDED where a direction of the iterates proves it.
+
+    A dual direction e with :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e) < 0` separates the constraints; a primal
+    direction d with :math:`f_\infty(d) + g_\infty(Ad) < 0` decreases the objective for ever. The direction is first
+    brought into the recession cone of its own function; what of its image leaves the other one weakens the proof to
+    points within a radius, which must be large for it to count.
+    """
+    if np.any(dy):
+        g_ray = model.g.conjugate_recession(dy / np.linalg.norm(dy))
+        e = dy / np.linalg.norm(dy) - g_ray.violation
+        f_ray = model.f.conjugate_recession(-model.A.rmatvec(e))
+        if _proves(f_ray.value + g_ray.value, f_ray.violation, 1.0 + model.target_norm):
+            return Status.INFEASIBLE
+    if np.any(dx):
+        f_ray = model.f.recession(dx / np.linalg.norm(dx))
+        d = dx / np.linalg.norm(dx) - f_ray.violation
+        g_ray = model.g.recession(model.A.matvec(d))
+        if _proves(f_ray.value + g_ray.value, g_ray.violation, 1.0 + model.linear_norm):
+            return Status.UNBOUNDED
+    return None
+
+
+def _proves(value: float, violation: Vector, scale: float) -> bool:
+    return value < -1e-9 * scale and float(np.linalg.norm(violation)) * RAY_RADIUS * scale <= -value
+
+
+def _best_multiple(model: Model, y: Vector, z: Vector, limit: float) -> float:
+    """Return the multiple of y with the best bound, where f* is 0 all the way up to the limit."""
+    zero_penalty = model.f.value(np.zeros_like(z)) == 0 and model.f.conjugate_near(limit * z, z)[1] == 0
+    return model.g.best_scaling(y, limit) if zero_penalty else limit
+
+
+def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:
+    """Move y in the domain of g* until A_0'y = -c_0, by Newton on the multipliers of that constraint.
+
+    Returns the point, and whether it is feasible to rounding; y itself where it cannot be made so.
+    """
+    columns = model.A.dense_columns(free)
+    target = -model.f.project_conjugate(np.zeros(model.A.shape[1]))[free]
+    size = np.abs(columns).T @ np.abs(y) + np.abs(target)
+    best, best_residual = y, columns.T @ y - target
+    point = y
+    for _ in range(50):
+        residual = columns.T @ point - target
+        if np.linalg.norm(residual) <= np.linalg.norm(best_residual):
+            best, best_residual = point, residual
+        if np.all(np.abs(residual) <= FEASIBLE * size):
+            return point, True
+        # rows at a bound may come back from it, but the others move first
+        weight = np.maximum(model.g.conjugate_room(point), 1e-8) ** 2
+        normal = columns.T @ (weight[:, None] * columns)
+        multipliers = np.linalg.lstsq(normal, residual, rcond=1e-13)[0]
+        point = model.g.project_conjugate(point - weight * (columns @ multipliers))
+    return best, bool(np.all(np.abs(best_residual) <= FEASIBLE * size))

@@ -1,0 +1,58 @@
+"""What f and g may be: value, prox and conjugate, from both sides."""
+
+from ._base import Function, Term
+from .custom import as_term
+from .losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Equality,
+    Hinge,
+    Huber,
+    Interval,
+    Logistic,
+    Loss,
+    Norm2,
+    Pinball,
+    Squared,
+    SquaredHinge,
+)
+from .penalties import (
+    L1,
+    Box,
+    ElasticNet,
+    GroupL2,
+    Linear,
+    NonNegative,
+    Nuclear,
+    SparseGroup,
+    SquaredL2,
+    Zero,
+)
+
+__all__ = [
+    "L1",
+    "Absolute",
+    "Box",
+    "ElasticNet",
+    "EpsilonInsensitive",
+    "Equality",
+    "Function",
+    "GroupL2",
+    "Hinge",
+    "Huber",
+    "Interval",
+    "Linear",
+    "Logistic",
+    "Loss",
+    "NonNegative",
+    "Norm2",
+    "Nuclear",
+    "Pinball",
+    "SparseGroup",
+    "Squared",
+    "SquaredHinge",
+    "SquaredL2",
+    "Term",
+    "Zero",
+    "as_term",
+]

@@ -1,0 +1,281 @@
+"""What f and g may be: the contract that every function of the catalogue keeps.
+
+A function here is closed, convex and acts on a flat float64 vector. It is described from both sides, because the
+certificate needs its conjugate as much as a method needs its prox. The rest of the library only ever uses what is
+declared in this file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Step = float | Vector
+
+# A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
+# puts between a projection and the set it projects on.
+ROUNDING = 1e-12
+
+
+class Ray(NamedTuple):
+    """How a function grows along a direction: the recession value, and what of the direction leaves its cone.
+
+    ``value`` is the recession function at the part of the direction that stays in the recession cone; ``violation``
+    is the part that does not, along which the function grows faster than linearly or is infinite.
+    """
+
+    value: float
+    violation: Vector
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``."""
+
+    order: Indices
+    start: Indices
+
+    def __len__(self) -> int:
+        return self.start.size - 1
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of coordinates in each block."""
+        return np.diff(self.start)
+
+    def columns(self, blocks: Indices) -> Indices:
+        """Coordinates of the given blocks, one block after the other."""
+        if len(self) == self.order.size:
+            return self.order[blocks]
+        return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
+
+    @classmethod
+    def single(cls, n: int) -> Blocks:
+        """One block that holds all n coordinates."""
+        return cls(np.arange(n), np.array([0, n]))
+
+    @classmethod
+    def scalars(cls, n: int, width: int = 1) -> Blocks:
+        """Blocks of ``width`` neighbouring coordinates, n coordinates in all."""
+        return cls(np.arange(n), np.arange(0, n + 1, width))
+
+
+class Function(ABC):
+    r"""A closed convex function :math:`f` with its prox and its conjugate.
+
+    ``step`` is one over a proximal strength, a scalar or one value a coordinate:
+    :math:`\mathrm{prox}(v) = \arg\min_x f(x) + \tfrac12 \sum_d (x_d - v_d)^2 / s_d`.
+    """
+
+    scalar_step: bool = False
+    """True where the prox has a closed form only if one step serves all coordinates."""
+
+    smooth: bool = False
+    """True where f has a Lipschitz gradient, which ``subgradient`` then gives."""
+
+    @abstractmethod
+    def blocks(self) -> Blocks:
+        """Return the finest partition of the coordinates over which the function is a sum."""
+
+    # --- the function -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def value(self, x: Vector) -> float:
+        """Return f(x), infinite outside the domain."""
+
+    @abstractmethod
+    def finite_value(self, x: Vector) -> float:
+        """Return f(x) with the indicator of its domain left out."""
+
+    @abstractmethod
+    def project(self, x: Vector) -> Vector:
+        """Return the point of the domain that is nearest to x."""
+
+    @abstractmethod
+    def prox(self, v: Vector, step: Step) -> Vector:
+        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step."""
+
+    @abstractmethod
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        """Return the prox on some blocks only; v and step hold their coordinates one block after the other."""
+
+    @abstractmethod
+    def recession(self, direction: Vector) -> Ray:
+        """Return how f grows along a direction, lim f(x + t d) / t."""
+
+    def subgradient(self, x: Vector) -> Vector:  # noqa: ARG002
+        """Return argmax_y <x, y> - f*(y): the gradient of a smooth f, infinite outside the domain."""
+        raise TypeError(f"{type(self).__name__} has no subgradient in closed form")
+
+    # --- its conjugate ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def conjugate(self, y: Vector) -> float:
+        """Return f*(y) = sup_x <x, y> - f(x), infinite outside its domain."""
+
+    @abstractmethod
+    def project_conjugate(self, y: Vector) -> Vector:
+        """Return the point of the domain of f* that is nearest to y."""
+
+    @abstractmethod
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        """Return how f* grows along a direction; this is the support function of the domain of f."""
+
+    @abstractmethod
+    def scaling(self, y: Vector) -> float:
+        """Return the largest t in [0, 1] with t y in the domain of f*, or nan where there is none."""
+
+    @abstractmethod
+    def unpenalised(self) -> Indices:
+        """Return the coordinates along which f is linear, where the domain of f* is a single point."""
+
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:  # noqa: ARG002
+        """Return a point near y where the conjugate is known, and its value there.
+
+        For a function whose conjugate has a formula this is the projection on the domain of f*. A function known by
+        its prox alone finds the point from x, the place where y ought to be a subgradient.
+        """
+        inside = self.project_conjugate(y)
+        return inside, self.conjugate(inside)
+
+    def prox_conjugate(self, v: Vector, step: Step) -> Vector:
+        """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
+        return v - step * self.prox(v / step, 1.0 / np.asarray(step))
+
+    def best_scaling(self, y: Vector, limit: float) -> float:  # noqa: ARG002
+        """Return the t in [0, limit] that is best for -f*(t y), or ``limit`` where that is not known."""
+        return limit
+
+    def conjugate_room(self, y: Vector) -> Vector:
+        """Return how freely each coordinate of a y in the domain of f* can move: 0 at a bound, 1 where there is none."""
+        return np.ones_like(y)
+
+    @abstractmethod
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
+        """Return f + <linear, x> restricted to lower <= x <= upper. Which bounds are allowed, its ``Term`` says."""
+
+    # --- what steps and backends ask ----------------------------------------------------------------------------
+
+    def admissible(self, strength: Vector) -> Vector:
+        """Return the least strengths, at least the given ones, under which the prox has a closed form."""
+        return np.full_like(strength, strength.max()) if self.scalar_step else strength
+
+    def curvature(self) -> Vector | None:
+        """Return the Lipschitz constant of the gradient, row by row, where the function is smooth."""
+        return None
+
+    def typical_point(self) -> Vector | float:
+        """Return a point of the size that the argument of f has at a solution, for the units of the steps."""
+        return 0.0
+
+    def typical_slope(self) -> Vector | float:
+        """Return a point of the size that a subgradient of f has at a solution, for the units of the steps."""
+        return 0.0
+
+    def compiled(self) -> Compiled | None:
+        """Return what the native kernels need, or None where the function lives on the array path."""
+        return None
+
+
+class Term(ABC):
+    """A penalty or loss as the user states it; it becomes a ``Function`` when it meets a variable of known shape."""
+
+    shape: tuple[int, ...] | None = None
+    """Shape of the variable, where the term knows it."""
+
+    def linear(self, shape: tuple[int, ...]) -> Vector:
+        """Return the linear part c of the term, for the scale of the dual infeasibility."""
+        return np.zeros(int(np.prod(shape)))
+
+    @abstractmethod
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        """Return the function of a flattened variable of that shape, or raise where the parameters do not fit."""
+
+    def value(self, x: ArrayLike) -> float:
+        """Return the value at x, infinite outside the domain."""
+        point = np.asarray(x, dtype=np.float64)
+        return self.bind(point.shape).value(point.ravel())
+
+    def conjugate(self, y: ArrayLike) -> float:
+        """Return the conjugate at y, sup_x <x, y> - f(x), infinite outside its domain."""
+        point = np.asarray(y, dtype=np.float64)
+        return self.bind(point.shape).conjugate(point.ravel())
+
+    def prox(self, v: ArrayLike, step: ArrayLike) -> Vector:
+        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one a coordinate."""
+        point, steps = self._point_and_step(v, step)
+        return self.bind(point.shape).prox(point.ravel(), steps).reshape(point.shape)
+
+    def prox_conjugate(self, v: ArrayLike, step: ArrayLike) -> Vector:
+        """Return the prox of the conjugate."""
+        point, steps = self._point_and_step(v, step)
+        return self.bind(point.shape).prox_conjugate(point.ravel(), steps).reshape(point.shape)
+
+    @staticmethod
+    def _point_and_step(v: ArrayLike, step: ArrayLike) -> tuple[Vector, Step]:
+        point = np.asarray(v, dtype=np.float64)
+        steps = np.asarray(step, dtype=np.float64)
+        if not np.all(steps > 0):
+            raise ValueError("step must be positive everywhere")
+        return point, float(steps) if steps.ndim == 0 else np.broadcast_to(steps, point.shape).ravel()
+
+
+class Slopes(NamedTuple):
+    """Parameters, one a coordinate, of the family in ``coordinate.py``."""
+
+    left: Vector
+    right: Vector
+    quadratic: Vector
+    lower: Vector
+    upper: Vector
+
+    @classmethod
+    def zero(cls, size: int) -> Slopes:
+        """Return the parameters of the function 0."""
+        none, free = np.zeros(size), np.full(size, np.inf)
+        return cls(none, none, none, -free, free)
+
+
+@dataclass(frozen=True)
+class Callable1D:
+    """Address of a compiled coordinatewise prox, ``double (double v, double step[, void *data])``."""
+
+    address: int
+    data: int
+    takes_data: bool
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A function as the native kernels know it.
+
+    ``slopes`` describes the coordinates, ``group_weight`` the norm of each block (0 for none), ``callables`` the ranges
+    of coordinates that have a prox of their own, and ``logistic`` holds labels and weights in place of all that.
+    """
+
+    slopes: Slopes
+    group_weight: Vector
+    callables: tuple[tuple[int, int, Callable1D], ...] = ()
+    logistic: tuple[Vector, Vector] | None = None
+
+
+class Restrictable(Function):
+    """A function that is a sum over single coordinates, so that some of them can be left out."""
+
+    @abstractmethod
+    def restrict(self, keep: Indices) -> Restrictable:
+        """Return the function of the kept coordinates alone."""
+
+    @abstractmethod
+    def minimiser(self) -> Vector:
+        """Return a point of least value, coordinate by coordinate; infinite where it is not attained."""
+
+    @abstractmethod
+    def conjugate_minimiser(self) -> Vector:
+        """Return a point of least conjugate value, a subgradient of f at 0; infinite where there is none."""

@@ -1,0 +1,198 @@
+"""Functions made of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._base import Blocks, Compiled, Function, Indices, Ray, Slopes, Step, Vector
+
+BISECTIONS = 60
+
+
+class Tilted(Function):
+    """f + <c, x> for a function that has no room for a linear term of its own: the conjugate is shifted by c."""
+
+    def __init__(self, base: Function, linear: Vector) -> None:
+        self.base = base
+        self.linear = linear
+        self.scalar_step = base.scalar_step
+
+    def blocks(self) -> Blocks:
+        return self.base.blocks()
+
+    def value(self, x: Vector) -> float:
+        return self.base.value(x) + float(self.linear @ x)
+
+    def finite_value(self, x: Vector) -> float:
+        return self.base.finite_value(x) + float(self.linear @ x)
+
+    def project(self, x: Vector) -> Vector:
+        return self.base.project(x)
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        return self.base.prox(v - step * self.linear, step)
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        linear = self.linear[self.blocks().columns(blocks)]
+        return self.base.prox_blocks(blocks, v - step * linear, step)
+
+    def recession(self, direction: Vector) -> Ray:
+        ray = self.base.recession(direction)
+        return Ray(ray.value + float(self.linear @ (direction - ray.violation)), ray.violation)
+
+    def conjugate(self, y: Vector) -> float:
+        return self.base.conjugate(y - self.linear)
+
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        point, value = self.base.conjugate_near(y - self.linear, x)
+        return point + self.linear, value
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        return self.base.project_conjugate(y - self.linear) + self.linear
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        return self.base.conjugate_recession(direction)
+
+    def scaling(self, y: Vector) -> float:
+        return scaling_by_bisection(self, y)
+
+    def unpenalised(self) -> Indices:
+        return self.base.unpenalised()
+
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:  # noqa: ARG002
+        return Tilted(self.base, self.linear + linear)
+
+    def typical_slope(self) -> Vector:
+        return np.abs(self.linear) + self.base.typical_slope()
+
+
+class BlockSum(Function):
+    """A sum of functions, each of its own stretch of one long vector.
+
+    Parameters
+    ----------
+    parts : the functions, in order.
+    sizes : how many coordinates each has.
+    split : whether a part keeps its own blocks, or counts as one.
+    """
+
+    def __init__(self, parts: Sequence[Function], sizes: Sequence[int], split: Sequence[bool]) -> None:
+        self.parts = parts
+        self.split = split
+        self.start = np.concatenate([[0], np.cumsum(sizes)])
+        self.stretches = [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
+        self.own_blocks = [
+            part.blocks() if fine else Blocks.single(size)
+            for part, size, fine in zip(parts, sizes, split, strict=True)
+        ]
+        self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
+
+    def blocks(self) -> Blocks:
+        order = [blocks.order + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
+        starts = [blocks.start[:-1] + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
+        return Blocks(np.concatenate(order), np.concatenate([*starts, self.start[-1:]]))
+
+    def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
+        """Call a method of every part with its stretch of each vector."""
+        return [
+            getattr(part, method)(*(v[stretch] if np.ndim(v) else v for v in vectors))
+            for part, stretch in zip(self.parts, self.stretches, strict=True)
+        ]
+
+    def value(self, x: Vector) -> float:
+        return float(sum(self._each("value", x)))
+
+    def finite_value(self, x: Vector) -> float:
+        return float(sum(self._each("finite_value", x)))
+
+    def project(self, x: Vector) -> Vector:
+        return np.concatenate(self._each("project", x))
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        return np.concatenate(self._each("prox", v, step))
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        all_blocks = self.blocks()
+        sizes = all_blocks.sizes[blocks]
+        result = np.empty_like(v)
+        for i, part in enumerate(self.parts):
+            mine = (blocks >= self.first_block[i]) & (blocks < self.first_block[i + 1])
+            if np.any(mine):
+                entries = np.repeat(mine, sizes)
+                local = blocks[mine] - self.first_block[i]
+                if self.split[i]:
+                    result[entries] = part.prox_blocks(local, v[entries], step[entries])
+                else:
+                    result[entries] = part.prox(v[entries], step[entries])
+        return result
+
+    def recession(self, direction: Vector) -> Ray:
+        return _sum_of_rays(self._each("recession", direction))
+
+    def conjugate(self, y: Vector) -> float:
+        return float(sum(self._each("conjugate", y)))
+
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        points, values = zip(*self._each("conjugate_near", y, x), strict=True)
+        return np.concatenate(points), float(sum(values))
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        return np.concatenate(self._each("project_conjugate", y))
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        return _sum_of_rays(self._each("conjugate_recession", direction))
+
+    def scaling(self, y: Vector) -> float:
+        return float(np.min(self._each("scaling", y)))  # nan, where one part has none, is kept
+
+    def unpenalised(self) -> Indices:
+        return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
+
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
+        return BlockSum(self._each("plus", linear, lower, upper), np.diff(self.start).tolist(), self.split)
+
+    def admissible(self, strength: Vector) -> Vector:
+        return np.concatenate(self._each("admissible", strength))
+
+    def typical_slope(self) -> Vector:
+        slopes = [part.typical_slope() for part in self.parts]
+        sizes = np.diff(self.start)
+        return np.concatenate([np.broadcast_to(s, (size,)) for s, size in zip(slopes, sizes, strict=True)])
+
+    def compiled(self) -> Compiled | None:
+        parts = [part.compiled() for part in self.parts]
+        if not all(self.split) or any(part is None for part in parts):
+            return None
+        known = [part for part in parts if part is not None]
+        return Compiled(
+            Slopes(*(np.concatenate(column) for column in zip(*(part.slopes for part in known), strict=True))),
+            np.concatenate([part.group_weight for part in known]),
+            tuple(
+                (first + int(a), stop + int(a), function)
+                for part, a in zip(known, self.start[:-1], strict=True)
+                for first, stop, function in part.callables
+            ),
+        )
+
+
+def _sum_of_rays(rays: Sequence[Ray]) -> Ray:
+    return Ray(sum(ray.value for ray in rays), np.concatenate([ray.violation for ray in rays]))
+
+
+def scaling_by_bisection(function: Function, y: Vector) -> float:
+    """Return the largest t in [0, 1] with a finite conjugate at t y, by halving an interval."""
+    if np.isfinite(function.conjugate(y)):
+        return 1.0
+    if not np.isfinite(function.conjugate(np.zeros_like(y))):
+        return np.nan
+    inside, outside = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if np.isfinite(function.conjugate(middle * y)):
+            inside = middle
+        else:
+            outside = middle
+    return inside

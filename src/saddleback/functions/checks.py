@@ -1,0 +1,64 @@
+"""Checks of what a user hands in: each error names the argument, what was found and what was expected."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._base import Vector
+
+
+def real(name: str, value: ArrayLike) -> Vector:
+    """Return value as float64, or raise where it is complex, of object type, or empty."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: expected at least one value")
+    return array.astype(np.float64, copy=False)
+
+
+def finite(name: str, value: ArrayLike) -> Vector:
+    """Return value as float64, or raise where it has NaN or infinite entries."""
+    array = real(name, value)
+    if not np.all(np.isfinite(array)):
+        bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
+        found = np.atleast_1d(array)[tuple(bad)]
+        raise ValueError(f"{name} has the value {found} at index {bad.tolist()}: expected finite numbers")
+    return array
+
+
+def nonnegative(name: str, value: ArrayLike) -> Vector:
+    """Return value as float64, or raise where it is not finite or negative."""
+    array = finite(name, value)
+    if np.any(array < 0):
+        raise ValueError(f"{name} has the value {array.min()}: expected numbers that are at least 0")
+    return array
+
+
+def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf) -> float:
+    """Return value as a float, or raise where it is not a finite number in [low, high]."""
+    array = finite(name, value)
+    if array.ndim != 0:
+        raise ValueError(f"{name} has shape {array.shape}: expected a single number")
+    if not low <= array <= high:
+        expected = f"between {low} and {high}" if np.isfinite(high) else f"at least {low}"
+        raise ValueError(f"{name}={value} is out of range: expected a number {expected}")
+    return float(array)
+
+
+def bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Vector, Vector]:
+    """Return a lower and an upper bound, which may be infinite, or raise where they cross or are NaN."""
+    low, high = real("lower", lower), real("upper", upper)
+    for name, array in (("lower", low), ("upper", high)):
+        if np.any(np.isnan(array)):
+            raise ValueError(f"{name} contains NaN: expected numbers, -inf or inf")
+    if np.any(low == np.inf) or np.any(high == -np.inf):
+        raise ValueError("lower must be below +inf and upper above -inf: no number lies between such bounds")
+    try:
+        crossing = np.argwhere(np.atleast_1d(np.less(high, low)))
+    except ValueError:
+        raise ValueError(f"lower has shape {low.shape} and upper {high.shape}: expected the same") from None
+    if crossing.size:
+        raise ValueError(f"lower exceeds upper at index {crossing[0].tolist()}: expected lower <= upper everywhere")
+    return low, high

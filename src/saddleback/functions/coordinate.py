@@ -1,0 +1,286 @@
+r"""The one-dimensional family behind nearly the whole catalogue.
+
+.. math::
+
+    F(x) = \sum_d s_d(x_d) + \tfrac{q_d}{2} x_d^2 + \iota_{[l_d, u_d]}(x_d), \qquad
+    s_d(x) = \begin{cases} \text{right}_d\, x & x \ge 0 \\ \text{left}_d\, x & x \le 0 \end{cases}
+    \qquad \text{left} \le \text{right}.
+
+L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss but the
+logistic one: the absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, an interval constraint that of the two
+slopes ``lower`` and ``upper``. One prox and one conjugate therefore serve penalties and losses, here and in the
+native kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Ray, Restrictable, Slopes, Step, Vector
+
+Parameter = float | Vector
+
+
+def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
+    """Return v moved towards 0 by the slope on its side: v - clip(v, left, right)."""
+    return v - np.clip(v, left, right)
+
+
+def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
+    """Return a parameter with one value a coordinate of a variable of that shape, flattened.
+
+    A vector given for a matrix variable holds one value a row.
+    """
+    array = np.asarray(parameter, dtype=np.float64)
+    if array.ndim == 1 and len(shape) == 2 and array.shape[0] == shape[0]:
+        array = array[:, None]
+    try:
+        return np.ascontiguousarray(np.broadcast_to(array, shape)).ravel()
+    except ValueError:
+        raise ValueError(
+            f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
+            f"give a scalar or one value for each of its {shape[0]} entries"
+        ) from None
+
+
+class Coordinate(Restrictable):
+    """A member of the family: five parameters, one value a coordinate."""
+
+    def __init__(self, left: Vector, right: Vector, quadratic: Vector, lower: Vector, upper: Vector) -> None:
+        self.left = left
+        self.right = right
+        self.quadratic = quadratic
+        self.lower = lower
+        self.upper = upper
+
+    def slopes(self) -> Slopes:
+        """Return the five parameters together."""
+        return Slopes(self.left, self.right, self.quadratic, self.lower, self.upper)
+
+    def blocks(self) -> Blocks:
+        return Blocks.scalars(self.left.size)
+
+    def restrict(self, keep: Indices) -> Coordinate:
+        return Coordinate(*(parameter[keep] for parameter in self.slopes()))
+
+    # --- the function -------------------------------------------------------------------------------------------
+
+    def value(self, x: Vector) -> float:
+        inside = self.project(x)
+        if np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
+            return np.inf
+        return self.finite_value(inside)
+
+    def finite_value(self, x: Vector) -> float:
+        slope = np.where(x > 0, self.right, self.left)
+        slope = np.where(x == 0, 0.0, slope)  # a slope may be infinite
+        return float(np.sum(slope * x + 0.5 * self.quadratic * x * x))
+
+    def project(self, x: Vector) -> Vector:
+        return np.clip(x, self.lower, self.upper)
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        free = shrink(v, step * self.left, step * self.right) / (1.0 + step * self.quadratic)
+        return np.clip(free, self.lower, self.upper)
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        return self.restrict(blocks).prox(v, step)
+
+    def recession(self, direction: Vector) -> Ray:
+        straight = self.quadratic == 0
+        upwards = (direction > 0) & straight & (self.upper == np.inf)
+        downwards = (direction < 0) & straight & (self.lower == -np.inf)
+        inside = np.where(upwards | downwards, direction, 0.0)
+        return Ray(self.finite_value(inside), direction - inside)
+
+    def minimiser(self) -> Vector:
+        return self.maximiser(np.zeros(self.left.size))
+
+    # --- its conjugate ------------------------------------------------------------------------------------------
+
+    def maximiser(self, y: Vector) -> Vector:
+        """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
+        excess = shrink(y, self.left, self.right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
+        return np.clip(free, self.lower, self.upper)
+
+    def conjugate(self, y: Vector) -> float:
+        inside = self.project_conjugate(y)
+        if np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
+            return np.inf
+        x = self.maximiser(inside)
+        return float(np.sum(inside * x)) - self.finite_value(x)
+
+    def conjugate_prox(self, v: Vector, step: Step) -> Vector:
+        """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
+        y = self.prox(v / step, 1.0 / np.asarray(step))
+        slope = np.where(y > 0, self.right, self.left)
+        attained = (y != 0) & (y > self.lower) & (y < self.upper)
+        flat = (y == 0) & (self.left == self.right) & (self.lower < 0) & (self.upper > 0)
+        with np.errstate(invalid="ignore"):
+            exact = slope + self.quadratic * y
+        return np.where(attained | flat, exact, v - step * y)
+
+    def conjugate_bounds(self) -> tuple[Vector, Vector]:
+        """Return the interval that is the domain of the conjugate, coordinate by coordinate."""
+        straight = self.quadratic == 0
+        low = np.where(straight & (self.lower == -np.inf), self.left, -np.inf)
+        high = np.where(straight & (self.upper == np.inf), self.right, np.inf)
+        return low, high
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        return np.clip(y, *self.conjugate_bounds())
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        bound = np.where(direction > 0, self.upper, self.lower)
+        inside = np.where(np.isfinite(bound), direction, 0.0)
+        with np.errstate(invalid="ignore"):
+            value = float(np.sum(np.where(inside == 0.0, 0.0, bound * inside)))
+        return Ray(value, direction - inside)
+
+    def conjugate_minimiser(self) -> Vector:
+        """Return the least of the conjugate: F is closed, so that is a subgradient of F at 0."""
+        low = np.where(self.lower >= 0, -np.inf, self.left)
+        high = np.where(self.upper <= 0, np.inf, self.right)
+        feasible = (self.lower <= 0) & (self.upper >= 0)
+        return np.where(feasible, np.clip(0.0, low, high), np.nan)
+
+    def scaling(self, y: Vector) -> float:
+        return ray_scaling(y, *self.conjugate_bounds())
+
+    def unpenalised(self) -> Indices:
+        low, high = self.conjugate_bounds()
+        return np.flatnonzero(low == high)
+
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
+        return Coordinate(
+            self.left + linear,
+            self.right + linear,
+            self.quadratic,
+            np.maximum(self.lower, lower),
+            np.minimum(self.upper, upper),
+        )
+
+    # --- what steps and backends ask ----------------------------------------------------------------------------
+
+    def typical_slope(self) -> Vector:
+        largest = np.maximum(np.abs(self.left), np.abs(self.right))
+        return np.where(np.isfinite(largest), largest, 0.0)
+
+    def compiled(self) -> Compiled:
+        return Compiled(self.slopes(), np.zeros(self.left.size))
+
+
+def ray_scaling(y: Vector, low: Vector, high: Vector) -> float:
+    """Return the largest t in [0, 1] with low <= t y <= high, or nan where even t = 0 is outside."""
+    slack = ROUNDING * np.abs(y)
+    outside = (y > high + slack) | (y < low - slack)
+    if not np.any(outside):
+        return 1.0
+    if np.any(high < 0) or np.any(low > 0):
+        return np.nan
+    bound = np.where(y > 0, high, low)
+    return float(np.min(bound[outside] / y[outside]))
+
+
+def interval_room(y: Vector, low: Vector, high: Vector) -> Vector:
+    """Return the distance to the nearer end of an interval, relative to its length; 1 where it has no end."""
+    room = np.minimum(y - low, high - y)
+    length = np.where(np.isfinite(high - low), high - low, 1.0)
+    return np.where(np.isfinite(room), np.clip(room / np.maximum(length, 1e-300), 0.0, 1.0), 1.0)
+
+
+class ConjugateOfCoordinate(Restrictable):
+    """The conjugate of a member of the family: a separable loss, known by its dual.
+
+    Every method is the mirror image of one of ``Coordinate``; nothing is computed here.
+    """
+
+    def __init__(self, dual: Coordinate) -> None:
+        self.dual = dual
+
+    def blocks(self) -> Blocks:
+        return self.dual.blocks()
+
+    def restrict(self, keep: Indices) -> ConjugateOfCoordinate:
+        return ConjugateOfCoordinate(self.dual.restrict(keep))
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        return bool(np.all((self.dual.quadratic > 0) | (self.dual.lower == self.dual.upper)))
+
+    def value(self, x: Vector) -> float:
+        return self.dual.conjugate(x)
+
+    def finite_value(self, x: Vector) -> float:
+        return self.dual.conjugate(self.project(x))
+
+    def project(self, x: Vector) -> Vector:
+        return self.dual.project_conjugate(x)
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        return self.dual.conjugate_prox(v, step)
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        return self.restrict(blocks).prox(v, step)
+
+    def recession(self, direction: Vector) -> Ray:
+        return self.dual.conjugate_recession(direction)
+
+    def minimiser(self) -> Vector:
+        return self.dual.conjugate_minimiser()
+
+    def subgradient(self, x: Vector) -> Vector:
+        return self.dual.maximiser(x)
+
+    def conjugate(self, y: Vector) -> float:
+        return self.dual.value(y)
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        return self.dual.project(y)
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        return self.dual.recession(direction)
+
+    def conjugate_minimiser(self) -> Vector:
+        return self.dual.minimiser()
+
+    def scaling(self, y: Vector) -> float:
+        return ray_scaling(y, self.dual.lower, self.dual.upper)
+
+    def unpenalised(self) -> Indices:
+        return np.flatnonzero(self.dual.lower == self.dual.upper)
+
+    def prox_conjugate(self, v: Vector, step: Step) -> Vector:
+        return self.dual.prox(v, step)
+
+    def best_scaling(self, y: Vector, limit: float) -> float:
+        curvature = float(np.sum(self.dual.quadratic * y * y))
+        if curvature == 0.0:
+            return limit
+        slope = self.dual.finite_value(y) - 0.5 * curvature
+        return float(np.clip(-slope / curvature, 0.0, limit))
+
+    def conjugate_room(self, y: Vector) -> Vector:
+        return interval_room(y, self.dual.lower, self.dual.upper)
+
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
+        raise TypeError("a loss is not added to anything")
+
+    def curvature(self) -> Vector | None:
+        if not self.smooth:
+            return None
+        quadratic = self.dual.quadratic
+        return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
+
+    def typical_point(self) -> Vector:
+        return self.dual.typical_slope()
+
+    def typical_slope(self) -> Vector:
+        largest = np.maximum(np.abs(self.dual.lower), np.abs(self.dual.upper))
+        return np.where(np.isfinite(largest), largest, 0.0)
+
+    def compiled(self) -> Compiled:
+        return self.dual.compiled()

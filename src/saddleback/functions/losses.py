@@ -1,0 +1,255 @@
+r"""The losses g: what may stand on u = Ax.
+
+Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not normalised).
+A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of
+the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
+
+====================  =========================================  ===================================================
+loss                  l(u)                                       conjugate at y, and its domain
+====================  =========================================  ===================================================
+Squared               (u - b)^2 / 2                              b y + y^2 / 2s
+Absolute              abs(u - b)                                 b y on [-s, s]
+Pinball               q r for r = b - u >= 0, (q - 1) r else     b y on [-s q, s (1 - q)]
+Huber                 (u - b)^2 / 2 up to delta, then linear     b y + y^2 / 2s on [-s delta, s delta]
+EpsilonInsensitive    max(0, abs(u - b) - epsilon)               b y + epsilon abs(y) on [-s, s]
+Hinge                 max(0, 1 - z u)                            z y, with z y in [-s, 0]
+SquaredHinge          max(0, 1 - z u)^2 / 2                      z y + y^2 / 2s, with z y <= 0
+Equality              0 where u = b                              b y
+Interval              0 where lower <= u <= upper                upper y for y > 0, lower y for y < 0
+====================  =========================================  ===================================================
+
+The logistic loss and the norm, which are not of this kind, have files of their own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._base import Function, Term, Vector
+from .checks import bounds, finite, nonnegative, scalar
+from .coordinate import Coordinate, ConjugateOfCoordinate, spread
+from .logistic import LogisticLoss
+from .norm import WeightedNorm
+
+INFINITE_BOUND = 1e20
+"""Bounds of this size and more count as infinite, as in files of linear programs."""
+
+
+class Loss(Term):
+    """A term on u = Ax."""
+
+    def _fits(self, shape: tuple[int, ...]) -> None:
+        if self.shape is not None and self.shape != shape:
+            raise ValueError(f"{type(self).__name__} has data of shape {self.shape}, but A x has shape {shape}")
+
+
+class Dual(NamedTuple):
+    """Conjugate of a separable loss before ``scale`` and ``sample_weight``: see the table above."""
+
+    left: ArrayLike
+    right: ArrayLike
+    quadratic: float
+    lower: ArrayLike
+    upper: ArrayLike
+
+
+class SeparableLoss(Loss):
+    """A loss whose conjugate is a member of the family in ``coordinate.py``."""
+
+    def __init__(self, sample_weight: ArrayLike | None, scale: float) -> None:
+        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
+        self.scale = scalar("scale", scale)
+
+    @abstractmethod
+    def dual(self) -> Dual:
+        """Return the conjugate for weight 1."""
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        self._fits(shape)
+        dual = self.dual()
+        left, right = spread("b", dual.left, shape), spread("b", dual.right, shape)
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        weight = self.scale * spread("sample_weight", weight, shape)
+        counted = weight > 0
+        quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
+        # a row of weight 0 is no row: its dual variable is 0
+        lower = np.where(counted, weight * np.where(counted, spread("lower", dual.lower, shape), 0.0), 0.0)
+        upper = np.where(counted, weight * np.where(counted, spread("upper", dual.upper, shape), 0.0), 0.0)
+        return ConjugateOfCoordinate(Coordinate(left, right, quadratic, lower, upper))
+
+
+class _TargetLoss(SeparableLoss):
+    def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
+        super().__init__(sample_weight, scale)
+        self.b = np.atleast_1d(finite("b", b))
+        self.shape = self.b.shape
+
+
+class _LabelLoss(SeparableLoss):
+    def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
+        super().__init__(sample_weight, scale)
+        self.labels = signs(labels)
+        self.shape = self.labels.shape
+
+    def _below(self, size: float) -> tuple[Vector, Vector]:
+        """Return the interval of y with -size <= z y <= 0."""
+        positive = self.labels > 0
+        return np.where(positive, -size, 0.0), np.where(positive, 0.0, size)
+
+
+class Squared(_TargetLoss):
+    """(u - b)^2 / 2."""
+
+    def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        super().__init__(b, sample_weight, scale)
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, 1.0, -np.inf, np.inf)
+
+
+class Absolute(_TargetLoss):
+    """abs(u - b)."""
+
+    def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        super().__init__(b, sample_weight, scale)
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, 0.0, -1.0, 1.0)
+
+
+class Pinball(_TargetLoss):
+    """q r where r = b - u >= 0, (q - 1) r elsewhere, with q the quantile."""
+
+    def __init__(
+        self, b: ArrayLike, quantile: float = 0.5, sample_weight: ArrayLike | None = None, scale: float = 1.0
+    ) -> None:
+        super().__init__(b, sample_weight, scale)
+        self.quantile = scalar("quantile", quantile, high=1.0)
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, 0.0, -self.quantile, 1.0 - self.quantile)
+
+
+class Huber(_TargetLoss):
+    """(u - b)^2 / 2 where abs(u - b) <= delta, delta (abs(u - b) - delta / 2) elsewhere."""
+
+    def __init__(
+        self, b: ArrayLike, delta: float = 1.0, sample_weight: ArrayLike | None = None, scale: float = 1.0
+    ) -> None:
+        super().__init__(b, sample_weight, scale)
+        self.delta = scalar("delta", delta)
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, 1.0, -self.delta, self.delta)
+
+
+class EpsilonInsensitive(_TargetLoss):
+    """max(0, abs(u - b) - epsilon)."""
+
+    def __init__(
+        self, b: ArrayLike, epsilon: float = 0.1, sample_weight: ArrayLike | None = None, scale: float = 1.0
+    ) -> None:
+        super().__init__(b, sample_weight, scale)
+        self.epsilon = scalar("epsilon", epsilon)
+
+    def dual(self) -> Dual:
+        return Dual(self.b - self.epsilon, self.b + self.epsilon, 0.0, -1.0, 1.0)
+
+
+class Hinge(_LabelLoss):
+    """max(0, 1 - z u) with labels z of -1 and +1."""
+
+    def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        super().__init__(labels, sample_weight, scale)
+
+    def dual(self) -> Dual:
+        return Dual(self.labels, self.labels, 0.0, *self._below(1.0))
+
+
+class SquaredHinge(_LabelLoss):
+    """max(0, 1 - z u)^2 / 2 with labels z of -1 and +1."""
+
+    def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        super().__init__(labels, sample_weight, scale)
+
+    def dual(self) -> Dual:
+        return Dual(self.labels, self.labels, 1.0, *self._below(np.inf))
+
+
+class Logistic(Loss):
+    """log(1 + exp(-z u)) with labels z of -1 and +1."""
+
+    def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        self.labels = signs(labels)
+        self.shape = self.labels.shape
+        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
+        self.scale = scalar("scale", scale)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        self._fits(shape)
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        return LogisticLoss(self.labels.ravel(), self.scale * spread("sample_weight", weight, shape))
+
+
+class Norm2(Loss):
+    """scale * sqrt(sum_i w_i (u_i - b_i)^2): not separable."""
+
+    def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        self.b = np.atleast_1d(finite("b", b))
+        self.shape = self.b.shape
+        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
+        self.scale = scalar("scale", scale)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        self._fits(shape)
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        return WeightedNorm(self.b.ravel(), spread("sample_weight", weight, shape), self.scale)
+
+
+class Equality(_TargetLoss):
+    """0 where u = b, infinite elsewhere."""
+
+    def __init__(self, b: ArrayLike) -> None:
+        super().__init__(b, None, 1.0)
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, 0.0, -np.inf, np.inf)
+
+
+class Interval(SeparableLoss):
+    """0 where lower <= u <= upper, infinite elsewhere. Bounds may be infinite or equal."""
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        super().__init__(None, 1.0)
+        low, high = bounds(lower, upper)
+        self.lower, self.upper = np.broadcast_arrays(
+            np.where(low <= -INFINITE_BOUND, -np.inf, low), np.where(high >= INFINITE_BOUND, np.inf, high)
+        )
+        self.shape = self.lower.shape or None  # scalar bounds hold for any number of rows
+
+    def dual(self) -> Dual:
+        bounded_below, bounded_above = np.isfinite(self.lower), np.isfinite(self.upper)
+        return Dual(
+            np.where(bounded_below, self.lower, np.where(bounded_above, self.upper, 0.0)),
+            np.where(bounded_above, self.upper, np.where(bounded_below, self.lower, 0.0)),
+            0.0,
+            np.where(bounded_below, -np.inf, 0.0),
+            np.where(bounded_above, np.inf, 0.0),
+        )
+
+
+def signs(labels: ArrayLike) -> Vector:
+    """Return labels as float64, or raise where they are not -1 and +1."""
+    array = np.atleast_1d(finite("labels", labels))
+    found = np.unique(array)
+    if not np.all(np.isin(found, (-1.0, 1.0))):
+        shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
+        raise ValueError(
+            f"labels has the values {shown}: expected the two classes -1 and +1 "
+            "(for classes a and b use np.where(labels == b, 1, -1))"
+        )
+    return array

@@ -1,0 +1,70 @@
+"""The nuclear norm: singular value thresholding and its dual, the spectral ball."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import ROUNDING, Blocks, Function, Indices, Ray, Step, Vector
+from .calculus import Tilted
+
+
+class NuclearNorm(Function):
+    r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`."""
+
+    scalar_step = True
+
+    def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
+        self.alpha = alpha
+        self.shape = shape
+
+    def blocks(self) -> Blocks:
+        return Blocks.single(self.shape[0] * self.shape[1])
+
+    def value(self, x: Vector) -> float:
+        return self.finite_value(x)
+
+    def finite_value(self, x: Vector) -> float:
+        return self.alpha * float(np.sum(np.linalg.svd(x.reshape(self.shape), compute_uv=False)))
+
+    def project(self, x: Vector) -> Vector:
+        return x
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        threshold = self.alpha * float(np.max(step))
+        left, values, right = np.linalg.svd(v.reshape(self.shape), full_matrices=False)
+        kept = int(np.sum(values > threshold))
+        return ((left[:, :kept] * (values[:kept] - threshold)) @ right[:kept]).ravel()
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:  # noqa: ARG002
+        return self.prox(v, step)
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(self.finite_value(direction), np.zeros_like(direction))
+
+    def conjugate(self, y: Vector) -> float:
+        return 0.0 if self._spectral_norm(y) <= self.alpha * (1.0 + ROUNDING) else np.inf
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        left, values, right = np.linalg.svd(y.reshape(self.shape), full_matrices=False)
+        if values[0] <= self.alpha:
+            return y
+        return ((left * np.minimum(values, self.alpha)) @ right).ravel()
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction)
+
+    def scaling(self, y: Vector) -> float:
+        norm = self._spectral_norm(y)
+        return 1.0 if norm <= self.alpha else self.alpha / norm
+
+    def unpenalised(self) -> Indices:
+        return np.arange(self.shape[0] * self.shape[1] if self.alpha == 0 else 0)
+
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:  # noqa: ARG002
+        return Tilted(self, linear)
+
+    def typical_slope(self) -> Vector:
+        return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))
+
+    def _spectral_norm(self, y: Vector) -> float:
+        return float(np.linalg.norm(y.reshape(self.shape), 2))

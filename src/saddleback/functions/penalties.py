@@ -1,0 +1,260 @@
+"""The penalties f: what may stand on x.
+
+Each class states its formula; the mathematics lives in ``coordinate.py`` (all sums over coordinates), ``group.py`` and
+``nuclear.py``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._base import Blocks, Function, Term, Vector
+from .checks import bounds, finite, nonnegative, scalar
+from .coordinate import Coordinate, spread
+from .group import GroupNorms, Groups, partition
+from .nuclear import NuclearNorm
+
+
+class Penalty(Term):
+    """A term on x. ``f + g`` adds a linear term, a box or a sign to it, where its class accepts one."""
+
+    accepts: frozenset[str] = frozenset({"linear", "box", "sign"})
+    """Which kinds of ``Piece`` may be added without losing the closed form of the prox."""
+
+    def __add__(self, other: object) -> Penalty:
+        return add(self, other)
+
+    def __radd__(self, other: object) -> Penalty:
+        return add(other, self)
+
+
+class Piece(Penalty):
+    """A linear term or an indicator of bounds: what can be added to other penalties."""
+
+    kind: str
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        return Zero().bind(shape).plus(*self.pieces(shape))
+
+    @abstractmethod
+    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
+        """Return linear, lower and upper, spread over a variable of that shape."""
+
+
+class Linear(Piece):
+    """<c, x>.
+
+    Parameters
+    ----------
+    c : scalar or one value an entry of x.
+    """
+
+    kind = "linear"
+
+    def __init__(self, c: ArrayLike) -> None:
+        self.c = finite("c", c)
+
+    def linear(self, shape: tuple[int, ...]) -> Vector:
+        return spread("c", self.c, shape)
+
+    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
+        c = self.linear(shape)
+        return c, np.full(c.size, -np.inf), np.full(c.size, np.inf)
+
+
+class Box(Piece):
+    """0 where lower <= x <= upper, infinite elsewhere.
+
+    Parameters
+    ----------
+    lower, upper : scalars or one value an entry of x; may be infinite.
+    """
+
+    kind = "box"
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        self.lower, self.upper = bounds(lower, upper)
+
+    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
+        lower, upper = spread("lower", self.lower, shape), spread("upper", self.upper, shape)
+        return np.zeros(lower.size), lower, upper
+
+
+class NonNegative(Piece):
+    """0 where x >= 0, infinite elsewhere."""
+
+    kind = "sign"
+
+    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
+        zero = np.zeros(int(np.prod(shape)))
+        return zero, zero, np.full(zero.size, np.inf)
+
+
+class Zero(Penalty):
+    """0: an unpenalised variable."""
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        return _coordinate(shape)
+
+
+class L1(Penalty):
+    """alpha * sum_d weights_d |x_d|.
+
+    Parameters
+    ----------
+    alpha : at least 0.
+    weights : one value a column, at least 0; all 1 by default. Weight 0 leaves a column unpenalised.
+    """
+
+    def __init__(self, alpha: float, weights: ArrayLike | None = None) -> None:
+        self.alpha = scalar("alpha", alpha)
+        self.weights = None if weights is None else nonnegative("weights", weights)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        weights = 1.0 if self.weights is None else self.weights
+        slope = self.alpha * spread("weights", weights, shape)
+        return _coordinate(shape, left=-slope, right=slope)
+
+
+class SquaredL2(Penalty):
+    """alpha / 2 * ||x||^2."""
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = scalar("alpha", alpha)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        return _coordinate(shape, quadratic=self.alpha)
+
+
+class ElasticNet(Penalty):
+    """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2)."""
+
+    def __init__(self, alpha: float, l1_ratio: float) -> None:
+        self.alpha = scalar("alpha", alpha)
+        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        slope = self.alpha * self.l1_ratio
+        return _coordinate(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
+
+
+class SparseGroup(Penalty):
+    """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) * sum_g weights_g ||x_g||_2).
+
+    Parameters
+    ----------
+    alpha : at least 0.
+    groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of index lists that partition
+        the columns. Under a matrix variable the groups hold whole rows of it.
+    l1_ratio : between 0 and 1.
+    weights : one value a group, at least 0; the square root of its number of columns by default.
+    """
+
+    accepts = frozenset({"linear", "sign"})
+
+    def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
+        self.alpha = scalar("alpha", alpha)
+        self.groups = groups
+        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
+        self.weights = None if weights is None else nonnegative("weights", weights)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        tasks = int(np.prod(shape[1:], dtype=int))
+        columns = partition(self.groups, shape[0])
+        weights = np.sqrt(columns.sizes) if self.weights is None else self.weights
+        if weights.shape != (len(columns),):
+            raise ValueError(f"weights has shape {weights.shape}: expected one value for each of {len(columns)} groups")
+        entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
+        slope = np.full(entries.order.size, self.alpha * self.l1_ratio)
+        return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, -slope, slope)
+
+
+class GroupL2(SparseGroup):
+    """alpha * sum_g weights_g ||x_g||_2; ``groups`` and ``weights`` as in ``SparseGroup``."""
+
+    def __init__(self, alpha: float, groups: Groups, weights: ArrayLike | None = None) -> None:
+        super().__init__(alpha, groups, 0.0, weights)
+
+
+class Nuclear(Penalty):
+    """alpha * the sum of the singular values of x, a matrix of the given shape. Its prox takes one step for all."""
+
+    accepts = frozenset({"linear"})
+
+    def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
+        self.alpha = scalar("alpha", alpha)
+        if len(shape) != 2 or min(shape) < 1:
+            raise ValueError(f"shape={shape} is not that of a matrix: expected two positive integers")
+        self.shape = (int(shape[0]), int(shape[1]))
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        size = int(np.prod(shape))
+        if size != self.shape[0] * self.shape[1]:
+            raise ValueError(f"Nuclear has shape {self.shape}, but its variable has {size} entries (shape {shape})")
+        return NuclearNorm(self.alpha, self.shape)
+
+
+class Sum(Penalty):
+    """A penalty with linear terms and bounds added to it."""
+
+    def __init__(self, base: Term, pieces: tuple[Piece, ...]) -> None:
+        self.base = base
+        self.added = pieces
+        self.shape = base.shape
+
+    def linear(self, shape: tuple[int, ...]) -> Vector:
+        return self.base.linear(shape) + sum(piece.linear(shape) for piece in self.added)
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        function = self.base.bind(shape)
+        for piece in self.added:
+            function = function.plus(*piece.pieces(shape))
+        return function
+
+
+def add(first: object, second: object) -> Penalty:
+    """Return f + g where it keeps a closed-form prox, and raise a TypeError that says so elsewhere."""
+    from .custom import as_term
+
+    bases: list[Term] = []
+    pieces: list[Piece] = []
+    for term in (first, second):
+        match term:
+            case Sum():
+                bases += [term.base]
+                pieces += term.added
+            case Piece():
+                pieces += [term]
+            case _:
+                bases += [as_term(term, "a term of the sum")]
+    bases = [base for base in bases if not isinstance(base, Zero)] or [Zero()]
+    names = " and ".join(sorted({type(base).__name__ for base in bases}))
+    if len(bases) > 1:
+        raise TypeError(
+            f"{names} cannot be added: their sum has no prox in closed form here. Linear can be added to anything, "
+            "Box and NonNegative to coordinatewise penalties, NonNegative to group penalties"
+        )
+    accepts = bases[0].accepts if isinstance(bases[0], Penalty) else frozenset({"linear"})
+    for piece in pieces:
+        if piece.kind not in accepts:
+            raise TypeError(f"{type(piece).__name__} cannot be added to {names}: the prox has no closed form")
+    return Sum(bases[0], tuple(pieces))
+
+
+def _coordinate(
+    shape: tuple[int, ...],
+    left: ArrayLike = 0.0,
+    right: ArrayLike = 0.0,
+    quadratic: float = 0.0,
+) -> Coordinate:
+    size = int(np.prod(shape))
+    return Coordinate(
+        np.array(np.broadcast_to(left, size), dtype=np.float64),
+        np.array(np.broadcast_to(right, size), dtype=np.float64),
+        np.full(size, quadratic),
+        np.full(size, -np.inf),
+        np.full(size, np.inf),
+    )

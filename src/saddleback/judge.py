@@ -1,0 +1,61 @@
+"""The memory of a run: the best pair of points seen, in the problem as the user wrote it."""
+
+from __future__ import annotations
+
+
+from .certificate import DualSide, PrimalSide, dual_side, pair, primal_side, ray_status
+from .functions._base import Vector
+from .methods import Candidates
+from .problem import Model
+from .reductions import Reduction
+from .result import Certificate, Status
+
+
+class Judge:
+    """Measures what a method offers and keeps the best x and the best y.
+
+    Attributes
+    ----------
+    primal, dual, certificate : the best pair so far and its certificate.
+    passes : work of the judgements; one product with A or A' is half a pass.
+    """
+
+    primal: PrimalSide
+    dual: DualSide
+    certificate: Certificate
+
+    def __init__(self, model: Model, reduction: Reduction) -> None:
+        self.model = model
+        self.reduction = reduction
+        self.passes = reduction.passes
+        self._kept: tuple[list[PrimalSide], list[DualSide]] = ([], [])
+        self._reference: tuple[float, Vector, Vector] | None = None
+
+    def look_at(self, candidates: Candidates) -> None:
+        """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
+        primals, duals = list(self._kept[0]), list(self._kept[1])
+        points = []
+        for x, u in candidates.primal:
+            point = self.reduction.restore_x(x)
+            points.append((point, self._product(point) if u is None else self.reduction.restore_u(u)))
+        primals += [primal_side(self.model, x, u) for x, u in points]
+        for y in candidates.dual:
+            duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0]))
+            self.passes += 0.5
+        certificates = [(pair(self.model, p, d), p, d) for p in primals for d in duals]
+        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+        self._kept = ([self.primal], [self.dual])
+
+    def _product(self, x: Vector) -> Vector:
+        self.passes += 0.5
+        return self.model.A.matvec(x)
+
+    def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
+        """Return INFEASIBLE or UNBOUNDED where the way gone since the work last doubled proves it."""
+        x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
+        if self._reference is None or passes >= 2.0 * self._reference[0]:
+            before, self._reference = self._reference, (passes, x, y)
+            if before is not None:
+                self.passes += 1.0
+                return ray_status(self.model, x - before[1], y - before[2])
+        return None

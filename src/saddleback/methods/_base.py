@@ -1,0 +1,108 @@
+"""What a method is: a state, how it starts, how it goes on, and which points it offers for judgement.
+
+A method does not print, measure time, count against a limit or decide when to stop; ``solve.py`` does. Its options are
+the fields of its class. What wraps a method is a method.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..problem import Model
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where and how a method starts: what the user passes to ``solve`` for every method alike."""
+
+    x: Vector
+    y: Vector
+    blocks_per_iteration: int | Literal["auto"] = "auto"
+    seed: int = 0
+
+
+class Candidates(NamedTuple):
+    """Points offered to the certificate: each x with its product u = Ax where that is at hand."""
+
+    primal: Sequence[tuple[Vector, Vector | None]]
+    dual: Sequence[Vector]
+
+
+@dataclass(kw_only=True)
+class State:
+    """What every method keeps: its point, and the work done so far in passes."""
+
+    x: Vector
+    y: Vector
+    passes: float = 0.0
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+S = TypeVar("S", bound=State)
+
+
+class Method(ABC, Generic[S]):
+    """A method for min_x max_y f(x) + <y, Ax> - g*(y)."""
+
+    name: str
+
+    @abstractmethod
+    def init(self, model: Model, start: Start) -> S:
+        """Return the first state: strengths chosen, A in the order that the kernels read it in."""
+
+    @abstractmethod
+    def advance(self, state: S, passes: float) -> S:
+        """Return the state after about so many passes, at least one iteration; the given one may be reused."""
+
+    @abstractmethod
+    def candidates(self, state: S) -> Candidates:
+        """Return the points worth judging."""
+
+
+@dataclass
+class Averages:
+    """Sums of the iterates since the last time that they were judged."""
+
+    x: Vector
+    y: Vector
+    count: int = 0
+
+    @classmethod
+    def of(cls, model: Model) -> Averages:
+        """Return empty sums for a problem."""
+        return cls(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0]))
+
+    def clear(self) -> None:
+        """Forget what was summed."""
+        self.x[:], self.y[:], self.count = 0.0, 0.0, 0
+
+
+def drawn_blocks(start: Start, n_blocks: int) -> int | None:
+    """Return the K that the user asked for, or None where it is left to the method."""
+    K = start.blocks_per_iteration
+    if K == "auto":
+        return None
+    if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
+        raise TypeError(f"blocks_per_iteration={K!r}: expected 'auto' or an integer from 1 to {n_blocks}")
+    if not 1 <= K <= n_blocks:
+        raise ValueError(f"blocks_per_iteration={K}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks")
+    return int(K)
+
+
+def current_and_average(model: Model, x: Vector, u: Vector, y: Vector, averages: Averages) -> Candidates:
+    """Return the current point, the average since the last judgement, and the gradient of a smooth loss at u = Ax."""
+    primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
+    dual = [y.copy()]
+    if model.g.smooth:
+        dual.append(model.g.subgradient(u))
+    if averages.count:
+        primal.append((averages.x / averages.count, None))
+        dual.append(averages.y / averages.count)
+        averages.clear()
+    return Candidates(primal, dual)

@@ -1,0 +1,133 @@
+r"""SP-BCD as published by Zhu and Storkey (2015), to the letter.
+
+With :math:`\theta = K/J`, S the blocks drawn, and :math:`\bar r = A \bar x` kept by recursion:
+
+.. math::
+
+    x_j^+ &= \mathrm{prox}_{f_j}^{H_j}(x_j - H_j^{-1} A_j' y), \qquad
+    \bar x_j^+ = x_j^+ + \theta (x_j^+ - x_j), \quad j \in S, \\
+    y &\leftarrow \mathrm{prox}_{g^*}^{\Sigma_t}\Big(y + \Sigma_t^{-1}\big(\bar r + \tfrac{J}{K} v\big)\Big), \quad
+    v = \sum_{j \in S} A_j (\bar x_j^+ - \bar x_j), \qquad \bar r \leftarrow \bar r + v, \\
+    h_d &= \sum_k |A_{kd}|, \qquad \sigma_k^t = \tfrac{J}{K} \sum_{j \in S} |A_{kj}|.
+
+Its convergence theorem is false: sigma depends on the sample, and the extrapolation adds a noise that the proof drops.
+It is kept for the reproduction of the paper. ``sp-bcd`` is the repaired method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..functions._base import Indices, Vector
+from ..problem import Model
+from ..sampling import KNice
+from ..steps import Strengths, explicit_strengths, measure_norms, remark_strengths
+from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
+
+
+@dataclass(kw_only=True)
+class PublishedState(State):
+    """The point, its extrapolation xbar with rbar = A xbar, and who is drawn next."""
+
+    model: Model
+    x_bar: Vector
+    r_bar: Vector
+    averages: Averages
+    primal_strength: Vector
+    dual_strength: Vector | None
+    sampling: KNice
+
+
+@dataclass(frozen=True)
+class PublishedSPBCD(Method[PublishedState]):
+    """The published method.
+
+    Parameters
+    ----------
+    step : "l1" (the paper's two equations, the default), "remark" (its Remark), or a pair
+        (primal_strength, dual_strength) of fixed values.
+    sigma_rule : what to do with a row that no drawn block touches, where sigma is 0: "literal" maximises over it
+        without a proximal term, as the equation says; "skip" leaves it alone.
+    """
+
+    name = "sp-bcd-published"
+    step: Any = "l1"
+    sigma_rule: Literal["literal", "skip"] = "literal"
+
+    def __post_init__(self) -> None:
+        if self.sigma_rule not in ("literal", "skip"):
+            raise ValueError(f"sigma_rule={self.sigma_rule!r}: expected 'literal' or 'skip'")
+
+    def init(self, model: Model, start: Start) -> PublishedState:
+        model = replace(model, A=model.A.columnar())
+        J = len(model.blocks)
+        drawn = drawn_blocks(start, J)
+        passes = 0.5
+        if drawn is None:
+            norms = measure_norms(model)
+            drawn, passes = norms.free_parallelism(J), passes + norms.passes
+        h, sigma, cost = self._strengths(model, drawn)
+        return PublishedState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            x_bar=start.x.copy(),
+            r_bar=model.A.matvec(start.x),
+            passes=passes + cost,
+            settings={"step": self.step if isinstance(self.step, str) else "explicit",
+                      "blocks_per_iteration": drawn, "n_blocks": J, "sigma_rule": self.sigma_rule},
+            model=model,
+            averages=Averages.of(model),
+            primal_strength=h,
+            dual_strength=sigma,
+            sampling=KNice(J, drawn, start.seed),
+        )
+
+    def _strengths(self, model: Model, drawn: int) -> tuple[Vector, Vector | None, float]:
+        """Return h, sigma where it does not depend on the sample, and the passes they took."""
+        if isinstance(self.step, str) and self.step == "l1":
+            return model.f.admissible(model.A.sums(1)[0]), None, 0.5
+        if isinstance(self.step, str) and self.step == "remark":
+            fixed: Strengths = remark_strengths(model, drawn)
+        else:
+            fixed = explicit_strengths(model, self.step)
+        return fixed.primal, fixed.dual, fixed.passes
+
+    def advance(self, state: PublishedState, passes: float) -> PublishedState:
+        f, A = state.model.f, state.model.A
+        J, K = state.sampling.n_blocks, state.sampling.drawn
+        theta = K / J
+        iterations = max(1, round(passes * J / K))
+        for drawn in state.sampling.draw(iterations):
+            columns = state.model.blocks.columns(drawn)
+            step = 1.0 / state.primal_strength[columns]
+            before = state.x[columns]
+            after = f.prox_blocks(drawn, before - step * A.columns_rmatvec(columns, state.y), step)
+            bar = after + theta * (after - before)
+            v = A.columns_matvec(columns, bar - state.x_bar[columns])
+            state.x[columns], state.x_bar[columns] = after, bar
+            state.y = self._dual_step(state, columns, state.r_bar + J / K * v)
+            state.r_bar += v
+            state.averages.x += state.x
+            state.averages.y += state.y
+        state.averages.count += iterations
+        state.passes += iterations * K / J
+        return state
+
+    def _dual_step(self, state: PublishedState, columns: Indices, argument: Vector) -> Vector:
+        g = state.model.g
+        if state.dual_strength is not None:
+            return g.prox_conjugate(state.y + argument / state.dual_strength, 1.0 / state.dual_strength)
+        sigma = state.sampling.n_blocks / state.sampling.drawn * state.model.A.block_row_sums(columns)
+        touched = sigma > 0
+        strength = g.admissible(np.where(touched, sigma, 1.0))
+        stepped = g.prox_conjugate(state.y + argument / strength, 1.0 / strength)
+        untouched = g.subgradient(argument) if self.sigma_rule == "literal" and not np.all(touched) else state.y
+        return np.where(touched, stepped, untouched)
+
+    def candidates(self, state: PublishedState) -> Candidates:
+        u = state.model.A.matvec(state.x)
+        state.passes += 0.5
+        return current_and_average(state.model, state.x, u, state.y, state.averages)

@@ -1,0 +1,505 @@
+"""What A may be: one contract over dense arrays, sparse matrices, identities and linear operators.
+
+An operator acts on flat float64 vectors and gives float64 results, whatever it stores. It never copies its data when
+it need not and never changes it. What it stores is only ever read column by column, so data that comes row-major is
+brought into column order once, by ``columnar``, when a method starts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from . import _native
+from .functions._base import Indices, Vector
+
+PANEL = 1 << 22
+"""Entries of a dense matrix that a temporary copy may hold."""
+
+
+class Operator(ABC):
+    """A linear map from R^n to R^m; ``shape`` is (m, n)."""
+
+    shape: tuple[int, int]
+    explicit: bool
+    """True where single columns can be had, so that a penalty may split them into blocks."""
+
+    entries_known: bool = True
+    """True where sums over entries can be had."""
+
+    @abstractmethod
+    def matvec(self, x: Vector) -> Vector:
+        """Return A x."""
+
+    @abstractmethod
+    def rmatvec(self, y: Vector) -> Vector:
+        """Return A' y."""
+
+    @abstractmethod
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        """Return the sum of the given columns, each times its entry of x."""
+
+    @abstractmethod
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        """Return the inner products of the given columns with y."""
+
+    @abstractmethod
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        """Return the column sums and the row sums of |A|^power, for power 1 or 2."""
+
+    @abstractmethod
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        """Return (A * A)' y, the column sums of squares under row weights y."""
+
+    @abstractmethod
+    def row_max(self) -> Vector:
+        """Return the largest |A| of every row."""
+
+    @abstractmethod
+    def block_row_sums(self, columns: Indices) -> Vector:
+        """Return the sum of |A| over the given columns, row by row."""
+
+    @abstractmethod
+    def dense_columns(self, columns: Indices) -> Vector:
+        """Return the given columns as a dense m x k array."""
+
+    @abstractmethod
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        """Return the operator between the kept rows and columns."""
+
+    def columnar(self) -> Operator:
+        """Return an operator with the same entries whose columns are contiguous in memory."""
+        return self
+
+    def native(self) -> list[Any]:
+        """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
+        return []
+
+
+class Dense(Operator):
+    """A 2-D array of float32 or float64, in any order."""
+
+    explicit = True
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.shape = (array.shape[0], array.shape[1])
+
+    def matvec(self, x: Vector) -> Vector:
+        return _native.dense_matvec(self.array, x)
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return _native.dense_rmatvec(self.array, y)
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        return np.asarray(self.array[:, columns] @ x, dtype=np.float64)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return np.asarray(y @ self.array[:, columns], dtype=np.float64)
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        return _native.dense_sums(self.array, power)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.concatenate([y @ np.square(panel, dtype=np.float64) for panel in self._panels()])
+
+    def _panels(self) -> Iterator[NDArray[Any]]:
+        width = max(1, PANEL // self.shape[0])
+        return (self.array[:, start : start + width] for start in range(0, self.shape[1], width))
+
+    def row_max(self) -> Vector:
+        return np.max([np.abs(panel).max(axis=1) for panel in self._panels()], axis=0).astype(np.float64)
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64)
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.array[:, columns].astype(np.float64)
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Dense(self.array[np.ix_(rows, columns)])
+
+    def columnar(self) -> Operator:
+        return self if self.array.strides[0] == self.array.itemsize else Dense(np.asfortranarray(self.array))
+
+    def native(self) -> list[Any]:
+        return [self.array]
+
+
+class Compressed(Operator):
+    """A sparse matrix by columns, with float32 or float64 values."""
+
+    explicit = True
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+
+    def _parts(self) -> tuple[Any, Any, Any]:
+        return self.matrix.indptr, self.matrix.indices, self.matrix.data
+
+    def matvec(self, x: Vector) -> Vector:
+        return _native.csc_matvec(*self._parts(), self.shape[0], x)
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return _native.csc_rmatvec(*self._parts(), self.shape[0], y)
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return np.asarray(self.matrix[:, columns].T @ y, dtype=np.float64)
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        return _native.csc_sums(*self._parts(), self.shape[0], power)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        indptr, indices, data = self._parts()
+        return _native.csc_rmatvec(indptr, indices, np.square(data, dtype=np.float64), self.shape[0], y)
+
+    def row_max(self) -> Vector:
+        return np.asarray(abs(self.matrix).max(axis=1).todense(), dtype=np.float64).ravel()
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return np.asarray(abs(self.matrix[:, columns]).sum(axis=1), dtype=np.float64).ravel()
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.matrix[:, columns].toarray().astype(np.float64)
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Compressed(self.matrix[:, columns][rows].tocsc())
+
+    def native(self) -> list[Any]:
+        return [(*self._parts(), self.shape[1])]
+
+
+class Transposed(Operator):
+    """A row-compressed matrix, read as the transpose of a column-compressed one until a method needs its columns."""
+
+    explicit = True
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.across = Compressed(matrix.T)
+        self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+
+    def matvec(self, x: Vector) -> Vector:
+        return self.across.rmatvec(x)
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return self.across.matvec(y)
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        return self.columnar().columns_matvec(columns, x)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return self.columnar().columns_rmatvec(columns, y)
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        rows, columns = self.across.sums(power)
+        return columns, rows
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return self.columnar().squares_rmatvec(y)
+
+    def row_max(self) -> Vector:
+        return self.columnar().row_max()
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return self.columnar().block_row_sums(columns)
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.columnar().dense_columns(columns)
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return self.columnar().restrict(rows, columns)
+
+    def columnar(self) -> Operator:
+        return Compressed(self.matrix.tocsc())
+
+
+class ScaledIdentity(Operator):
+    """scale times the identity."""
+
+    explicit = False
+
+    def __init__(self, size: int, scale: float) -> None:
+        self.shape = (size, size)
+        self.scale = scale
+
+    def matvec(self, x: Vector) -> Vector:
+        return self.scale * x
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return self.scale * y
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        result = np.zeros(self.shape[0])
+        result[columns] = self.scale * x
+        return result
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return self.scale * y[columns]
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        ones = np.full(self.shape[0], abs(self.scale) ** power)
+        return ones, ones
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return self.scale**2 * y
+
+    def row_max(self) -> Vector:
+        return np.full(self.shape[0], abs(self.scale))
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        result = np.zeros(self.shape[0])
+        result[columns] = abs(self.scale)
+        return result
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.scale * np.eye(self.shape[0])[:, columns]
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Dense(self.dense_columns(columns)[rows])
+
+
+class Abstract(Operator):
+    """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products."""
+
+    explicit = False
+    entries_known = False
+
+    def __init__(self, operator: Any) -> None:
+        self.operator = operator
+        self.shape = (int(operator.shape[0]), int(operator.shape[1]))
+
+    def matvec(self, x: Vector) -> Vector:
+        return np.asarray(self.operator.matvec(x), dtype=np.float64).ravel()
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return np.asarray(self.operator.rmatvec(y), dtype=np.float64).ravel()
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        everywhere = np.zeros(self.shape[1])
+        everywhere[columns] = x
+        return self.matvec(everywhere)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return self.rmatvec(y)[columns]
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        raise _unknown_entries(f"the sums of |A|^{power}")
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        raise _unknown_entries("sums of squares")
+
+    def row_max(self) -> Vector:
+        raise _unknown_entries("largest entries")
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        raise _unknown_entries("sums over columns")
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return np.column_stack([self.columns_matvec(columns[i : i + 1], np.ones(1)) for i in range(columns.size)])
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        raise _unknown_entries("single rows or columns")
+
+
+def _unknown_entries(what: str) -> TypeError:
+    return TypeError(f"A is a LinearOperator, whose entries are not known: {what} cannot be had; give A as an array")
+
+
+class Tasks(Operator):
+    """A acting on every column of a matrix variable: the Kronecker product of A with an identity."""
+
+    def __init__(self, single: Operator, tasks: int) -> None:
+        self.single = single
+        self.tasks = tasks
+        self.shape = (single.shape[0] * tasks, single.shape[1] * tasks)
+        self.explicit = single.explicit
+        self.entries_known = single.entries_known
+
+    def matvec(self, x: Vector) -> Vector:
+        return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks))
+        for task in range(self.tasks):
+            mine = columns % self.tasks == task
+            if np.any(mine):
+                result[:, task] = self.single.columns_matvec(columns[mine] // self.tasks, x[mine])
+        return result.ravel()
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        result = np.empty(columns.size)
+        for task, part in enumerate(self._split(y)):
+            mine = columns % self.tasks == task
+            if np.any(mine):
+                result[mine] = self.single.columns_rmatvec(columns[mine] // self.tasks, part)
+        return result
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        columns, rows = self.single.sums(power)
+        return np.repeat(columns, self.tasks), np.repeat(rows, self.tasks)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.stack([self.single.squares_rmatvec(task) for task in self._split(y)], axis=1).ravel()
+
+    def row_max(self) -> Vector:
+        return np.repeat(self.single.row_max(), self.tasks)
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks))
+        for task in range(self.tasks):
+            result[:, task] = self.single.block_row_sums(columns[columns % self.tasks == task] // self.tasks)
+        return result.ravel()
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks, columns.size))
+        for position, column in enumerate(columns):
+            entry = self.single.dense_columns(np.array([column // self.tasks]))
+            result[:, column % self.tasks, position] = entry[:, 0]
+        return result.reshape(self.shape[0], columns.size)
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Tasks(self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks),
+                     self.tasks)
+
+    def columnar(self) -> Operator:
+        return Tasks(self.single.columnar(), self.tasks)
+
+    def _split(self, flat: Vector) -> list[Vector]:
+        return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
+
+
+class Stacked(Operator):
+    """Operators side by side: [A_1, ..., A_J]."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        self.parts = parts
+        self.start = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
+        self.shape = (parts[0].shape[0], int(self.start[-1]))
+        self.explicit = all(part.explicit for part in parts)
+        self.entries_known = all(part.entries_known for part in parts)
+
+    def _stretches(self, x: Vector) -> list[Vector]:
+        return np.split(x, self.start[1:-1])
+
+    def _own(self, columns: Indices) -> Iterator[tuple[Operator, NDArray[np.bool_], Indices]]:
+        """Yield each part that holds some of the columns, which of them, and their places in it."""
+        for i, part in enumerate(self.parts):
+            mine = (columns >= self.start[i]) & (columns < self.start[i + 1])
+            if np.any(mine):
+                yield part, mine, columns[mine] - self.start[i]
+
+    def matvec(self, x: Vector) -> Vector:
+        products = (part.matvec(own) for part, own in zip(self.parts, self._stretches(x), strict=True))
+        return np.sum(list(products), axis=0)
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return np.concatenate([part.rmatvec(y) for part in self.parts])
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        products = (part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns))
+        return np.sum(list(products), axis=0)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        result = np.empty(columns.size)
+        for part, mine, local in self._own(columns):
+            result[mine] = part.columns_rmatvec(local, y)
+        return result
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        columns, rows = zip(*(part.sums(power) for part in self.parts), strict=True)
+        return np.concatenate(columns), np.sum(rows, axis=0)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.concatenate([part.squares_rmatvec(y) for part in self.parts])
+
+    def row_max(self) -> Vector:
+        return np.max([part.row_max() for part in self.parts], axis=0)
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0)
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        result = np.empty((self.shape[0], columns.size))
+        for part, mine, local in self._own(columns):
+            result[:, mine] = part.dense_columns(local)
+        return result
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
+
+    def columnar(self) -> Operator:
+        return Stacked([part.columnar() for part in self.parts])
+
+    def native(self) -> list[Any]:
+        return [matrix for part in self.parts for matrix in part.native()]
+
+
+class Identity:
+    """The identity, or a multiple of it, on a variable of the loss's shape."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        if not np.isfinite(scale) or scale == 0:
+            raise ValueError(f"scale={scale}: expected a finite number that is not 0")
+        self.scale = float(scale)
+
+
+def as_operator(source: Any, name: str) -> Operator:
+    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional."""
+    if sparse.issparse(source):
+        return _compressed(source, name)
+    if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
+        if np.dtype(source.dtype or float).kind == "c":
+            raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
+        return Abstract(source)
+    array = np.asarray(source)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers, float32 or float64")
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(f"{name} has {array.ndim} dimensions: expected a matrix")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, with shape {array.shape}: expected at least one row and one column")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if not (array.strides[0] == array.itemsize or array.strides[1] == array.itemsize):
+        array = np.asfortranarray(array)
+    _check_finite(array, name)
+    return Dense(array)
+
+
+def _compressed(source: Any, name: str) -> Operator:
+    if source.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers, float32 or float64")
+    if 0 in source.shape:
+        raise ValueError(f"{name} is empty, with shape {source.shape}: expected at least one row and one column")
+    matrix = source if source.format in ("csc", "csr") else source.tocsc()
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    _check_finite(matrix.data, name)
+    return Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
+
+
+def _check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise where values has NaN or inf. A sum is finite if they all are, and costs no temporary."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.all(np.isfinite(values)):
+        bad = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise ValueError(f"{name} has the value {values[tuple(bad)]} at {bad}: expected finite numbers")

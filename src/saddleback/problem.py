@@ -1,0 +1,205 @@
+"""The problem: min_x f(x) + g(Ax), validated once and never changed.
+
+Whatever the user wrote, one matrix or a list of blocks, vectors or matrices, the rest of the library sees one function
+``f`` of a flat x, one operator ``A`` and one function ``g`` of a flat u = Ax, with the saddle-point form
+min_x max_y f(x) + <y, Ax> - g*(y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .functions import Function, Loss, Term, as_term
+from .functions._base import Blocks, Vector
+from .functions.calculus import BlockSum
+from .functions.penalties import Penalty
+from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The problem over flat vectors: all that methods, certificates and reductions know.
+
+    Attributes
+    ----------
+    f, A, g : penalty, operator and loss.
+    linear_norm : ||c|| of the linear terms of f, the scale of the dual infeasibility.
+    """
+
+    f: Function
+    A: Operator
+    g: Function
+    linear_norm: float
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The J blocks of columns that a method may draw."""
+        return self.f.blocks()
+
+    @cached_property
+    def target_norm(self) -> float:
+        """||b||, the scale of the primal infeasibility."""
+        return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
+        rows, columns = self.A.shape
+        value = abs(self.f.value(np.zeros(columns)) + self.g.value(np.zeros(rows)))
+        return value if np.isfinite(value) and value > 0 else 1.0
+
+
+class Problem:
+    """min_x f(x) + g(Ax).
+
+    Parameters
+    ----------
+    penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
+    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a
+        ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for every penalty.
+    loss : g, from the catalogue or an object of one's own.
+
+    With lists, x is a list too, each block in its own shape. A part with a matrix is split further into the blocks of
+    its penalty (columns or groups); an identity or a linear operator is one block. A loss with an m x q matrix b makes
+    x an n x q matrix under an m x n matrix A.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleback as sb
+    >>> A, b = np.eye(3), np.array([3.0, -0.5, 1.0])
+    >>> problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
+    >>> bool(np.allclose(sb.solve(problem).x, [2.0, 0.0, 0.0]))
+    True
+    """
+
+    def __init__(self, penalty: Any, A: Any, loss: Any) -> None:
+        self.penalty = penalty
+        self.A = A
+        self.loss = loss
+        self.is_list = isinstance(penalty, (list, tuple))
+        terms, sources = _parts(penalty, A)
+        loss_term = _loss(loss)
+        operators = [s if isinstance(s, Identity) else as_operator(s, name) for s, name in sources]
+        self.y_shape: Shape = _loss_shape(loss_term, operators)
+        fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
+        self.x_shapes: list[Shape] = [_variable_shape(term, shape) for term, (_, shape) in zip(terms, fitted, strict=True)]
+        self.model = _model(terms, [op for op, _ in fitted], [shape for _, shape in fitted], loss_term, self.y_shape)
+
+    @property
+    def n_blocks(self) -> int:
+        """J, the number of blocks that a method may draw."""
+        return len(self.model.blocks)
+
+    def flatten_x(self, x: Any, name: str = "x") -> Vector:
+        """Return x, in the problem's own shape, as a flat float64 vector of its own."""
+        blocks = list(x) if self.is_list else [x]
+        if len(blocks) != len(self.x_shapes):
+            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}")
+        return np.concatenate([_flat(b, shape, name) for b, shape in zip(blocks, self.x_shapes, strict=True)])
+
+    def flatten_y(self, y: Any, name: str = "y") -> Vector:
+        """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
+        return _flat(y, self.y_shape, name)
+
+    def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
+        """Return flat starting points: the given ones, 0 in place of None."""
+        rows, columns = self.model.A.shape
+        x = np.zeros(columns) if x0 is None else self.flatten_x(x0, "x0")
+        y = np.zeros(rows) if y0 is None else self.flatten_y(y0, "y0")
+        return x, y
+
+    def shape_x(self, x: Vector) -> Any:
+        """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.x_shapes])
+        blocks = [b.reshape(s) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
+        return blocks if self.is_list else blocks[0]
+
+    def shape_y(self, y: Vector) -> Vector:
+        """Return a flat y in the shape of the loss's data."""
+        return y.reshape(self.y_shape)
+
+
+def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
+    """Return the penalties as terms, and what was given for A with a name for each piece."""
+    if isinstance(penalty, (list, tuple)) != isinstance(A, (list, tuple)):
+        raise TypeError("penalty and A must both be lists, one entry a block, or neither")
+    if not isinstance(penalty, (list, tuple)):
+        return [_penalty(penalty, "penalty")], [(A, "A")]
+    if len(penalty) != len(A) or not len(A):
+        raise ValueError(f"penalty has {len(penalty)} blocks and A has {len(A)}: expected the same number, at least 1")
+    terms = [_penalty(term, f"penalty[{j}]") for j, term in enumerate(penalty)]
+    return terms, [(source, f"A[{j}]") for j, source in enumerate(A)]
+
+
+def _penalty(source: Any, name: str) -> Term:
+    if isinstance(source, Loss):
+        raise TypeError(f"{name} is {type(source).__name__}, a loss: the order is Problem(penalty, A, loss)")
+    return as_term(source, name)
+
+
+def _loss(source: Any) -> Term:
+    if isinstance(source, Penalty):
+        raise TypeError(
+            f"loss is {type(source).__name__}, a penalty: the order is Problem(penalty, A, loss); "
+            "for bounds on A x use Interval"
+        )
+    return as_term(source, "loss")
+
+
+def _loss_shape(loss: Term, operators: Sequence[Operator | Identity]) -> Shape:
+    if loss.shape is not None:
+        return loss.shape
+    known = [op for op in operators if isinstance(op, Operator)]
+    if not known:
+        raise ValueError("the shape of A x is not known: give the loss arrays, or a matrix among the blocks of A")
+    return (known[0].shape[0],)
+
+
+def _fit(operator: Operator | Identity, name: str, y_shape: Shape) -> tuple[Operator, Shape]:
+    """Return the operator onto flat y, and the shape of the variable that it acts on."""
+    size = int(np.prod(y_shape))
+    if isinstance(operator, Identity):
+        return ScaledIdentity(size, operator.scale), y_shape
+    rows, columns = operator.shape
+    if len(y_shape) == 2 and rows == y_shape[0]:
+        return (operator if y_shape[1] == 1 else Tasks(operator, y_shape[1])), (columns, y_shape[1])
+    if rows == size:
+        return operator, (columns,)
+    raise ValueError(f"{name} has {rows} rows, but the loss has data of shape {y_shape}: expected {y_shape[0]} rows")
+
+
+def _variable_shape(term: Term, shape: Shape) -> Shape:
+    """Return the shape in which the user sees the variable: a matrix penalty knows it best."""
+    return shape if term.shape is None else term.shape
+
+
+def _model(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape], loss: Term,
+           y_shape: Shape) -> Model:
+    functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
+    linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
+    split = [operator.explicit for operator in operators]
+    if len(functions) == 1 and all(split):
+        f, A = functions[0], operators[0]
+    else:
+        f = BlockSum(functions, [operator.shape[1] for operator in operators], split)
+        A = operators[0] if len(operators) == 1 else Stacked(operators)
+    return Model(f, A, loss.bind(y_shape), float(np.linalg.norm(linear)))
+
+
+def _flat(value: Any, shape: Shape, name: str) -> Vector:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers")
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}: expected {shape}")
+    flat = array.astype(np.float64).ravel()
+    if not np.all(np.isfinite(flat)):
+        raise ValueError(f"{name} has entries that are NaN or infinite: expected finite numbers")
+    return flat

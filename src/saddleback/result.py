@@ -1,0 +1,199 @@
+"""What a solve gives back: a status with a sentence, a certificate, a history, and the point itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Series = NDArray[np.float64]
+
+
+class Status(Enum):
+    """How a solve ended; the value is the sentence that explains it.
+
+    Under every status x and y are the best pair of points seen, in the sense of the certificate, and the certificate is
+    theirs. Under ``INFEASIBLE`` and ``UNBOUNDED`` there is no solution that they could be close to.
+    """
+
+    OPTIMAL = "The certificate is within the tolerance."
+    MAX_PASSES = "The pass limit was reached before the tolerance."
+    TIME_LIMIT = "The time limit was reached before the tolerance."
+    DIVERGED = "The iterates grow without bound: this method does not converge on this problem."
+    INFEASIBLE = "No point satisfies the constraints: a dual direction proves it."
+    UNBOUNDED = "The objective decreases without bound: a primal direction proves it."
+    INTERRUPTED = "The run was stopped from outside, by a callback or the keyboard."
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a pair (x, y) can be from a solution.
+
+    Attributes
+    ----------
+    primal_value : P, the objective at x, with indicators left out.
+    dual_value : D, the dual objective at the dual point; a lower bound of the optimum where both infeasibilities are 0.
+    gap : P - D.
+    relative_gap : |P - D| / max(|P|, |D|, 1e-6 s), with s = |P(0)|, or 1 where that is 0 or infinite.
+    primal_infeasibility : distance of (x, Ax) from the constraints / (1 + ||b||).
+    dual_infeasibility : distance of -A'y from the domain of f* / (1 + ||c||); 0 where the point was made feasible.
+    """
+
+    primal_value: float
+    dual_value: float
+    gap: float
+    relative_gap: float
+    primal_infeasibility: float
+    dual_infeasibility: float
+
+    @property
+    def error(self) -> float:
+        """The largest of relative gap and infeasibilities: what is compared with ``tol``."""
+        return max(self.relative_gap, self.primal_infeasibility, self.dual_infeasibility)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the six figures by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass
+class History:
+    """The certificates of a run in order, each series an array."""
+
+    rows: list[tuple[float, float, Certificate]] = field(default_factory=list)
+
+    def add(self, passes: float, seconds: float, certificate: Certificate) -> None:
+        """Append a certificate and the work and time it took to get there."""
+        self.rows.append((passes, seconds, certificate))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def passes(self) -> Series:
+        """Work so far, in passes over the columns."""
+        return np.array([passes for passes, _, _ in self.rows])
+
+    @property
+    def seconds(self) -> Series:
+        """Time so far."""
+        return np.array([seconds for _, seconds, _ in self.rows])
+
+    def _series(self, name: str) -> Series:
+        return np.array([getattr(certificate, name) for _, _, certificate in self.rows])
+
+    @property
+    def primal_value(self) -> Series:
+        """P of the best pair so far."""
+        return self._series("primal_value")
+
+    @property
+    def dual_value(self) -> Series:
+        """D of the best pair so far."""
+        return self._series("dual_value")
+
+    @property
+    def relative_gap(self) -> Series:
+        """Relative gap of the best pair so far."""
+        return self._series("relative_gap")
+
+    @property
+    def primal_infeasibility(self) -> Series:
+        """Primal infeasibility of the best pair so far."""
+        return self._series("primal_infeasibility")
+
+    @property
+    def dual_infeasibility(self) -> Series:
+        """Dual infeasibility of the best pair so far."""
+        return self._series("dual_infeasibility")
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return every series by name, as lists."""
+        names = ("passes", "seconds", "primal_value", "dual_value", "relative_gap", "primal_infeasibility",
+                 "dual_infeasibility")
+        return {name: getattr(self, name).tolist() for name in names}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution, or how far it is from one.
+
+    Attributes
+    ----------
+    x, y : primal and dual point, shaped like the problem's variables.
+    status, message : what happened, how far it is, what to do.
+    certificate : of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
+    passes, seconds : work in visits of all columns, certificates and norm estimates included; wall time.
+    history : the certificates on the way.
+    method : the method used.
+    settings : what was chosen automatically (blocks per iteration, strengths rule, backend).
+    """
+
+    x: Any
+    y: Any
+    status: Status
+    message: str
+    certificate: Certificate
+    passes: float
+    seconds: float
+    history: History
+    method: str
+    settings: Mapping[str, Any]
+
+    @property
+    def relative_gap(self) -> float:
+        """Relative gap of the certificate."""
+        return self.certificate.relative_gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python values, ready for JSON."""
+        x = [block.tolist() for block in self.x] if isinstance(self.x, list) else self.x.tolist()
+        return {
+            "status": self.status.name,
+            "message": self.message,
+            "method": self.method,
+            "settings": dict(self.settings),
+            "certificate": self.certificate.to_dict(),
+            "passes": self.passes,
+            "seconds": self.seconds,
+            "x": x,
+            "y": self.y.tolist(),
+            "history": self.history.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"Result({self.status.name}, objective={c.primal_value:.10g}, relative_gap={c.relative_gap:.2e}, "
+            f"passes={self.passes:.4g}, seconds={self.seconds:.3g}, method={self.method!r})"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the relative gap against passes and against seconds.
+
+        Parameters
+        ----------
+        axes : two matplotlib axes to draw on; new ones by default.
+
+        Returns
+        -------
+        The two axes.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
+        for axis, series, label in zip(axes, (self.history.passes, self.history.seconds), ("passes", "seconds"),
+                                       strict=True):
+            axis.semilogy(series, np.maximum(self.history.relative_gap, 1e-16), marker=".", label=self.method)
+            axis.set_xlabel(label)
+            axis.grid(alpha=0.3)
+        axes[0].set_ylabel("certified relative gap")
+        axes[0].legend()
+        return axes

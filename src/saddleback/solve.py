@@ -1,0 +1,215 @@
+"""The only loop: advance a method, judge what it offers, decide whether to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from .judge import Judge
+from .methods import Method, Start, State, make
+from .problem import Problem
+from .progress import progress_bar
+from .reductions import drop_empty
+from .result import Certificate, History, Result, Status
+
+SLICE_SECONDS = 0.1
+"""How long a method runs before the clock and the keyboard are looked at again."""
+
+FIRST_CHECK = 4.0
+GROWTH = 0.125
+"""A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+
+VISITS = 1 << 22
+"""Most visits of blocks in one call of a method, for the memory that their draws take."""
+
+HUGE = 1e25
+"""Iterates of this size have diverged: where a problem has no solution they grow linearly only."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a callback is told at every certificate: the work so far and the best pair of points with its certificate."""
+
+    passes: float
+    seconds: float
+    certificate: Certificate
+    x: Any
+    y: Any
+
+
+def solve(
+    problem: Problem,
+    method: str = "auto",
+    tol: float = 1e-6,
+    max_passes: float = 10_000,
+    time_limit: float | None = None,
+    blocks_per_iteration: Any = "auto",
+    seed: int = 0,
+    threads: int | None = None,
+    callback: Callable[[Info], bool | None] | None = None,
+    progress: bool = False,
+    x0: Any = None,
+    y0: Any = None,
+    **options: Any,
+) -> Result:
+    """Solve a problem and certify the answer.
+
+    Parameters
+    ----------
+    problem : what to solve.
+    method : one of ``saddleback.methods()``; "auto" is the block method with everything chosen for you.
+    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility are all at most this; 0 runs to a
+        limit.
+    max_passes : most work, in visits of all columns.
+    time_limit : most wall time, in seconds.
+    blocks_per_iteration : K, how many of the J blocks an iteration updates; "auto" takes as many as cost nothing.
+    seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
+    threads : most threads to use; all cores by default.
+    callback : called with an ``Info`` at every certificate; returning True stops the run.
+    progress : show a progress bar.
+    x0, y0 : where to start, in the problem's shapes; 0 by default.
+    **options : of the method; see its class in ``saddleback.methods``.
+
+    Returns
+    -------
+    Result
+        The best pair of points seen, with its certificate. Ctrl-C gives it too.
+    """
+    _check_arguments(problem, tol, max_passes, time_limit, seed, threads)
+    chosen = make(method, options)
+    clock = Clock(time_limit)
+    previous_threads = _native.set_threads(threads or _native.hardware_threads())
+    try:
+        reduction = drop_empty(problem.model)
+        x, y = problem.start(x0, y0)
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), blocks_per_iteration, seed)
+        state = chosen.init(reduction.model, start)
+        judge = Judge(problem.model, reduction)
+        history = History()
+        status: Status | None = None
+        due = 0.0
+        with progress_bar(progress, tol) as show:
+            while status is None:
+                state, halted = run_until(chosen, state, min(due, max_passes - judge.passes), clock)
+                if halted is not Status.DIVERGED:
+                    judge.look_at(chosen.candidates(state))
+                passes, seconds = state.passes + judge.passes, clock.seconds()
+                history.add(passes, seconds, judge.certificate)
+                show(passes, judge.certificate)
+                if callback is not None and callback(_info(problem, judge, passes, seconds)):
+                    halted = halted or Status.INTERRUPTED
+                status = (
+                    reduction.status
+                    or halted
+                    or stop(judge.certificate, tol, passes, max_passes, clock)
+                    or judge.ray_status(state.x, state.y, passes)
+                )
+                due = state.passes + max(FIRST_CHECK, GROWTH * passes)
+    finally:
+        _native.set_threads(previous_threads)
+    return Result(
+        x=problem.shape_x(judge.primal.x),
+        y=problem.shape_y(judge.dual.y),
+        status=status,
+        message=message(status, judge.certificate, tol, passes, chosen.name),
+        certificate=judge.certificate,
+        passes=passes,
+        seconds=clock.seconds(),
+        history=history,
+        method=chosen.name,
+        settings=state.settings,
+    )
+
+
+class Clock:
+    """Wall time since the start, and whether the limit has passed."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.begin = time.perf_counter()
+        self.limit = np.inf if limit is None else limit
+
+    def seconds(self) -> float:
+        """Return the time since the start."""
+        return time.perf_counter() - self.begin
+
+    def expired(self) -> bool:
+        """Return whether the limit has passed."""
+        return self.seconds() >= self.limit
+
+
+def run_until(method: Method[Any], state: State, passes: float, clock: Clock) -> tuple[State, Status | None]:
+    """Advance in slices of time up to a number of passes; return early, with the reason, on Ctrl-C or divergence."""
+    pace = 0.0  # seconds a pass
+    try:
+        while state.passes < passes and not clock.expired():
+            ahead = min(passes - state.passes, VISITS / state.settings["n_blocks"])
+            if pace > 0:
+                ahead = min(ahead, SLICE_SECONDS / pace)
+            else:
+                ahead = min(ahead, 1.0)
+            before, then = state.passes, clock.seconds()
+            state = method.advance(state, ahead)
+            pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
+            if not (np.all(np.abs(state.x) < HUGE) and np.all(np.abs(state.y) < HUGE)):
+                return state, Status.DIVERGED
+    except KeyboardInterrupt:
+        return state, Status.INTERRUPTED
+    return state, None
+
+
+def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
+    """Return why to stop now, or None to go on."""
+    if 0 < tol and certificate.error <= tol:
+        return Status.OPTIMAL
+    if clock.expired():
+        return Status.TIME_LIMIT
+    if passes >= max_passes:
+        return Status.MAX_PASSES
+    return None
+
+
+ADVICE = {
+    Status.MAX_PASSES: "Raise max_passes, or tol if this accuracy is enough.",
+    Status.TIME_LIMIT: "Raise time_limit, or tol if this accuracy is enough.",
+    Status.DIVERGED: "Use method='sp-bcd', whose strengths are sound.",
+    Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
+    Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
+    Status.INTERRUPTED: "Pass x0=result.x and y0=result.y to go on from here.",
+}
+
+
+def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
+    """Return what happened, how far the result is, and what to do."""
+    how_far = (
+        f"After {passes:.4g} passes of {method}: relative gap {certificate.relative_gap:.1e}, primal infeasibility "
+        f"{certificate.primal_infeasibility:.1e}, dual infeasibility {certificate.dual_infeasibility:.1e} "
+        f"(tolerance {tol:.1e})."
+    )
+    return " ".join(part for part in (status.value, how_far, ADVICE.get(status)) if part)
+
+
+def _info(problem: Problem, judge: Judge, passes: float, seconds: float) -> Info:
+    x, y = problem.shape_x(judge.primal.x.copy()), problem.shape_y(judge.dual.y.copy())
+    return Info(passes, seconds, judge.certificate, x, y)
+
+
+def _check_arguments(
+    problem: Problem, tol: float, max_passes: float, time_limit: float | None, seed: int, threads: int | None
+) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
+    if not 0 <= tol < np.inf:
+        raise ValueError(f"tol={tol}: expected a number that is at least 0")
+    if not max_passes > 0:
+        raise ValueError(f"max_passes={max_passes}: expected a positive number")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit}: expected None or a positive number of seconds")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed={seed!r}: expected an integer that is at least 0")
+    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise ValueError(f"threads={threads!r}: expected None or an integer that is at least 1")

@@ -1,0 +1,247 @@
+r"""Strengths: how far a step may go.
+
+A strength is one over a step, h on the columns and sigma on the rows. The block method is sound if they satisfy the
+expected separable overapproximation (ESO) for a uniform sample S of K of the J blocks, with :math:`\rho = J/K`:
+
+.. math::
+
+    E\Big\|\sum_{j \in S} \Sigma^{-1/2} A_j H_j^{-1/2} z_j\Big\|^2 \le \frac{1}{\rho^2} \sum_j \|z_j\|^2
+    \quad\text{for all } z.
+
+Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:`\tilde A = W^{-1/2} A C^{-1/2}`:
+
+``norm``
+    :math:`\kappa = \rho\,[(1-\beta) \max_j \|\tilde A_j\|^2 + \beta \|\tilde A\|^2]`, :math:`h = \sqrt\kappa\, c`,
+    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient w is one over its curvature and c the diagonal
+    of A'W^{-1}A; otherwise both are l1 norms. The default.
+``l1``
+    :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
+    :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
+
+Both may be multiplied by a primal weight omega, as h omega and sigma / omega, without losing the inequality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .functions._base import Indices, Vector
+from .problem import Model
+
+SLACK = 1.01
+"""On kappa: the proof allows equality, rounding does not."""
+
+LANCZOS_STEPS = 30
+LANCZOS_TOLERANCE = 1e-2
+GRAM_LIMIT = 64
+"""Blocks up to this many columns get their norm from a Gram matrix."""
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Strengths of both sides, and what it cost to choose them, in passes."""
+
+    primal: Vector
+    dual: Vector
+    passes: float = 0.0
+
+    def weighted(self, omega: float) -> Strengths:
+        """Return the strengths under a primal weight."""
+        return Strengths(self.primal * omega, self.dual / omega, self.passes)
+
+
+@dataclass(frozen=True)
+class Norms:
+    """The scaled operator: column and row weights, and the squared norms of At and of its largest block."""
+
+    columns: Vector
+    rows: Vector
+    largest_block: float
+    whole: float
+    passes: float
+
+    def free_parallelism(self, n_blocks: int) -> int:
+        """Return K*, up to which drawing more blocks at a time costs nearly nothing in kappa."""
+        if self.whole == 0:
+            return n_blocks
+        return int(np.clip(1 + (n_blocks - 1) * self.largest_block / self.whole, 1, n_blocks))
+
+    def kappa(self, n_blocks: int, drawn: int) -> float:
+        """Return what the product of h and sigma must be, relative to that of the weights, for K drawn of J blocks."""
+        beta = (drawn - 1) / (n_blocks - 1) if n_blocks > 1 else 1.0
+        kappa = SLACK * n_blocks / drawn * ((1 - beta) * self.largest_block + beta * self.whole)
+        return kappa if kappa > 0 else 1.0
+
+
+def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
+    """Return the ``norm`` rule for K drawn blocks, with the primal weight that the units of the data suggest."""
+    kappa = norms.kappa(len(model.blocks), drawn)
+    plain = Strengths(np.sqrt(kappa) * norms.columns, np.sqrt(kappa) * norms.rows, norms.passes)
+    if model.g.curvature() is not None:
+        return plain.weighted(1.0 / np.sqrt(kappa))  # y follows x: h is that of coordinate descent, h = c
+    return plain.weighted(data_weight(model, plain, drawn))
+
+
+def measure_norms(model: Model) -> Norms:
+    """Return the scaled norms behind the ``norm`` rule."""
+    columns, rows, passes = base_weights(model)
+    largest, block_passes = _largest_block_norm(model, columns, rows)
+    if len(model.blocks) == 1:
+        return Norms(columns, rows, largest, largest, passes + block_passes)
+    whole, whole_passes = operator_norm(
+        lambda z: model.A.matvec(z / np.sqrt(columns)) / np.sqrt(rows),
+        lambda z: model.A.rmatvec(z / np.sqrt(rows)) / np.sqrt(columns),
+        columns.size,
+    )
+    # a norm is at least that of each block
+    return Norms(columns, rows, largest, max(whole, largest), passes + block_passes + whole_passes)
+
+
+def base_weights(model: Model) -> tuple[Vector, Vector, float]:
+    """Return column and row weights c and w, all positive, and the passes they took."""
+    m, n = model.A.shape
+    curvature = model.g.curvature()
+    passes = 0.5
+    if not model.A.entries_known:
+        columns, rows, passes = np.ones(n), np.ones(m), 0.0
+        if curvature is not None:
+            rows = 1.0 / _positive(curvature)
+    elif curvature is not None:
+        rows = 1.0 / _positive(curvature)
+        columns = model.A.squares_rmatvec(1.0 / rows)
+    else:
+        columns, rows = model.A.sums(1)
+    return model.f.admissible(_positive(columns)), model.g.admissible(_positive(rows)), passes
+
+
+def _positive(weights: Vector) -> Vector:
+    """Return weights with the smallest positive one in place of zeros: an empty column or row may take any."""
+    return np.where(weights > 0, weights, np.min(weights, where=weights > 0, initial=np.inf)
+                    if np.any(weights > 0) else 1.0)
+
+
+def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[float, float]:
+    """Return max_j ||At_j||^2 and the passes it took."""
+    blocks = model.blocks
+    if model.A.entries_known and len(blocks) == columns.size:
+        return float(np.max(model.A.squares_rmatvec(1.0 / rows) / columns)), 0.5
+    largest, passes = 0.0, 0.0
+    for j in range(len(blocks)):
+        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+        norm, cost = _block_norm(model, own, columns[own], rows)
+        largest = max(largest, norm)
+        passes += cost * own.size / columns.size
+    return largest, passes
+
+
+def _block_norm(model: Model, own: Indices, columns: Vector, rows: Vector) -> tuple[float, float]:
+    if own.size <= GRAM_LIMIT:
+        scaled = model.A.dense_columns(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
+        return float(np.linalg.eigvalsh(scaled.T @ scaled)[-1]), 1.0
+    return operator_norm(
+        lambda z: model.A.columns_matvec(own, z / np.sqrt(columns)) / np.sqrt(rows),
+        lambda z: model.A.columns_rmatvec(own, z / np.sqrt(rows)) / np.sqrt(columns),
+        own.size,
+    )
+
+
+def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
+    """Return an estimate of ||M||^2 from above, by Lanczos on M'M, and the passes it took.
+
+    The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
+    is, and is added to it.
+    """
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(size)
+    basis = [start / np.linalg.norm(start)]
+    diagonal: list[float] = []
+    beside: list[float] = []
+    top, residual = 0.0, 0.0
+    steps = min(LANCZOS_STEPS, size)
+    for _ in range(steps):
+        following = rmatvec(matvec(basis[-1]))
+        diagonal.append(float(following @ basis[-1]))
+        for vector in basis:  # full reorthogonalisation: few vectors, and no spurious copies of the top value
+            following = following - (following @ vector) * vector
+        length = float(np.linalg.norm(following))
+        values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+        top, residual = float(values[-1]), length * abs(float(vectors[-1, -1]))
+        if residual <= LANCZOS_TOLERANCE * top or length <= 1e-14 * max(top, 1e-300):
+            break
+        basis.append(following / length)
+        beside.append(length)
+    return max(top + residual, 0.0), float(len(diagonal))
+
+
+def l1_strengths(model: Model, drawn: int) -> Strengths:
+    """Return the ``l1`` rule for K drawn blocks: sound, and no norm estimate."""
+    J = len(model.blocks)
+    beta = (drawn - 1) / (J - 1) if J > 1 else 1.0
+    columns, rows = model.A.sums(1)
+    largest = _largest_block_row_sums(model)
+    dual = SLACK * J / drawn * ((1 - beta) * largest + beta * rows)
+    return Strengths(model.f.admissible(_positive(columns)), model.g.admissible(_positive(dual)), 1.0)
+
+
+def _largest_block_row_sums(model: Model) -> Vector:
+    """Return max_j B_kj for every row k."""
+    blocks = model.blocks
+    if len(blocks) == blocks.order.size:
+        return model.A.row_max()
+    largest = np.zeros(model.A.shape[0])
+    for j in range(len(blocks)):
+        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+        np.maximum(largest, model.A.block_row_sums(own), out=largest)
+    return largest
+
+
+def remark_strengths(model: Model, drawn: int) -> Strengths:
+    """Return the paper's Remark to the letter: h_j = ||A_j||, sigma = J/K max_j ||A_j||. Sound for K = 1 only."""
+    blocks = model.blocks
+    m, n = model.A.shape
+    primal = np.empty(n)
+    passes = 0.0
+    for j in range(len(blocks)):
+        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+        norm, cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
+        primal[own] = np.sqrt(norm)
+        passes += cost * own.size / n
+    return Strengths(primal, np.full(m, len(blocks) / drawn * primal.max()), passes)
+
+
+def explicit_strengths(model: Model, step: Any) -> Strengths:
+    """Return the strengths that the user gave, ``step=(primal_strength, dual_strength)``, checked."""
+    if not isinstance(step, tuple) or len(step) != 2:
+        raise ValueError(
+            f"step={step!r} is not known: expected 'norm', 'l1' or a pair (primal_strength, dual_strength)"
+        )
+    sides = []
+    for name, given, size in zip(("primal_strength", "dual_strength"), step, reversed(model.A.shape), strict=True):
+        array = np.asarray(given, dtype=np.float64)
+        if array.shape not in ((), (size,)):
+            raise ValueError(f"step: {name} has shape {array.shape}: expected a number or {size} of them")
+        if not (np.all(np.isfinite(array)) and np.all(array > 0)):
+            raise ValueError(f"step: {name} must be finite and positive everywhere")
+        sides.append(np.array(np.broadcast_to(array, (size,))))
+    return Strengths(sides[0], sides[1])
+
+
+def data_weight(model: Model, strengths: Strengths, drawn: int) -> float:
+    r"""Return the primal weight that suits the units of the data, 1 where they do not tell.
+
+    The best is :math:`\omega = \|y\|_\sigma / (\sqrt{J/K} \|x\|_h)` with the distances that y and x have to go. They
+    are guessed from the data: y at the bounds of its domain, or where A'y balances the penalty; x where Ax balances
+    the targets.
+    """
+    y = _norm(model.g.typical_slope(), strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)
+    x = _norm(model.g.typical_point(), 1.0 / strengths.dual)
+    if x == 0 or y == 0:
+        return 1.0
+    return float(y / (np.sqrt(len(model.blocks) / drawn) * x))
+
+
+def _norm(vector: Vector | float, weight: Vector) -> float:
+    return float(np.sqrt(np.sum(np.square(vector) * weight)))

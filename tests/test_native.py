@@ -1,0 +1,646 @@
+"""The compiled core against plain restatements in numpy."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saddleback import _native
+
+INF = np.inf
+
+
+@pytest.fixture(autouse=True)
+def _restore_threads() -> Iterator[None]:
+    before = _native.set_threads(2)
+    yield
+    _native.set_threads(before)
+
+
+# ---------------------------------------------------------------- oracles
+
+
+def soft(v, k):
+    return np.sign(v) * np.maximum(np.abs(v) - k, 0.0)
+
+
+def coordinate_prox(parameters, v, step):
+    l1, quadratic, linear, lower, upper = parameters
+    return np.clip(soft(v - step * linear, step * l1) / (1 + step * quadratic), lower, upper)
+
+
+def group_prox(b, h, weight):
+    """Bisect on rho; slow and independent of the compiled Newton iteration."""
+    if np.linalg.norm(b) <= weight:
+        return np.zeros_like(b)
+    low, high = 0.0, np.linalg.norm(b) / h.min()
+    for _ in range(200):
+        rho = (low + high) / 2
+        low, high = (rho, high) if np.sum((b / (h * rho + weight)) ** 2) > 1 else (low, rho)
+    return b * low / (h * low + weight)
+
+
+def logistic_dual(v, step, label, weight):
+    """Bisect on t in y = -label * weight * t, in the variable q = log(t / (1 - t))."""
+    if weight == 0:
+        return 0.0
+    a, c = weight / step, label * v / step
+    q = scipy.optimize.brentq(
+        lambda q: q + a * scipy.special.expit(q) + c, -c - a - 1, -c + 1, xtol=1e-15, rtol=1e-14
+    )
+    return -label * weight * scipy.special.expit(q)
+
+
+@dataclass
+class Problem:
+    """A problem, and the iteration written out in numpy."""
+
+    matrices: list[Any]
+    blocks: list[np.ndarray]
+    penalty: tuple[np.ndarray, ...]
+    group_weight: np.ndarray
+    loss: tuple[Any, ...]
+    penalty_callables: tuple[Any, ...] = ()
+    loss_callable: Any = None
+    prox: dict[int, Callable[[float, float], float]] = field(default_factory=dict)
+    loss_prox: Callable[[float, float], float] | None = None
+
+    def __post_init__(self):
+        dense = [M.toarray() if sp.issparse(M) else M for M in self.matrices]
+        self.A = np.hstack(dense).astype(float)
+        self.m, self.n = self.A.shape
+
+    def kernel(self):
+        native = [
+            (M.indptr, M.indices, M.data, M.shape[1]) if sp.issparse(M) else M for M in self.matrices
+        ]
+        start = np.cumsum([0] + [len(b) for b in self.blocks]).astype(np.int64)
+        columns = np.concatenate(self.blocks).astype(np.int64)
+        return _native.Kernel(
+            self.m, native, start, columns, self.penalty, self.group_weight, self.loss,
+            self.penalty_callables, self.loss_callable,
+        )  # fmt: skip
+
+    def block_prox(self, j, v, h):
+        block = self.blocks[j]
+        l1, quadratic, linear, lower, upper = (p[block] for p in self.penalty)
+        weight = self.group_weight[j]
+        if weight > 0:
+            b = soft(h * v - linear, l1)
+            return group_prox(np.where(lower == 0, np.maximum(b, 0), b), h, weight)
+        out = coordinate_prox((l1, quadratic, linear, lower, upper), v, 1 / h)
+        for k, d in enumerate(block):
+            if d in self.prox:
+                out[k] = self.prox[d](v[k], 1 / h[k])
+        return out
+
+    def dual_prox(self, v, step):
+        kind, *parameters = self.loss
+        if kind == "coordinate":
+            return coordinate_prox(parameters, v, step)
+        if kind == "logistic":
+            return np.array([logistic_dual(*row) for row in zip(v, step, *parameters, strict=True)])
+        return v - step * np.array([self.loss_prox(a / s, 1 / s) for a, s in zip(v, step, strict=True)])
+
+    def sweep(self, draws, h, sigma, rho, x, y, r, x_sum, y_sum):
+        for draw in draws:
+            before = x.copy()
+            for j in draw:
+                block = self.blocks[j]
+                u = before[block] - self.A[:, block].T @ y / h[block]
+                x[block] = self.block_prox(j, u, h[block])
+            v = self.A @ (x - before)
+            r += v
+            y[:] = self.dual_prox(y + (r + rho * v) / sigma, 1 / sigma)
+            x_sum += x
+            y_sum += y
+
+    def start(self, seed=0):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=self.n), rng.normal(size=self.m)
+        h = rng.uniform(0.5, 2, self.n) * max(1, self.m / 4)
+        sigma = rng.uniform(0.5, 2, self.m) * max(1, self.n / 4)
+        return h, sigma, 1.5, x, y, self.A @ x, rng.normal(size=self.n), rng.normal(size=self.m)
+
+    def draws(self, iterations, size, seed=0):
+        rng = np.random.default_rng(seed)
+        draws = [rng.permutation(len(self.blocks))[:size] for _ in range(iterations)]
+        return np.array(draws, dtype=np.int64).reshape(iterations, size)
+
+
+def free(n):
+    """Parameters of the zero function."""
+    return np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, -INF), np.full(n, INF)
+
+
+def squared(m, rng):
+    l1, quadratic, linear, lower, upper = free(m)
+    return "coordinate", l1, quadratic + 1, rng.normal(size=m), lower, upper
+
+
+def csc(rng, m, n, density, dtype=np.float64, index=np.int32):
+    M = sp.random(m, n, density=density, format="csc", random_state=rng, dtype=np.float64).astype(dtype)
+    M.indptr, M.indices = M.indptr.astype(index), M.indices.astype(index)
+    return M
+
+
+def random_parameters(rng, n):
+    return (
+        rng.choice([0.0, 0.3, 1.0], n),
+        rng.choice([0.0, 1.0, 2.5], n),
+        rng.normal(size=n),
+        rng.choice([-INF, -0.5, 0.0], n),
+        rng.choice([INF, 0.0, 0.7], n),
+    )
+
+
+def random_problem(seed, loss="coordinate", groups=True):
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(1, 14)), int(rng.integers(2, 20))
+    left = int(rng.integers(0, n + 1))
+    dtype, index = rng.choice([np.float32, np.float64]), rng.choice([np.int32, np.int64])
+    matrices = [
+        np.asfortranarray(rng.normal(size=(m, left))).astype(dtype, order="F"),
+        csc(rng, m, n - left, 0.4, dtype, index),
+    ]
+    cuts = np.sort(rng.choice(np.arange(1, n), int(rng.integers(0, n)), replace=False))
+    blocks = np.split(rng.permutation(n), cuts)
+    penalty = random_parameters(rng, n)
+    weight = np.where(rng.random(len(blocks)) < 0.5, rng.uniform(0.1, 2, len(blocks)), 0.0) * groups
+    for block, w in zip(blocks, weight, strict=True):
+        if w > 0:
+            penalty[1][block], penalty[4][block] = 0, INF
+            penalty[3][block] = rng.choice([-INF, 0.0], len(block))
+    parameters = {
+        "coordinate": random_parameters(rng, m),
+        "logistic": (rng.choice([-1.0, 1.0], m), rng.choice([0.0, 0.5, 3.0], m)),
+    }[loss]
+    return Problem(matrices, blocks, penalty, weight, (loss, *parameters))
+
+
+def assert_same_sweep(problem, iterations=7, size=None, tolerance=1e-10):
+    size = size or max(1, len(problem.blocks) // 2)
+    draws = problem.draws(iterations, size)
+    expected, got = problem.start(), problem.start()
+    problem.sweep(draws, *expected)
+    problem.kernel().sweep(draws, *got)
+    for a, b in zip(got[3:], expected[3:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+# ---------------------------------------------------------------- products
+
+
+def layouts(A):
+    """The same matrix in every layout that is accepted."""
+    m, n = A.shape
+    wide = np.zeros((m + 3, n + 2), A.dtype, order="F")
+    wide[1 : m + 1, 1 : n + 1] = A
+    spaced = np.zeros((2 * m, n + 1), A.dtype)
+    spaced[::2, :n] = A
+    read_only = np.asfortranarray(A)
+    read_only.flags.writeable = False
+    return {
+        "C": np.ascontiguousarray(A),
+        "F": np.asfortranarray(A),
+        "F slice": wide[1 : m + 1, 1 : n + 1],
+        "C slice": spaced[::2, :n],
+        "reversed": np.asfortranarray(A[:, ::-1])[:, ::-1],
+        "read-only": read_only,
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 1), (1, 7), (0, 3), (3, 0), (23, 31), (3000, 61), (61, 3000)])
+def test_dense_products(shape, dtype):
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=shape).astype(dtype)
+    x, y = rng.normal(size=shape[1]), rng.normal(size=shape[0])
+    exact = A.astype(float)
+    for name, layout in layouts(A).items():
+        for got, expected in [
+            (_native.dense_matvec(layout, x), exact @ x),
+            (_native.dense_rmatvec(layout, y), exact.T @ y),
+            (_native.dense_sums(layout, 1)[0], np.abs(exact).sum(0)),
+            (_native.dense_sums(layout, 1)[1], np.abs(exact).sum(1)),
+            (_native.dense_sums(layout, 2)[0], (exact**2).sum(0)),
+            (_native.dense_sums(layout, 2)[1], (exact**2).sum(1)),
+        ]:
+            assert got.dtype == np.float64
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-11, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 0), (0, 5), (23, 31), (400, 900)])
+def test_csc_products(shape, dtype, index):
+    rng = np.random.default_rng(2)
+    M = csc(rng, *shape, 0.2, dtype, index)
+    parts = M.indptr, M.indices, M.data
+    for array in parts:
+        array.flags.writeable = False
+    x, y = rng.normal(size=shape[1]), rng.normal(size=shape[0])
+    exact = M.toarray().astype(float)
+    m = shape[0]
+    np.testing.assert_allclose(_native.csc_matvec(*parts, m, x), exact @ x, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(_native.csc_rmatvec(*parts, m, y), exact.T @ y, rtol=1e-12, atol=1e-12)
+    for power in (1, 2):
+        columns, rows = _native.csc_sums(*parts, m, power)
+        np.testing.assert_allclose(columns, (np.abs(exact) ** power).sum(0), rtol=1e-12)
+        np.testing.assert_allclose(rows, (np.abs(exact) ** power).sum(1), rtol=1e-12)
+
+
+def test_products_give_the_same_bits_at_any_thread_count():
+    rng = np.random.default_rng(3)
+    A, x, y = rng.normal(size=(1500, 700)), rng.normal(size=700), rng.normal(size=1500)
+    M = csc(rng, 3000, 5000, 0.03)
+    parts = M.indptr, M.indices, M.data, 3000
+    z, w = rng.normal(size=5000), rng.normal(size=3000)
+
+    def results():
+        yield from (_native.dense_matvec(A, x), _native.dense_rmatvec(A, y), *_native.dense_sums(A, 2))
+        yield from (_native.csc_matvec(*parts, z), _native.csc_rmatvec(*parts, w), *_native.csc_sums(*parts, 1))
+
+    assert_equal_bits(lambda: [a.tobytes() for a in results()])
+
+
+def assert_equal_bits(compute):
+    outcomes = []
+    for threads in (1, 2, 3):
+        _native.set_threads(threads)
+        outcomes.append(compute())
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+# ---------------------------------------------------------------- the iteration
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6))
+def test_sweep_matches_numpy(seed):
+    assert_same_sweep(random_problem(seed))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_logistic_sweep_matches_numpy(seed):
+    assert_same_sweep(random_problem(seed, loss="logistic"), iterations=3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6))
+def test_primal_step_matches_numpy(seed):
+    problem = random_problem(seed)
+    h, _, _, x, y, *_ = problem.start()
+    blocks = problem.draws(1, len(problem.blocks))[0]
+    before, v = x.copy(), np.full(problem.m, np.nan)
+    kernel = problem.kernel()
+    kernel.primal_step(blocks, h, x, y, v)
+    for j in blocks:
+        block = problem.blocks[j]
+        u = before[block] - problem.A[:, block].T @ y / h[block]
+        np.testing.assert_allclose(x[block], problem.block_prox(j, u, h[block]), atol=1e-10)
+    np.testing.assert_allclose(v, problem.A @ (x - before), atol=1e-10)
+
+
+def large(kind, rng):
+    if kind == "dense":
+        m, n = 1200, 900
+        matrix = np.asfortranarray(rng.normal(size=(m, n)))
+    else:
+        m, n = 8000, 1500
+        matrix = csc(rng, m, n, 0.05)
+    blocks = np.split(rng.permutation(n), np.arange(3, n, 3))
+    penalty = np.full(n, 0.1), *free(n)[1:]
+    weight = rng.choice([0.0, 0.2], len(blocks))
+    return Problem([matrix], blocks, penalty, weight, squared(m, rng))
+
+
+@pytest.mark.parametrize("kind", ["dense", "csc"])
+def test_sweep_gives_the_same_bits_at_any_thread_count(kind):
+    rng = np.random.default_rng(4)
+    problem = large(kind, rng)
+    kernel = problem.kernel()
+    draws = problem.draws(5, 250)
+
+    def run():
+        state = problem.start()
+        kernel.sweep(draws, *state)
+        h, _, _, x, y, *_ = state
+        v = np.empty(problem.m)
+        kernel.primal_step(draws[0], h, x, y, v)
+        return [a.tobytes() for a in (*state[3:], v)]
+
+    assert_equal_bits(run)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csc"])
+def test_large_sweep_matches_numpy(kind):
+    rng = np.random.default_rng(5)
+    assert_same_sweep(large(kind, rng), iterations=3, size=150)
+
+
+def test_solvers_in_several_python_threads_share_the_pool():
+    rng = np.random.default_rng(6)
+    problem = large("dense", rng)
+    draws = problem.draws(20, 200)
+    states = [problem.start() for _ in range(4)]
+    shared = problem.kernel()
+    kernels = [shared, shared, problem.kernel(), problem.kernel()]
+    threads = [
+        threading.Thread(target=kernel.sweep, args=(draws, *state))
+        for kernel, state in zip(kernels, states, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for state in states[1:]:
+        for a, b in zip(state[3:], states[0][3:], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_matrices_outlive_the_callers_references():
+    rng = np.random.default_rng(7)
+    m, n = 30, 40
+    A = rng.normal(size=(m, n))
+    blocks = [np.array([d]) for d in range(n)]
+    problem = Problem([np.asfortranarray(A)], blocks, free(n), np.zeros(n), squared(m, rng))
+    kernel = problem.kernel()
+    problem.matrices.clear()
+    draws = problem.draws(4, 5)
+    expected, got = problem.start(), problem.start()
+    problem.sweep(draws, *expected)
+    kernel.sweep(draws, *got)
+    np.testing.assert_allclose(got[4], expected[4], atol=1e-12)
+
+
+# ---------------------------------------------------------------- proximal maps
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-3, 3), st.floats(0, 6))
+def test_group_prox_is_optimal(seed, scale, spread):
+    """0 must lie in h (x - u) + linear + weight x / |x|."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    h = 10.0 ** rng.uniform(-spread, spread, n)
+    weight = 10.0**scale
+    b = rng.normal(size=n) * 10.0 ** rng.uniform(-1, 3)
+    problem = Problem([np.zeros((1, n), order="F")], [np.arange(n)], free(n), np.array([weight]), squared(1, rng))
+    x = b / h
+    problem.kernel().primal_step(np.array([0]), h, x, np.zeros(1), np.empty(1))
+    if np.linalg.norm(b) <= weight:
+        assert not x.any()
+    else:
+        gradient = h * x - b + weight * x / np.linalg.norm(x)
+        np.testing.assert_allclose(gradient, 0, atol=1e-12 * np.abs(b).max())
+
+
+def dual_prox(loss, v, sigma, **callables):
+    """The dual proximal map alone: no column moves, and r is zero."""
+    m = len(v)
+    kernel = _native.Kernel(
+        m, [np.zeros((m, 0), order="F")], np.zeros(1, np.int64), np.zeros(0, np.int64), free(0),
+        np.zeros(0), loss, **callables,
+    )  # fmt: skip
+    y, none = v.copy(), np.zeros(0)
+    kernel.sweep(np.zeros((1, 0), np.int64), none, sigma, 1.0, none, y, np.zeros(m), none, np.zeros(m))
+    return y
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(-1e4, 1e4), st.floats(-6, 6), st.floats(-6, 6), st.sampled_from([-1.0, 1.0])
+)  # fmt: skip
+def test_logistic_prox_solves_its_equation(v, log_sigma, log_weight, label):
+    sigma, weight = 10.0**log_sigma, 10.0**log_weight
+    (y,) = dual_prox(("logistic", np.array([label]), np.array([weight])), np.array([v]), np.array([sigma]))
+    expected = logistic_dual(v, 1 / sigma, label, weight)
+    assert 0 <= -y * label <= weight
+    np.testing.assert_allclose(y, expected, rtol=1e-9, atol=1e-12 * weight)
+
+
+@settings(max_examples=300, deadline=None)
+@given(*[st.floats(allow_nan=False, allow_infinity=False)] * 3, st.sampled_from([-1.0, 1.0]))
+def test_logistic_prox_is_finite_for_any_finite_input(v, sigma, weight, label):
+    sigma, weight = abs(sigma) or 1.0, abs(weight)
+    if not np.isfinite(1 / sigma):
+        sigma = 1.0
+    (y,) = dual_prox(("logistic", np.array([label]), np.array([weight])), np.array([v]), np.array([sigma]))
+    assert 0 <= -y * label <= weight
+
+
+# ---------------------------------------------------------------- compiled callables
+
+
+def shrink(v, step):
+    return v / (1 + 2 * step)
+
+
+def shrink_by(v, step, data):
+    return v / (1 + ctypes.cast(data, ctypes.POINTER(ctypes.c_double))[0] * step)
+
+
+PLAIN = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)(shrink)
+WITH_DATA = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double, ctypes.c_void_p)(shrink_by)
+FACTOR = ctypes.c_double(5.0)
+
+
+def address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def test_callables_replace_the_proximal_maps():
+    rng = np.random.default_rng(8)
+    m, n = 12, 10
+    prox = dict.fromkeys(range(2, 5), shrink)
+    prox |= dict.fromkeys(range(7, 9), lambda v, step: v / (1 + 5 * step))
+    problem = Problem(
+        [np.asfortranarray(rng.normal(size=(m, n)))],
+        [np.array([d]) for d in range(n)],
+        (np.full(n, 0.1), *free(n)[1:]),
+        np.zeros(n),
+        ("callable",),
+        penalty_callables=(
+            (2, 5, address(PLAIN), 0, False),
+            (7, 9, address(WITH_DATA), ctypes.addressof(FACTOR), True),
+        ),
+        loss_callable=(address(PLAIN), 0, False),
+        prox=prox,
+        loss_prox=shrink,
+    )
+    assert_same_sweep(problem, size=6)
+
+
+# ---------------------------------------------------------------- borders
+
+
+def small():
+    rng = np.random.default_rng(9)
+    blocks = [np.array([0, 1]), np.array([2])]
+    return Problem([np.asfortranarray(rng.normal(size=(4, 3)))], blocks, free(3), np.zeros(2), squared(4, rng))
+
+
+@pytest.mark.parametrize("bad", [-1, 2, 2**40])
+def test_draws_out_of_range(bad):
+    problem = small()
+    with pytest.raises(IndexError):
+        problem.kernel().sweep(np.array([[0], [bad]]), *problem.start())
+    h, _, _, x, y, *_ = problem.start()
+    with pytest.raises(IndexError):
+        problem.kernel().primal_step(np.array([bad]), h, x, y, np.empty(4))
+
+
+@pytest.mark.parametrize("which", range(8))
+def test_vectors_of_wrong_size_or_kind(which):
+    problem = small()
+    draws = problem.draws(1, 1)
+    for change in (
+        lambda a: a[:-1].copy(),
+        lambda a: a.astype(np.float32),
+        lambda a: np.repeat(a, 2)[::2],
+        lambda a: a.reshape(1, -1),
+    ):
+        arguments = list(problem.start())
+        if which == 2:  # the extrapolation
+            arguments[2] = "one"
+        else:
+            arguments[which] = change(arguments[which])
+        with pytest.raises((TypeError, ValueError)):
+            problem.kernel().sweep(draws, *arguments)
+
+
+def test_read_only_outputs_are_refused():
+    problem = small()
+    arguments = problem.start()
+    arguments[3].flags.writeable = False
+    with pytest.raises(TypeError):
+        problem.kernel().sweep(problem.draws(1, 1), *arguments)
+
+
+def kernel_arguments():
+    problem = small()
+    return {
+        "rows": 4,
+        "matrices": problem.matrices,
+        "block_start": np.array([0, 2, 3]),
+        "block_columns": np.array([0, 1, 2]),
+        "penalty": problem.penalty,
+        "group_weight": problem.group_weight,
+        "loss": problem.loss,
+    }
+
+
+M = sp.csc_matrix(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": 5},
+        {"rows": -1},
+        {"matrices": [np.ones((4, 2), order="F")]},
+        {"matrices": [np.ones((4, 3))]},
+        {"matrices": [np.ones((4, 3), np.int64, order="F")]},
+        {"matrices": [np.ones(4)]},
+        {"matrices": ["matrix"]},
+        {"matrices": [(M.indptr, M.indices, M.data)]},
+        {"matrices": [(M.indptr, M.indices, M.data, 2)]},
+        {"matrices": [(M.indptr, M.indices.astype(np.int64), M.data, 3)]},
+        {"matrices": [(M.indptr, M.indices + 1, M.data, 3)]},
+        {"matrices": [(M.indptr, M.indices - 1, M.data, 3)]},
+        {"matrices": [(M.indptr + 1, M.indices, M.data, 3)]},
+        {"matrices": [(M.indptr[::-1].copy(), M.indices, M.data, 3)]},
+        {"matrices": [(M.indptr, M.indices[:-1], M.data, 3)]},
+        {"matrices": [(M.indptr, M.indices, M.data.astype(complex), 3)]},
+        {"block_start": np.array([0, 2, 4])},
+        {"block_start": np.array([0, 3])},
+        {"block_start": np.array([0, 4, 3])},
+        {"block_start": np.zeros(0, np.int64)},
+        {"block_columns": np.array([0, 1, 1])},
+        {"block_columns": np.array([0, 1, 3])},
+        {"block_columns": np.array([0, 1, -1])},
+        {"block_columns": np.array([0, 1, 2], np.int32)},
+        {"penalty": free(3)[:4]},
+        {"penalty": free(2)},
+        {"penalty": (*free(3)[:4], np.zeros(2))},
+        {"group_weight": np.zeros(3)},
+        {"loss": ()},
+        {"loss": ("unknown",)},
+        {"loss": ("logistic", np.ones(4))},
+        {"loss": ("logistic", np.ones(4), np.ones(3))},
+        {"loss": ("coordinate", *free(4)[:4])},
+        {"loss": ("callable",)},
+        {"loss": ("callable",), "loss_callable": (0, 0, False)},
+        {"penalty_callables": [(0, 4, address(PLAIN), 0, False)]},
+        {"penalty_callables": [(0, 1)]},
+        {"penalty_callables": [(0, 1, address(PLAIN), 0, False)], "group_weight": np.ones(2)},
+    ],
+)
+def test_bad_problems_are_refused(change):
+    _native.Kernel(**kernel_arguments())
+    with pytest.raises((TypeError, ValueError)):
+        _native.Kernel(**(kernel_arguments() | change))
+
+
+def test_bad_products_are_refused():
+    A = np.ones((4, 3))
+    for call in (
+        lambda: _native.dense_matvec(A, np.ones(4)),
+        lambda: _native.dense_rmatvec(A, np.ones(3)),
+        lambda: _native.dense_matvec(np.ones((8, 6))[::2, ::2], np.ones(3)),
+        lambda: _native.dense_matvec(np.ones(3), np.ones(3)),
+        lambda: _native.dense_matvec(A.astype(int), np.ones(3)),
+        lambda: _native.dense_sums(A, 3),
+        lambda: _native.csc_matvec(M.indptr, M.indices, M.data, 3, np.ones(3)),
+        lambda: _native.csc_rmatvec(M.indptr, M.indices - 1, M.data, 4, np.ones(4)),
+        lambda: _native.csc_matvec(M.indptr, M.indices, M.data, 4, np.ones(4)),
+        lambda: _native.csc_sums(M.indptr, M.indices, M.data, -1, 1),
+        lambda: _native.set_threads(0),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+
+
+# ---------------------------------------------------------------- threads
+
+
+def test_set_threads_returns_the_previous_limit():
+    assert _native.hardware_threads() >= 1
+    _native.set_threads(3)
+    assert _native.set_threads(1) == 3
+    assert _native.set_threads(2) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_pool_works_after_a_fork_and_lets_the_process_end():
+    script = """
+import os, sys
+import numpy as np
+from saddleback import _native
+_native.set_threads(2)
+A = np.random.default_rng(0).normal(size=(700, 900))
+before = _native.dense_matvec(A, np.ones(900))
+child = os.fork()
+after = _native.dense_matvec(A, np.ones(900))
+same = before.tobytes() == after.tobytes()
+if child == 0:
+    os._exit(not same)
+_, status = os.waitpid(child, 0)
+sys.exit(status != 0 or not same)
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=30, check=False).returncode == 0
