@@ -105,17 +105,15 @@ def main() -> None:
     rng = np.random.default_rng(0)
 
     def report(what: str, value: float, bar: str) -> None:
-        print(f"{what:<52}{value:>8.2f}   {bar}", flush=True)
+        print(f"{what:<64}{value:>8.2f}   {bar}", flush=True)
 
-    print(f"{'':<52}{'measured':>8}   bar")
+    print(f"{'':<64}{'measured':>8}   bar")
     m, n, size = 5000 // shrink, 20000 // shrink, 2000 // shrink
     for dtype in (np.float64, np.float32):
         A = np.asfortranarray(rng.standard_normal((n, m), dtype=dtype).T)
         sweep = pass_over(A, size)
         with threadpool_limits(2):
-            one, two, products = best_times(
-                [on_threads(1, sweep), on_threads(2, sweep), two_products(A)], repeats
-            )
+            one, two, products = best_times([on_threads(1, sweep), on_threads(2, sweep), two_products(A)], repeats)
         name = f"dense {m} x {n} {np.dtype(dtype).name}, {size} columns"
         if dtype is np.float64:
             report(f"{name}: pass / products", two / products, "<= 1.3")

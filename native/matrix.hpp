@@ -13,9 +13,11 @@ namespace saddleback {
 
 using Index = std::int64_t;
 
-/// Columns handed to a matrix at once: few enough that those of a dense matrix
-/// stay in cache between the product with y and the update of v.
-inline constexpr int kBatch = 4;
+/// Most columns handed to a matrix at once.
+inline constexpr int kBatch = 64;
+
+/// Dense columns that share each access to a vector.
+inline constexpr int kTogether = 4;
 
 /// What the iteration and the products ask of a matrix.
 class Columns {
@@ -39,9 +41,6 @@ class Columns {
   /// Whether every row index of the column lies inside the matrix.
   virtual bool valid(Index) const { return true; }
 
-  /// Asks for a column that is to be read soon.
-  virtual void prefetch(Index) const {}
-
  private:
   Index rows_, count_;
 };
@@ -56,22 +55,26 @@ class Dense final : public Columns {
   Index stored() const override { return rows() * count(); }
 
   void dots(const Index* column, int count, const double* y, double* out) const override {
-    const T* start[kBatch];
-    for (int k = 0; k < count; ++k) start[k] = at(column[k]);
-    if (count == 4) return simd::dot4(start, y, rows(), out);
-    for (int k = 0; k < count; ++k) out[k] = simd::dot(start[k], y, rows());
+    int k = 0;
+    for (; count - k >= kTogether; k += kTogether) {
+      const T* start[] = {at(column[k]), at(column[k + 1]), at(column[k + 2]), at(column[k + 3])};
+      simd::dot4(start, y, rows(), out + k);
+    }
+    for (; k < count; ++k) out[k] = simd::dot(at(column[k]), y, rows());
   }
 
   void add(const Index* column, int count, const double* factor, double* v) const override {
-    const T* start[kBatch];
-    double nonzero[kBatch];
+    const T* start[kTogether];
+    double nonzero[kTogether];
     int used = 0;
     for (int k = 0; k < count; ++k) {
       if (factor[k] == 0) continue;
       start[used] = at(column[k]);
       nonzero[used++] = factor[k];
+      if (used < kTogether) continue;
+      simd::axpy4(start, nonzero, v, rows());
+      used = 0;
     }
-    if (used == 4) return simd::axpy4(start, nonzero, v, rows());
     for (int k = 0; k < used; ++k) simd::axpy(start[k], nonzero[k], v, rows());
   }
 
@@ -81,7 +84,7 @@ class Dense final : public Columns {
   }
 
  private:
-  static_assert(kBatch == 4);
+  static_assert(kTogether == 4);
 
   const T* at(Index column) const { return data_ + column * stride_; }
 
@@ -103,15 +106,19 @@ class Sparse final : public Columns {
   Index stored() const override { return indptr_[count()]; }
 
   void dots(const Index* column, int count, const double* y, double* out) const override {
-    for (int k = 0; k < count; ++k) out[k] = dot(column[k], y);
+    for (int k = 0; k < count; ++k) {
+      // Four partial sums: one alone would wait for each addition in turn.
+      double sum[4] = {};
+      visit(column, k, count, [&](Index p, int lane) { sum[lane] += value(p) * y[indices_[p]]; });
+      out[k] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
   }
 
   void add(const Index* column, int count, const double* factor, double* v) const override {
     for (int k = 0; k < count; ++k) {
       const double scale = factor[k];
       if (scale == 0) continue;
-      for (Index p = indptr_[column[k]], end = indptr_[column[k] + 1]; p < end; ++p)
-        v[indices_[p]] += scale * static_cast<double>(data_[p]);
+      visit(column, k, count, [&](Index p, int) { v[indices_[p]] += scale * value(p); });
     }
   }
 
@@ -130,28 +137,26 @@ class Sparse final : public Columns {
     return simd::all_below(indices_ + indptr_[column], indptr_[column + 1] - indptr_[column], rows());
   }
 
-  // Short columns in random order end before the hardware has seen a pattern.
-  void prefetch(Index column) const override {
-    constexpr Index most = 512, line = 64;
-    const Index begin = indptr_[column], end = std::min<Index>(begin + most, indptr_[column + 1]);
-    for (Index p = begin; p < end; p += line / sizeof(I)) simd::prefetch(indices_ + p);
-    for (Index p = begin; p < end; p += line / sizeof(T)) simd::prefetch(data_ + p);
-  }
-
  private:
-  // Four partial sums: one alone would wait for each addition in turn.
-  double dot(Index column, const double* y) const {
-    Index p = indptr_[column];
-    const Index end = indptr_[column + 1];
-    double a = 0, b = 0, c = 0, d = 0;
-    for (; end - p >= 4; p += 4) {
-      a += static_cast<double>(data_[p]) * y[indices_[p]];
-      b += static_cast<double>(data_[p + 1]) * y[indices_[p + 1]];
-      c += static_cast<double>(data_[p + 2]) * y[indices_[p + 2]];
-      d += static_cast<double>(data_[p + 3]) * y[indices_[p + 3]];
+  double value(Index p) const { return static_cast<double>(data_[p]); }
+
+  // Calls body(p, p % 4 counted from the start) for the entries p of column[k].
+  // Drawn columns lie apart, and most are over before the hardware has seen a
+  // pattern: each asks for one further on, line by line, as it is read itself.
+  template <class Body>
+  void visit(const Index* column, int k, int count, const Body& body) const {
+    constexpr int ahead = 4, stretch = 8;
+    Index p = indptr_[column[k]];
+    const Index end = indptr_[column[k] + 1];
+    const Index next = indptr_[column[std::min(k + ahead, count - 1)]] - p;
+    simd::prefetch(indices_ + p + next);
+    simd::prefetch(data_ + p + next);
+    for (; end - p >= stretch; p += stretch) {
+      simd::prefetch(indices_ + p + next + 2 * stretch);
+      simd::prefetch(data_ + p + next + stretch);
+      for (int i = 0; i < stretch; ++i) body(p + i, i % 4);
     }
-    for (; p < end; ++p) a += static_cast<double>(data_[p]) * y[indices_[p]];
-    return (a + b) + (c + d);
+    for (; p < end; ++p) body(p, 0);
   }
 
   const I* indptr_;

@@ -57,6 +57,7 @@ class Kernel {
       stored_ += static_cast<double>(matrix->stored());
     }
     validate();
+    run_ = run_length();
   }
 
   Index rows() const { return rows_; }
@@ -109,8 +110,12 @@ class Kernel {
   }
 
  private:
-  /// What a lane needs for a block whose columns move together.
+  /// What a lane needs for columns that it moves together.
   struct Scratch {
+    Scratch(Index run, Index largest_block)
+        : column(run), b(std::max(run, largest_block)), h(largest_block) {}
+
+    std::vector<Index> column;
     std::vector<double> b, h;
   };
 
@@ -134,6 +139,14 @@ class Kernel {
         throw std::out_of_range("a drawn block does not exist");
   }
 
+  // How many columns a lane multiplies with y before it adds them to v: as
+  // many as are sure to be in cache still when they are added.
+  Index run_length() const {
+    constexpr double entries = 1 << 14;
+    const double each = stored_ / static_cast<double>(std::max<Index>(1, columns()));
+    return static_cast<Index>(std::clamp<double>(entries / std::max(1.0, each), kTogether, kBatch));
+  }
+
   // The lanes are left as they are found, with all sums zero, so that calls
   // with equally many draws need not set them up again.
   void make_lanes(Index size) {
@@ -144,7 +157,7 @@ class Kernel {
                                static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
     if (sums_ && sums_->lanes() == lanes) return;
     sums_.reset();
-    scratch_.assign(lanes, {std::vector<double>(blocks_.largest()), std::vector<double>(blocks_.largest())});
+    scratch_.assign(lanes, Scratch(run_, blocks_.largest()));
     sums_.emplace(lanes, rows_);
   }
 
@@ -152,44 +165,30 @@ class Kernel {
   void advance(std::span<const Index> drawn, Index t, const Primal& primal, int lane) {
     const Range range = part(static_cast<Index>(drawn.size()), lane, sums_->lanes());
     double* change = sums_->lane(lane);
-    // A column's data are asked for a batch before their turn, and what leads
-    // to them some draws earlier still: in random order nothing else would.
-    Index pending[2 * kBatch];
-    int count = 0;
+    Scratch& scratch = scratch_[lane];
+    Index* pending = scratch.column.data();
+    Index count = 0;
     for (Index k = range.begin; k < range.end; ++k) {
-      if (k + 16 < range.end) simd::prefetch(&blocks_[drawn[k + 16]]);
-      if (k + 8 < range.end) simd::prefetch(blocks_[drawn[k + 8]].column);
       const Block& block = blocks_[drawn[k]];
       if (block.weight > 0) {
-        advance_group(block, t, primal, change, scratch_[lane]);
+        advance_group(block, t, primal, change, scratch);
         continue;
       }
       for (Index i = 0; i < block.size; ++i) {
-        prefetch(block.column[i], primal);
         pending[count++] = block.column[i];
-        if (count < 2 * kBatch) continue;
-        advance_columns(pending, kBatch, t, primal, change);
-        std::copy(pending + kBatch, pending + count, pending);
-        count -= kBatch;
+        if (count < run_) continue;
+        advance_columns(pending, count, t, primal, change, scratch);
+        count = 0;
       }
     }
-    for (int at = 0; at < count; at += kBatch)
-      advance_columns(pending + at, std::min(kBatch, count - at), t, primal, change);
+    advance_columns(pending, count, t, primal, change, scratch);
   }
 
-  void prefetch(Index column, const Primal& primal) const {
-    simd::prefetch(primal.x + column);
-    simd::prefetch(primal.h + column);
-    simd::prefetch(&penalty_.coordinate[column]);
-    const std::size_t home = home_of(column);
-    matrices_[home]->prefetch(column - first_column_[home]);
-  }
-
-  void advance_columns(const Index* column, int count, Index t, const Primal& primal,
-                       double* change) {
-    double factor[kBatch];
+  void advance_columns(const Index* column, Index count, Index t, const Primal& primal,
+                       double* change, Scratch& scratch) {
+    double* factor = scratch.b.data();
     dots(column, count, primal.y, factor);
-    for (int k = 0; k < count; ++k) {
+    for (Index k = 0; k < count; ++k) {
       const Index d = column[k];
       const double step = 1 / primal.h[d];
       factor[k] = move(d, penalty_(d, primal.x[d] - step * factor[k], step), t, primal);
@@ -271,6 +270,7 @@ class Kernel {
   std::unique_ptr<Loss> loss_;
   std::vector<Index> first_column_;
   double stored_ = 0;
+  Index run_ = 0;
 
   std::mutex mutex_;  // for what follows, which calls share
   DrawOrder order_;

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,9 +59,7 @@ def logistic_dual(v, step, label, weight):
     if weight == 0:
         return 0.0
     a, c = weight / step, label * v / step
-    q = scipy.optimize.brentq(
-        lambda q: q + a * scipy.special.expit(q) + c, -c - a - 1, -c + 1, xtol=1e-15, rtol=1e-14
-    )
+    q = scipy.optimize.brentq(lambda q: q + a * scipy.special.expit(q) + c, -c - a - 1, -c + 1, xtol=1e-15, rtol=1e-14)
     return -label * weight * scipy.special.expit(q)
 
 
@@ -84,9 +83,7 @@ class Problem:
         self.m, self.n = self.A.shape
 
     def kernel(self):
-        native = [
-            (M.indptr, M.indices, M.data, M.shape[1]) if sp.issparse(M) else M for M in self.matrices
-        ]
+        native = [(M.indptr, M.indices, M.data, M.shape[1]) if sp.issparse(M) else M for M in self.matrices]
         start = np.cumsum([0] + [len(b) for b in self.blocks]).astype(np.int64)
         columns = np.concatenate(self.blocks).astype(np.int64)
         return _native.Kernel(
@@ -147,7 +144,7 @@ def free(n):
 
 
 def squared(m, rng):
-    l1, quadratic, linear, lower, upper = free(m)
+    l1, quadratic, _, lower, upper = free(m)
     return "coordinate", l1, quadratic + 1, rng.normal(size=m), lower, upper
 
 
@@ -423,9 +420,7 @@ def dual_prox(loss, v, sigma, **callables):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.floats(-1e4, 1e4), st.floats(-6, 6), st.floats(-6, 6), st.sampled_from([-1.0, 1.0])
-)  # fmt: skip
+@given(st.floats(-1e4, 1e4), st.floats(-6, 6), st.floats(-6, 6), st.sampled_from([-1.0, 1.0]))
 def test_logistic_prox_solves_its_equation(v, log_sigma, log_weight, label):
     sigma, weight = 10.0**log_sigma, 10.0**log_weight
     (y,) = dual_prox(("logistic", np.array([label]), np.array([weight])), np.array([v]), np.array([sigma]))
@@ -493,6 +488,15 @@ def small():
     rng = np.random.default_rng(9)
     blocks = [np.array([0, 1]), np.array([2])]
     return Problem([np.asfortranarray(rng.normal(size=(4, 3)))], blocks, free(3), np.zeros(2), squared(4, rng))
+
+
+def test_a_block_drawn_twice_moves_once():
+    problem = small()
+    once, twice = problem.start(), problem.start()
+    problem.kernel().sweep(np.array([[0, 1]]), *once)
+    problem.kernel().sweep(np.array([[1, 0, 1, 0]]), *twice)
+    for a, b in zip(once[3:], twice[3:], strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("bad", [-1, 2, 2**40])

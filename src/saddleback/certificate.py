@@ -27,20 +27,22 @@ RAY_RADIUS = 1e6
 
 @dataclass(frozen=True)
 class PrimalSide:
-    """A primal point with its objective and its distance from the constraints."""
+    """A primal point with its objective, and how x and u = Ax miss the domains of f and g."""
 
     x: Vector
     value: float
-    infeasibility: float
+    x_violation: Vector
+    u_violation: Vector
 
 
 @dataclass(frozen=True)
 class DualSide:
-    """A dual point with the bound that it proves and its distance from the dual constraints."""
+    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*."""
 
     y: Vector
     value: float
-    infeasibility: float
+    z: Vector
+    z_violation: Vector
 
 
 def certify(problem: Problem, x: Any, y: Any) -> Certificate:
@@ -61,9 +63,8 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
 
 def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    distance = np.hypot(np.linalg.norm(x - model.f.project(x)), np.linalg.norm(u - model.g.project(u)))
     value = model.f.finite_value(x) + model.g.finite_value(u)
-    return PrimalSide(x, float(value), float(distance) / (1.0 + model.target_norm))
+    return PrimalSide(x, float(value), x - model.f.project(x), u - model.g.project(u))
 
 
 def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
@@ -89,18 +90,31 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
             y, z = t * y, t * z
         conjugate_g = model.g.conjugate_near(y, u)[1]
     near, conjugate_f = model.f.conjugate_near(z, x)
-    distance = float(np.linalg.norm(z - near))
-    if distance <= FEASIBLE * float(np.linalg.norm(z)):
-        distance = 0.0
-    return DualSide(y, -conjugate_f - conjugate_g, distance / (1.0 + model.linear_norm))
+    missed = z - near
+    if np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
+        missed[:] = 0.0
+    return DualSide(y, -conjugate_f - conjugate_g, z, missed)
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     """Return the certificate of a primal and a dual point."""
     gap = primal.value - dual.value
     scale = max(abs(primal.value), abs(dual.value), 1e-6 * model.value_at_zero)
-    relative = abs(gap) / scale if np.isfinite(gap) else np.inf
-    return Certificate(primal.value, dual.value, gap, relative, primal.infeasibility, dual.infeasibility)
+    shift = (
+        abs(float(dual.y @ primal.u_violation))
+        + abs(float(dual.z @ primal.x_violation))
+        + abs(float(primal.x @ dual.z_violation))
+    )
+    violation = np.hypot(np.linalg.norm(primal.x_violation), np.linalg.norm(primal.u_violation))
+    return Certificate(
+        primal_value=primal.value,
+        dual_value=dual.value,
+        gap=gap,
+        relative_gap=abs(gap) / scale if np.isfinite(gap) else np.inf,
+        primal_infeasibility=float(violation) / (1.0 + model.target_norm),
+        dual_infeasibility=float(np.linalg.norm(dual.z_violation)) / (1.0 + model.linear_norm),
+        relative_shift=shift / scale,
+    )
 
 
 def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:

@@ -43,7 +43,7 @@ class Judge:
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0]))
             self.passes += 0.5
         certificates = [(pair(self.model, p, d), p, d) for p in primals for d in duals]
-        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].cautious_error, abs(c[0].gap)))
         self._kept = ([self.primal], [self.dual])
 
     def _product(self, x: Vector) -> Vector:

@@ -41,6 +41,8 @@ class Certificate:
     relative_gap : |P - D| / max(|P|, |D|, 1e-6 s), with s = |P(0)|, or 1 where that is 0 or infinite.
     primal_infeasibility : distance of (x, Ax) from the constraints / (1 + ||b||).
     dual_infeasibility : distance of -A'y from the domain of f* / (1 + ||c||); 0 where the point was made feasible.
+    relative_shift : how much the infeasibilities may hide in the gap, |<y, violation>| + |<x, violation>|, relative as
+        the gap is; 0 where both points are feasible.
     """
 
     primal_value: float
@@ -49,14 +51,20 @@ class Certificate:
     relative_gap: float
     primal_infeasibility: float
     dual_infeasibility: float
+    relative_shift: float = 0.0
 
     @property
     def error(self) -> float:
-        """The largest of relative gap and infeasibilities: what is compared with ``tol``."""
+        """The largest of relative gap and infeasibilities: what ``OPTIMAL`` promises to be at most ``tol``."""
         return max(self.relative_gap, self.primal_infeasibility, self.dual_infeasibility)
 
+    @property
+    def cautious_error(self) -> float:
+        """The same with ``relative_shift``: what a run goes on to bring below ``tol`` while it has work left."""
+        return max(self.error, self.relative_shift)
+
     def to_dict(self) -> dict[str, float]:
-        """Return the six figures by name."""
+        """Return the figures by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 

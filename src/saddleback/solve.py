@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, make
 from .problem import Problem
@@ -88,14 +89,14 @@ def solve(
         reduction = drop_empty(problem.model)
         x, y = problem.start(x0, y0)
         start = Start(reduction.reduce_x(x), reduction.reduce_y(y), blocks_per_iteration, seed)
-        state = chosen.init(reduction.model, start)
         judge = Judge(problem.model, reduction)
         history = History()
         status: Status | None = None
         due = 0.0
-        with progress_bar(progress, tol) as show:
+        with Interrupts() as interrupts, progress_bar(progress, tol) as show:
+            state = chosen.init(reduction.model, start)
             while status is None:
-                state, halted = run_until(chosen, state, min(due, max_passes - judge.passes), clock)
+                state, halted = run_until(chosen, state, min(due, max_passes - judge.passes), clock, interrupts)
                 if halted is not Status.DIVERGED:
                     judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
@@ -142,35 +143,31 @@ class Clock:
         return self.seconds() >= self.limit
 
 
-def run_until(method: Method[Any], state: State, passes: float, clock: Clock) -> tuple[State, Status | None]:
+def run_until(
+    method: Method[Any], state: State, passes: float, clock: Clock, interrupts: Interrupts
+) -> tuple[State, Status | None]:
     """Advance in slices of time up to a number of passes; return early, with the reason, on Ctrl-C or divergence."""
-    pace = 0.0  # seconds a pass
-    try:
-        while state.passes < passes and not clock.expired():
-            ahead = min(passes - state.passes, VISITS / state.settings["n_blocks"])
-            if pace > 0:
-                ahead = min(ahead, SLICE_SECONDS / pace)
-            else:
-                ahead = min(ahead, 1.0)
-            before, then = state.passes, clock.seconds()
-            state = method.advance(state, ahead)
-            pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
-            if not (np.all(np.abs(state.x) < HUGE) and np.all(np.abs(state.y) < HUGE)):
-                return state, Status.DIVERGED
-    except KeyboardInterrupt:
-        return state, Status.INTERRUPTED
-    return state, None
+    ahead = 1.0
+    while state.passes < passes and not clock.expired() and not interrupts.requested:
+        ahead = min(ahead, passes - state.passes, VISITS / state.settings["n_blocks"])
+        before, then = state.passes, clock.seconds()
+        state = method.advance(state, ahead)
+        pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
+        ahead = SLICE_SECONDS / pace
+        if not (np.all(np.abs(state.x) < HUGE) and np.all(np.abs(state.y) < HUGE)):
+            return state, Status.DIVERGED
+    return state, Status.INTERRUPTED if interrupts.requested else None
 
 
 def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
     """Return why to stop now, or None to go on."""
+    if 0 < tol and certificate.cautious_error <= tol:
+        return Status.OPTIMAL
+    if not clock.expired() and passes < max_passes:
+        return None
     if 0 < tol and certificate.error <= tol:
         return Status.OPTIMAL
-    if clock.expired():
-        return Status.TIME_LIMIT
-    if passes >= max_passes:
-        return Status.MAX_PASSES
-    return None
+    return Status.TIME_LIMIT if clock.expired() else Status.MAX_PASSES
 
 
 ADVICE = {

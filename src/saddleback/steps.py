@@ -35,7 +35,11 @@ SLACK = 1.01
 """On kappa: the proof allows equality, rounding does not."""
 
 LANCZOS_STEPS = 30
+LANCZOS_SURE = 10
+"""Steps before a small residual is trusted: the first Ritz values may settle on an eigenvalue that is not the largest."""
+
 LANCZOS_TOLERANCE = 1e-2
+LANCZOS_MARGIN = 1.02
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 
@@ -63,17 +67,23 @@ class Norms:
     whole: float
     passes: float
 
-    def free_parallelism(self, n_blocks: int) -> int:
-        """Return K*, up to which drawing more blocks at a time costs nearly nothing in kappa."""
-        if self.whole == 0:
-            return n_blocks
-        return int(np.clip(1 + (n_blocks - 1) * self.largest_block / self.whole, 1, n_blocks))
-
     def kappa(self, n_blocks: int, drawn: int) -> float:
         """Return what the product of h and sigma must be, relative to that of the weights, for K drawn of J blocks."""
         beta = (drawn - 1) / (n_blocks - 1) if n_blocks > 1 else 1.0
         kappa = SLACK * n_blocks / drawn * ((1 - beta) * self.largest_block + beta * self.whole)
         return kappa if kappa > 0 else 1.0
+
+
+def automatic_draw(model: Model, norms: Norms) -> int:
+    r"""Return K* = 1 + (J - 1) max_j ||At_j||^2 / ||At||^2, up to which a larger K costs nearly nothing in kappa.
+
+    Where f alone is unbounded below the problem may have no solution; all blocks are drawn then, since the direction
+    that proves it is the drift of the iterates, and draws would hide it in noise.
+    """
+    J = len(model.blocks)
+    if norms.whole == 0 or not model.f.bounded_below():
+        return J
+    return int(np.clip(1 + (J - 1) * norms.largest_block / norms.whole, 1, J))
 
 
 def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
@@ -152,7 +162,7 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
     """Return an estimate of ||M||^2 from above, by Lanczos on M'M, and the passes it took.
 
     The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
-    is, and is added to it.
+    is, and is added to it, with a margin. After as many steps as there are columns it is exact.
     """
     rng = np.random.default_rng(0)
     start = rng.standard_normal(size)
@@ -169,11 +179,13 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
         length = float(np.linalg.norm(following))
         values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
         top, residual = float(values[-1]), length * abs(float(vectors[-1, -1]))
-        if residual <= LANCZOS_TOLERANCE * top or length <= 1e-14 * max(top, 1e-300):
+        settled = residual <= LANCZOS_TOLERANCE * top and len(diagonal) >= LANCZOS_SURE
+        if settled or length <= 1e-12 * top:
             break
         basis.append(following / length)
         beside.append(length)
-    return max(top + residual, 0.0), float(len(diagonal))
+    exact = len(diagonal) == size or residual <= 1e-12 * top
+    return max(top if exact else LANCZOS_MARGIN * (top + residual), 0.0), float(len(diagonal))
 
 
 def l1_strengths(model: Model, drawn: int) -> Strengths:

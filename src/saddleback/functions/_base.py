@@ -135,6 +135,10 @@ class Function(ABC):
     def unpenalised(self) -> Indices:
         """Return the coordinates along which f is linear, where the domain of f* is a single point."""
 
+    def bounded_below(self) -> bool:
+        """Return whether f has a finite infimum, -f*(0)."""
+        return bool(np.isfinite(self.conjugate(np.zeros(self.blocks().order.size))))
+
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:  # noqa: ARG002
         """Return a point near y where the conjugate is known, and its value there.
 

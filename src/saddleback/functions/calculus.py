@@ -46,6 +46,9 @@ class Tilted(Function):
     def conjugate(self, y: Vector) -> float:
         return self.base.conjugate(y - self.linear)
 
+    def bounded_below(self) -> bool:
+        return self.base.conjugate_near(-self.linear, np.zeros_like(self.linear))[1] < np.inf
+
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         point, value = self.base.conjugate_near(y - self.linear, x)
         return point + self.linear, value
@@ -134,6 +137,9 @@ class BlockSum(Function):
 
     def conjugate(self, y: Vector) -> float:
         return float(sum(self._each("conjugate", y)))
+
+    def bounded_below(self) -> bool:
+        return all(part.bounded_below() for part in self.parts)
 
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each("conjugate_near", y, x), strict=True)

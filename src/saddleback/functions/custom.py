@@ -104,6 +104,9 @@ class UserFunction(Function):
             raise TypeError(f"{self.term.source!r} has no conjugate(y): add one, or use the certificate of a solve")
         return float(self._conjugate(y.reshape(self.shape)))
 
+    def bounded_below(self) -> bool:
+        return self._conjugate is None or super().bounded_below()
+
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         if self._conjugate is not None and np.isfinite(value := self.conjugate(y)):
             return y, value

@@ -45,22 +45,18 @@ class LogisticLoss(Restrictable):
     def prox(self, v: Vector, step: Step) -> Vector:
         r"""Solve for the margin: :math:`m = z v + t\, \sigma(-m)` with t = step * weight.
 
-        The root lies in [z v, z v + t]; Newton is kept inside that shrinking bracket.
+        The difference of the two sides increases in m and changes its curvature at m = 0 only, so that Newton started
+        at the point of [z v, z v + t] nearest to 0 comes to the root from one side without overshooting.
         """
         margin = self.labels * v
         reach = step * self.weight
-        low, high = margin, margin + reach
-        point = 0.5 * (low + high)
+        point = np.clip(0.0, margin, margin + reach)
         for _ in range(NEWTON_STEPS):
             probability = sigmoid(-point)
             residual = point - margin - reach * probability
-            low = np.where(residual <= 0, point, low)
-            high = np.where(residual >= 0, point, high)
-            newton = point - residual / (1.0 + reach * probability * (1.0 - probability))
-            following = np.where((newton >= low) & (newton <= high), newton, 0.5 * (low + high))
-            settled = np.all(np.abs(following - point) <= 4e-16 * (1.0 + np.abs(point)))
-            point = following
-            if settled:
+            change = residual / (1.0 + reach * probability * (1.0 - probability))
+            point = point - change
+            if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(point))):
                 break
         return self.labels * point
 

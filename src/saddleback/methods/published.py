@@ -24,7 +24,7 @@ import numpy as np
 from ..functions._base import Indices, Vector
 from ..problem import Model
 from ..sampling import KNice
-from ..steps import Strengths, explicit_strengths, measure_norms, remark_strengths
+from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, remark_strengths
 from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
 
 
@@ -68,7 +68,7 @@ class PublishedSPBCD(Method[PublishedState]):
         passes = 0.5
         if drawn is None:
             norms = measure_norms(model)
-            drawn, passes = norms.free_parallelism(J), passes + norms.passes
+            drawn, passes = automatic_draw(model, norms), passes + norms.passes
         h, sigma, cost = self._strengths(model, drawn)
         return PublishedState(
             x=start.x.copy(),

@@ -22,7 +22,7 @@ from ..backends import BackendName, Sweeper, sweeper_for
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
-from ..steps import Strengths, explicit_strengths, l1_strengths, measure_norms, norm_strengths
+from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
 from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
 
 
@@ -82,7 +82,7 @@ class SPBCD(Method[SPBCDState]):
         by_norm = isinstance(self.step, str) and self.step == "norm"
         if by_norm or drawn is None:
             norms = measure_norms(model)
-            K = drawn or norms.free_parallelism(J)
+            K = drawn or automatic_draw(model, norms)
             if by_norm:
                 return norm_strengths(model, norms, K), K
             drawn = K

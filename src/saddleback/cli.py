@@ -1,0 +1,240 @@
+"""The command line: ``saddleback demo`` and ``saddleback solve``.
+
+Exit codes: 0 for a certified answer, 1 where a run ended without one, 2 for bad input.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+import typer
+
+import saddleback as sb
+
+from .datasets import make_group_hinge, make_lasso
+from .files import read_problem
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+)
+
+PICTURE = "saddleback-demo.png"
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"saddleback {sb.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Large, non-smooth, separable convex optimisation with a certificate on every result."""
+
+
+# --- demo -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Example:
+    """A problem of the demonstration."""
+
+    name: str
+    size: str
+    problem: sb.Problem
+    tol: float
+
+
+def examples() -> Iterator[Example]:
+    """Yield the problems of the demonstration, each made when its turn comes."""
+    sites = make_group_hinge(5000)
+    yield Example(
+        "group hinge",
+        "5000 x 2604, sparse",
+        sb.Problem(sb.GroupL2(3e-3, sites.groups), sites.A, sb.Hinge(sites.labels, scale=1 / 5000)),
+        1e-4,
+    )
+    data = make_lasso(1000, 5000, 500)
+    yield Example(
+        "Lasso",
+        "1000 x 5000, dense",
+        sb.Problem(sb.L1(data.alpha), data.A, sb.Squared(data.b)),
+        1e-6,
+    )
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help=f"Folder for the picture, {PICTURE}.")] = Path("."),
+    as_json: Json = False,
+) -> None:
+    """Solve a group-hinge classifier and a Lasso on generated data, certify both, and draw how it went."""
+    with _input_errors():
+        out.mkdir(parents=True, exist_ok=True)
+    runs: list[tuple[Example, sb.Result]] = []
+    for example in examples():
+        if not as_json:
+            typer.echo(f"{example.name} ({example.size}), to a certified {example.tol:.0e}")
+        runs.append((example, sb.solve(example.problem, tol=example.tol, progress=not as_json)))
+    picture = _draw(runs, out / PICTURE)
+    if as_json:
+        summaries = [{"name": example.name, "size": example.size, **_summary(result)} for example, result in runs]
+        _print_json({"runs": summaries, "picture": None if picture is None else str(picture)})
+    else:
+        _print_table(runs)
+        if picture is None:
+            typer.echo("No picture was drawn: that needs matplotlib (pip install 'saddleback[plot]').")
+        else:
+            typer.echo(f"The certified gaps on the way are drawn in {picture}.")
+    _exit_by_status(*(result for _, result in runs))
+
+
+def _print_table(runs: list[tuple[Example, sb.Result]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Certificates: every optimum lies between dual and primal value")
+    table.add_column("problem", no_wrap=True)
+    for heading in ("status", "primal", "dual", "gap", "passes", "seconds"):
+        table.add_column(heading, justify="right")
+    for example, result in runs:
+        c = result.certificate
+        table.add_row(
+            example.name,
+            result.status.name,
+            f"{c.primal_value:.7g}",
+            f"{c.dual_value:.7g}",
+            f"{c.relative_gap:.1e}",
+            f"{result.passes:.0f}",
+            f"{result.seconds:.2f}",
+        )
+    Console().print(table)
+
+
+def _draw(runs: list[tuple[Example, sb.Result]], path: Path) -> Path | None:
+    """Draw the certified gaps against the work and return where, or None without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for example, result in runs:
+        gap = result.history.relative_gap
+        # the very first bound may be infinite, which a logarithmic axis has no place for
+        shown = np.isfinite(gap) & (gap > 0)
+        axes.loglog(result.history.passes[shown], gap[shown], marker=".", label=example.name)
+    axes.set_xlabel("passes over the columns")
+    axes.set_ylabel("certified relative gap")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    return path
+
+
+# --- solve ------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def solve(
+    file: Annotated[Path, typer.Argument(help="A problem: .npz, .mps or .mps.gz.", show_default=False)],
+    tol: Annotated[float, typer.Option(help="Largest error of an optimal certificate.")] = 1e-6,
+    max_passes: Annotated[float, typer.Option(help="Most work, in passes over the columns.")] = 10_000,
+    time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(sb.methods())}.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Where to write x and y, as .npz.", show_default="nowhere")] = None,
+    as_json: Json = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Solve the problem in a file and certify the answer.
+
+    An .npz file has a matrix A (or what scipy.sparse.save_npz writes), the names of a loss and a penalty (Squared
+    and L1 by default) and their arguments by name: np.savez("lasso.npz", A=A, b=b, alpha=0.1).
+
+    An .mps file is a linear program. The objective is printed in its own sense; x and y are those of the
+    minimisation.
+    """
+    with _input_errors():
+        if out is not None and not out.absolute().parent.is_dir():
+            raise ValueError(f"--out {out}: there is no folder {out.parent}")
+        loaded = read_problem(file)
+        result = sb.solve(loaded.problem, method, tol, max_passes, time_limit, progress=progress and not as_json)
+        if out is not None:
+            with out.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
+                np.savez(stream, x=result.x, y=result.y)
+    objective = loaded.objective(result.certificate.primal_value)
+    if as_json:
+        summary = {"file": str(file), **_summary(result), "objective": objective}
+        _print_json({**summary, "out": None if out is None else str(out)})
+    else:
+        _print_result(result, objective)
+    _exit_by_status(result)
+
+
+def _print_result(result: sb.Result, objective: float) -> None:
+    c = result.certificate
+    lines = {
+        "status": result.status.name,
+        "objective": f"{objective:.10g}",
+        "relative gap": f"{c.relative_gap:.2e}",
+        "primal infeasibility": f"{c.primal_infeasibility:.2e}",
+        "dual infeasibility": f"{c.dual_infeasibility:.2e}",
+        "passes": f"{result.passes:.0f}",
+        "seconds": f"{result.seconds:.2f}",
+        "method": result.method,
+    }
+    for name, value in lines.items():
+        typer.echo(f"{name:<22}{value}")
+    typer.echo(result.message)
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _summary(result: sb.Result) -> dict[str, Any]:
+    """Return what a result says of itself, without the points and the history."""
+    everything = result.to_dict()
+    return {name: everything[name] for name in everything if name not in ("x", "y", "history")}
+
+
+def _print_json(content: Any) -> None:
+    typer.echo(json.dumps(_plain(content), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with None in place of the infinities and NaN that JSON does not have."""
+    match value:
+        case dict():
+            return {key: _plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_plain(entry) for entry in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
+def _exit_by_status(*results: sb.Result) -> NoReturn:
+    raise typer.Exit(0 if all(result.status is sb.Status.OPTIMAL for result in results) else 1)
+
+
+@contextmanager
+def _input_errors() -> Iterator[None]:
+    """Turn the errors of bad input into one line and exit code 2."""
+    try:
+        yield
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None

@@ -1,0 +1,58 @@
+"""One member of every kind in the catalogue, on six coordinates, for tests that hold for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import saddleback as sb
+from saddleback.functions import Term
+
+SIZE = 6
+B = np.array([0.9, -1.3, 0.2, 2.1, -0.4, 0.0])
+Z = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+W = np.array([1.0, 0.5, 2.0, 0.0, 3.0, 1.5])
+SCATTERED = [[0, 3], [1, 2, 5], [4]]
+
+PENALTIES: dict[str, Term] = {
+    "Zero": sb.Zero(),
+    "L1": sb.L1(0.3),
+    "L1 weighted": sb.L1(0.3, W),
+    "SquaredL2": sb.SquaredL2(2.0),
+    "ElasticNet": sb.ElasticNet(0.5, 0.3),
+    "ElasticNet ridge": sb.ElasticNet(0.5, 0.0),
+    "GroupL2": sb.GroupL2(0.5, 3),
+    "GroupL2 scattered": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]),
+    "SparseGroup": sb.SparseGroup(0.5, [2, 4], 0.4),
+    "Nuclear": sb.Nuclear(0.3, (2, 3)),
+    "Box": sb.Box(-0.2, 0.5),
+    "Box half": sb.Box(np.array([-np.inf, 0, -1, -np.inf, 0.5, 0]), np.array([0, np.inf, 1, np.inf, 0.5, np.inf])),
+    "NonNegative": sb.NonNegative(),
+    "Linear": sb.Linear(B),
+    "Linear + Box": sb.Linear(B) + sb.Box(-1.0, 2.0),
+    "L1 + Linear": sb.L1(1.0) + sb.Linear(0.4 * B),
+    "L1 + NonNegative": sb.L1(0.2) + sb.NonNegative(),
+    "ElasticNet + Box": sb.ElasticNet(0.5, 0.6) + sb.Box(-1, np.inf),
+    "GroupL2 + NonNegative + Linear": sb.GroupL2(0.4, 2) + sb.NonNegative() + sb.Linear(0.1 * B),
+    "SparseGroup + NonNegative": sb.SparseGroup(0.4, 2, 0.5) + sb.NonNegative(),
+    "Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B),
+}
+
+LOSSES: dict[str, Term] = {
+    "Squared": sb.Squared(B),
+    "Squared weighted": sb.Squared(B, W, 0.5),
+    "Absolute": sb.Absolute(B, W, 2.0),
+    "Pinball": sb.Pinball(B, 0.3, W),
+    "Pinball edge": sb.Pinball(B, 1.0),
+    "Huber": sb.Huber(B, 0.4, W, 3.0),
+    "EpsilonInsensitive": sb.EpsilonInsensitive(B, 0.2, W),
+    "Hinge": sb.Hinge(Z, W, 0.7),
+    "SquaredHinge": sb.SquaredHinge(Z, W),
+    "Logistic": sb.Logistic(Z, W, 1.5),
+    "Norm2": sb.Norm2(B),
+    "Norm2 weighted": sb.Norm2(B, W, 2.0),
+    "Equality": sb.Equality(B),
+    "Interval": sb.Interval(B - 0.1, B + 0.2),
+    "Interval mixed": sb.Interval(np.where(B > 0, -np.inf, B), np.where(B > 1, np.inf, B + 0.5)),
+}
+
+FUNCTIONS = PENALTIES | LOSSES

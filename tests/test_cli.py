@@ -1,0 +1,125 @@
+"""The command line, from the outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from test_files import MAXIMISE, write_mps
+from typer.testing import CliRunner
+
+import saddleback as sb
+from saddleback.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def lasso(tmp_path):
+    """A file with a Lasso whose solution is (2, 0, 0)."""
+    path = tmp_path / "lasso.npz"
+    np.savez(path, A=np.eye(3), b=np.array([3.0, -0.5, 1.0]), alpha=1.0)
+    return path
+
+
+def test_version():
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.stdout == f"saddleback {sb.__version__}\n"
+
+
+def test_demo(tmp_path):
+    result = run("demo", "--out", tmp_path / "new")
+    assert result.exit_code == 0
+    assert result.stdout.count("OPTIMAL") == 2
+    assert (tmp_path / "new" / "saddleback-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_without_matplotlib_prints_json_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("demo", "--json", "--out", tmp_path)
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert content["picture"] is None
+    assert [entry["status"] for entry in content["runs"]] == ["OPTIMAL", "OPTIMAL"]
+    assert [entry["name"] for entry in content["runs"]] == ["group hinge", "Lasso"]
+
+
+def test_solve_prints_the_certificate_and_writes_the_solution(lasso, tmp_path):
+    out = tmp_path / "solution"
+    result = run("solve", lasso, "--tol", "1e-9", "--out", out)
+    assert result.exit_code == 0
+    for word in ("OPTIMAL", "objective", "gap", "infeasibility", "passes", "seconds", "sp-bcd"):
+        assert word in result.stdout
+    with np.load(out) as solution:
+        np.testing.assert_allclose(solution["x"], [2.0, 0.0, 0.0], atol=1e-4)
+        np.testing.assert_allclose(solution["y"], [-1.0, 0.5, -1.0], atol=1e-4)
+
+
+def test_json_is_all_there_is_on_stdout(lasso):
+    result = run("solve", lasso, "--json", "--progress")
+    content = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert content["objective"] == pytest.approx(3.125)
+    assert content["certificate"]["relative_gap"] <= 1e-6
+    assert {"status", "message", "method", "passes", "seconds", "out"} <= set(content)
+
+
+def test_json_has_null_for_what_is_not_finite(tmp_path):
+    path = tmp_path / "infeasible.npz"
+    np.savez(path, A=np.ones((2, 1)), b=np.array([0.0, 1.0]), loss="Equality", penalty="Zero")
+    result = run("solve", path, "--json", "--max-passes", 1)
+    assert result.exit_code == 1
+    json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_the_options_reach_the_solver(lasso):
+    content = json.loads(run("solve", lasso, "--json", "--method", "pdhg", "--tol", 0, "--max-passes", 20).stdout)
+    assert content["method"] == "pdhg"
+    assert content["status"] == "MAX_PASSES"
+    limited = json.loads(run("solve", lasso, "--json", "--tol", 0, "--max-passes", 1e9, "--time-limit", 0.05).stdout)
+    assert limited["status"] == "TIME_LIMIT"
+
+
+def test_the_exit_code_is_1_without_a_certificate(lasso):
+    result = run("solve", lasso, "--tol", 0, "--max-passes", 20, "--no-progress")
+    assert result.exit_code == 1
+    assert "MAX_PASSES" in result.stdout
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.npz"], "none.npz"),
+        (["{lasso}", "--method", "sp-bdc"], "sp-bcd"),
+        (["{lasso}", "--tol", "-1"], "tol"),
+        (["{lasso}", "--out", "no/such/folder/x.npz"], "folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(lasso, arguments, words, extra):
+    result = run("solve", *(argument.format(lasso=lasso) for argument in arguments), *extra)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+def test_the_objective_is_in_the_sense_of_the_file(tmp_path):
+    pytest.importorskip("highspy")
+    content = json.loads(run("solve", write_mps(tmp_path, MAXIMISE), "--json").stdout)
+    assert content["status"] == "OPTIMAL"
+    # max x + 2 y + 10 with x + y <= 4 and 3 y <= 9, x = 1, y = 3
+    assert content["objective"] == pytest.approx(17.0, abs=1e-4)
+
+
+def test_netlib_afiro(data):
+    pytest.importorskip("highspy")
+    result = run("solve", data / "netlib" / "afiro.mps.gz", "--json", "--tol", 1e-4)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["objective"] == pytest.approx(-464.75314286, rel=1e-3)

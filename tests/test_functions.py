@@ -1,0 +1,289 @@
+"""Identities of the catalogue: each holds for every function, penalty or loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from catalogue import FUNCTIONS, LOSSES, PENALTIES, SIZE, B, W, Z
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize_scalar
+
+import saddleback as sb
+from saddleback.functions.group import shrink_norms
+
+vectors = arrays(float, SIZE, elements=st.floats(-5, 5))
+coarse = arrays(float, SIZE, elements=st.integers(-500, 500).map(lambda k: k / 100))
+strengths = arrays(float, SIZE, elements=st.floats(0.05, 20))
+every_function = pytest.mark.parametrize("name", FUNCTIONS)
+
+
+def bound(name):
+    return FUNCTIONS[name].bind((SIZE,))
+
+
+def admissible_step(function, strength):
+    return 1.0 / function.admissible(strength)
+
+
+@every_function
+@settings(max_examples=60, deadline=None)
+@given(v=vectors, h=strengths)
+def test_prox_gives_a_subgradient_pair(name, v, h):
+    """Fenchel-Young with equality: f(p) + f*(g) = <p, g> for p = prox(v), g = (v - p) / step."""
+    f = bound(name)
+    step = admissible_step(f, h)
+    p = f.prox(v, step)
+    g = (v - p) / step
+    assert f.value(p) + f.conjugate(f.project_conjugate(g)) == pytest.approx(p @ g, abs=1e-8 * (1 + abs(p) @ abs(g)))
+    assert np.allclose(g, f.project_conjugate(g), atol=1e-9 * (1 + np.abs(g).max()))
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(v=vectors, h=strengths)
+def test_moreau(name, v, h):
+    f = bound(name)
+    step = admissible_step(f, h)
+    assert np.allclose(f.prox(v, step) + step * f.prox_conjugate(v / step, 1 / step), v, atol=1e-8)
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(v=vectors, h=strengths, d=vectors)
+def test_prox_is_a_minimum(name, v, h, d):
+    f = bound(name)
+    step = admissible_step(f, h)
+
+    def objective(x):
+        return f.value(x) + 0.5 * np.sum((x - v) ** 2 / step)
+
+    p = f.prox(v, step)
+    assert np.isfinite(objective(p))
+    for size in (1e-4, 1e-2, 1.0):
+        assert objective(f.project(p + size * d)) >= objective(p) - 1e-9 * (1 + abs(objective(p)))
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(x=vectors, y=vectors)
+def test_fenchel_young(name, x, y):
+    f = bound(name)
+    x, y = f.project(x), f.project_conjugate(y)
+    assert f.value(x) + f.conjugate(y) >= x @ y - 1e-9 * (1 + abs(x @ y))
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(y=coarse)
+def test_scaling_is_the_largest(name, y):
+    f = bound(name)
+    t = f.scaling(10 * y)
+    if np.isnan(t):
+        assert f.conjugate(np.zeros(SIZE)) == np.inf
+        return
+    assert 0 <= t <= 1
+    assert f.conjugate(t * (10 * y)) < np.inf
+    if t < 0.99:
+        assert f.conjugate(10 * y * (1.001 * t + 1e-6)) == np.inf
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(v=vectors)
+def test_projections_are_idempotent_and_inside(name, v):
+    f = bound(name)
+    for project, value in ((f.project, f.value), (f.project_conjugate, f.conjugate)):
+        inside = project(v)
+        assert np.allclose(project(inside), inside, atol=1e-12)
+        assert value(inside) < np.inf
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(v=vectors, d=vectors)
+def test_recession_is_the_growth(name, v, d):
+    """f(x + t d) / t tends to the recession value for a direction inside the cone, on both sides of the conjugate."""
+    f = bound(name)
+    for project, value, recession in (
+        (f.project, f.value, f.recession),
+        (f.project_conjugate, f.conjugate, f.conjugate_recession),
+    ):
+        ray = recession(d)
+        inside = d - ray.violation
+        x, far = project(v), 1e7
+        growth = (value(x + far * inside) - value(x)) / far
+        assert growth == pytest.approx(recession(inside).value, abs=1e-4 * (1 + abs(growth)))
+        assert np.allclose(recession(inside).violation, 0)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_blocks_are_a_sum(name, rng):
+    """The prox on some blocks is the prox of everything, restricted to them."""
+    f = bound(name)
+    v, step = rng.standard_normal(SIZE), admissible_step(f, rng.uniform(0.5, 2, SIZE))
+    blocks = f.blocks()
+    drawn = rng.permutation(len(blocks))[: max(1, len(blocks) // 2)]
+    columns = blocks.columns(drawn)
+    assert np.allclose(f.prox_blocks(drawn, v[columns], step[columns]), f.prox(v, step)[columns], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if bound(name).smooth])
+def test_gradient_of_smooth_functions(name, rng):
+    f = bound(name)
+    x, e = rng.standard_normal(SIZE), 1e-6
+    numeric = [(f.value(x + e * d) - f.value(x - e * d)) / (2 * e) for d in np.eye(SIZE)]
+    assert np.allclose(f.subgradient(x), numeric, atol=1e-5)
+    assert np.all(np.abs(f.subgradient(x) - f.subgradient(x + e)) <= e * f.curvature() * (1 + 1e-6) + 1e-15)
+
+
+SCALAR_LOSSES = {
+    "Squared": lambda u, i: (u - B[i]) ** 2 / 2,
+    "Absolute": lambda u, i: 2.0 * W[i] * abs(u - B[i]),
+    "Pinball": lambda u, i: W[i] * (0.3 * (B[i] - u) if B[i] >= u else -0.7 * (B[i] - u)),
+    "Huber": lambda u, i: 3 * W[i] * ((u - B[i]) ** 2 / 2 if abs(u - B[i]) <= 0.4 else 0.4 * (abs(u - B[i]) - 0.2)),
+    "EpsilonInsensitive": lambda u, i: W[i] * max(0, abs(u - B[i]) - 0.2),
+    "Hinge": lambda u, i: 0.7 * W[i] * max(0, 1 - Z[i] * u),
+    "SquaredHinge": lambda u, i: W[i] * max(0, 1 - Z[i] * u) ** 2 / 2,
+    "Logistic": lambda u, i: 1.5 * W[i] * np.log(1 + np.exp(-Z[i] * u)),
+}
+
+
+@pytest.mark.parametrize("name", SCALAR_LOSSES)
+def test_losses_by_their_formula(name, rng):
+    """Value and prox against the formula of the documentation and a scalar minimiser."""
+    formula, loss = SCALAR_LOSSES[name], LOSSES[name]
+    u, step = rng.standard_normal(SIZE) * 2, rng.uniform(0.3, 3, SIZE)
+    assert loss.value(u) == pytest.approx(sum(formula(u[i], i) for i in range(SIZE)))
+    found = loss.prox(u, step)
+    for i in range(SIZE):
+        best = minimize_scalar(lambda t, i=i: formula(t, i) + (t - u[i]) ** 2 / (2 * step[i]), (-3, 3), tol=1e-12)
+        assert found[i] == pytest.approx(best.x, abs=1e-5)
+
+
+def test_norm2_by_its_formula(rng):
+    u = rng.standard_normal(SIZE)
+    assert LOSSES["Norm2 weighted"].value(u) == pytest.approx(2 * np.sqrt(W @ (u - B) ** 2))
+
+
+def test_penalties_by_their_formula(rng):
+    x = rng.standard_normal(SIZE)
+    n = np.linalg.norm
+    assert PENALTIES["L1 weighted"].value(x) == pytest.approx(0.3 * W @ abs(x))
+    assert PENALTIES["SquaredL2"].value(x) == pytest.approx(x @ x)
+    assert PENALTIES["ElasticNet"].value(x) == pytest.approx(0.5 * (0.3 * abs(x).sum() + 0.35 * x @ x))
+    assert PENALTIES["GroupL2"].value(x) == pytest.approx(0.5 * np.sqrt(3) * (n(x[:3]) + n(x[3:])))
+    assert PENALTIES["GroupL2 scattered"].value(x) == pytest.approx(0.7 * (n(x[[0, 3]]) + 2 * n(x[[4]])))
+    expected = 0.5 * (0.4 * abs(x).sum() + 0.6 * (np.sqrt(2) * n(x[:2]) + 2 * n(x[2:])))
+    assert PENALTIES["SparseGroup"].value(x) == pytest.approx(expected)
+    assert PENALTIES["Nuclear"].value(x) == pytest.approx(0.3 * np.linalg.norm(x.reshape(2, 3), "nuc"))
+    assert PENALTIES["Linear"].value(x) == pytest.approx(B @ x)
+    assert PENALTIES["Box"].value(np.full(SIZE, 0.6)) == np.inf
+    assert PENALTIES["NonNegative"].value(-np.ones(SIZE)) == np.inf
+
+
+def test_exact_zeros_and_exact_targets():
+    """A prox that should return 0 or b returns it to the last bit."""
+    v = np.linspace(-0.2, 0.25, SIZE)
+    assert np.all(sb.L1(1.0).prox(v, 0.3) == 0)
+    assert np.all(sb.GroupL2(1.0, 3).prox(v, 0.3) == 0)
+    assert np.all(sb.Equality(B).prox(v, 0.7) == B)
+    assert np.all(sb.Absolute(B).prox(B + 0.1, 0.3) == B)
+
+
+@settings(max_examples=100, deadline=None)
+@given(b=vectors, h=arrays(float, SIZE, elements=st.floats(1e-6, 1e6)), w=st.floats(1e-3, 10))
+def test_secular_equation(b, h, w):
+    """Optimality of the group prox under any diagonal: w x / ||x|| + h x = b, or ||b|| <= w at 0."""
+    x = shrink_norms(b, h, np.array([w]), np.array([0]))
+    norm = np.linalg.norm(x)
+    if np.linalg.norm(b) <= w:
+        assert norm == 0
+    elif norm > 0:
+        assert np.allclose(w * x / norm + h * x, b, atol=1e-9 * (1 + np.abs(b).max()))
+
+
+def test_group_prox_with_constant_strength_is_the_closed_form(rng):
+    v = rng.standard_normal(SIZE)
+    found = sb.GroupL2(1.0, SIZE, [1.0]).prox(v, 0.5)
+    assert np.allclose(found, v * max(0, 1 - 0.5 / np.linalg.norm(v)))
+
+
+@pytest.mark.parametrize("make", [sb.Squared, sb.Absolute, sb.Hinge, sb.Logistic, sb.SquaredHinge, sb.Norm2])
+def test_integer_weights_are_repeated_rows(make, rng):
+    counts = np.array([1, 3, 0, 2, 1, 4])
+    u = rng.standard_normal(SIZE)
+    repeated = make(np.repeat(Z, counts)).value(np.repeat(u, counts))
+    assert make(Z, sample_weight=counts).value(u) == pytest.approx(repeated)
+
+
+def test_matrix_arguments_keep_their_shape(rng):
+    b = rng.standard_normal((3, 2))
+    loss = sb.Huber(b, 0.5)
+    assert loss.prox(np.zeros((3, 2)), 1.0).shape == (3, 2)
+    rows = sb.GroupL2(0.5, 1)
+    v = rng.standard_normal((3, 2))
+    shorten = np.maximum(0, 1 - 0.5 / np.linalg.norm(v, axis=1, keepdims=True))
+    assert np.allclose(rows.prox(v, 1.0), shorten * v)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (sb.L1(1.0), sb.SquaredL2(1.0)),
+        (sb.GroupL2(1.0, 2), sb.Box(0, 1)),
+        (sb.Nuclear(1.0, (2, 3)), sb.NonNegative()),
+        (sb.GroupL2(1.0, 2), sb.L1(1.0)),
+    ],
+)
+def test_sums_without_closed_form_are_refused(first, second):
+    with pytest.raises(TypeError, match="cannot be added"):
+        first + second
+    with pytest.raises(TypeError, match="cannot be added"):
+        second + first
+
+
+def test_a_sum_with_something_else_is_refused():
+    with pytest.raises(TypeError, match="value"):
+        sb.L1(1.0) + 3
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: sb.L1(-1.0), "alpha"),
+        (lambda: sb.L1(np.nan), "alpha"),
+        (lambda: sb.L1([1.0, 2.0]), "single number"),
+        (lambda: sb.L1(1.0, [-1.0, 1.0]), "weights"),
+        (lambda: sb.ElasticNet(1.0, 1.5), "l1_ratio"),
+        (lambda: sb.Box(1.0, 0.0), "lower exceeds upper"),
+        (lambda: sb.Box(np.nan, 0.0), "NaN"),
+        (lambda: sb.Interval(np.inf, np.inf), "inf"),
+        (lambda: sb.Interval([0, 0], [1, 1, 1]), "expected the same"),
+        (lambda: sb.Linear([1.0, np.inf]), "c has the value inf"),
+        (lambda: sb.Squared([1.0, np.nan]), "b has the value nan"),
+        (lambda: sb.Squared([]), "b is empty"),
+        (lambda: sb.Squared([1.0], scale=-1), "scale"),
+        (lambda: sb.Squared([1.0], sample_weight=[-1.0]), "sample_weight"),
+        (lambda: sb.Pinball([1.0], 1.5), "quantile"),
+        (lambda: sb.Huber([1.0], -1), "delta"),
+        (lambda: sb.Hinge([0, 1, 1]), "two classes -1 and \\+1"),
+        (lambda: sb.Logistic([1, 2, 3]), "labels has the values 1, 2, 3"),
+        (lambda: sb.Nuclear(1.0, (0, 2)), "shape"),
+        (lambda: sb.GroupL2(1.0, 4).bind((6,)), "does not divide"),
+        (lambda: sb.GroupL2(1.0, [2, 3]).bind((6,)), "sum to 5"),
+        (lambda: sb.GroupL2(1.0, [[0, 1], [1, 2]]).bind((3,)), "partition"),
+        (lambda: sb.GroupL2(1.0, [[0, 1], []]).bind((2,)), "non-empty"),
+        (lambda: sb.GroupL2(1.0, 3, [1.0]).bind((6,)), "weights has shape"),
+    ],
+)
+def test_bad_parameters(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+@pytest.mark.parametrize("bad", [np.array([1j]), np.array(["a"], dtype=object)])
+def test_dtypes_that_are_not_real(bad):
+    with pytest.raises(TypeError, match="b has dtype"):
+        sb.Squared(bad)

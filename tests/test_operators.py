@@ -1,0 +1,141 @@
+"""Operators: adjointness, agreement with dense arithmetic, and data left as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import saddleback as sb
+from saddleback.operators import ScaledIdentity, Stacked, Tasks, as_operator
+
+A = np.random.default_rng(0).standard_normal((7, 5)) * (np.random.default_rng(1).random((7, 5)) < 0.7)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+OPERATORS = {
+    "C order": lambda: as_operator(np.ascontiguousarray(A), "A"),
+    "F order": lambda: as_operator(np.asfortranarray(A), "A"),
+    "read-only": lambda: as_operator(read_only(A), "A"),
+    "reversed": lambda: as_operator(A[::-1, ::-1][::-1, ::-1], "A"),
+    "slice of columns": lambda: as_operator(np.asfortranarray(np.repeat(A, 2, axis=1))[:, ::2], "A"),
+    "slice of rows": lambda: as_operator(np.ascontiguousarray(np.repeat(A, 2, axis=0))[::2], "A"),
+    "slice of both": lambda: as_operator(np.repeat(np.repeat(A, 2, axis=0), 2, axis=1)[::2, ::2], "A"),
+    "float32": lambda: as_operator(A.astype(np.float32), "A"),
+    "csc": lambda: as_operator(sparse.csc_matrix(A), "A"),
+    "csr": lambda: as_operator(sparse.csr_matrix(A), "A"),
+    "csr array": lambda: as_operator(sparse.csr_array(A), "A"),
+    "coo": lambda: as_operator(sparse.coo_matrix(A), "A"),
+    "csc float32": lambda: as_operator(sparse.csc_matrix(A.astype(np.float32)), "A"),
+    "linear operator": lambda: as_operator(aslinearoperator(A), "A"),
+    "stacked": lambda: Stacked([as_operator(A[:, :2], "A"), as_operator(sparse.csr_matrix(A[:, 2:]), "A")]),
+    "one task": lambda: Tasks(as_operator(A, "A"), 1),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("columnar", [False, True])
+def test_products(name, columnar, rng):
+    operator = OPERATORS[name]()
+    operator = operator.columnar() if columnar else operator
+    tolerance = 1e-6 if "float32" in name else 1e-13
+    x, y = rng.standard_normal(5), rng.standard_normal(7)
+    some = np.array([3, 0, 4])
+    assert operator.shape == (7, 5)
+    assert np.allclose(operator.matvec(x), A @ x, atol=tolerance)
+    assert np.allclose(operator.rmatvec(y), A.T @ y, atol=tolerance)
+    assert operator.matvec(x).dtype == operator.rmatvec(y).dtype == np.float64
+    assert np.allclose(operator.columns_matvec(some, x[some]), A[:, some] @ x[some], atol=tolerance)
+    assert np.allclose(operator.columns_rmatvec(some, y), A[:, some].T @ y, atol=tolerance)
+    assert np.allclose(operator.dense_columns(some), A[:, some], atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "linear operator"])
+def test_sums_and_restriction(name, rng):
+    operator = OPERATORS[name]()
+    tolerance = 1e-6 if "float32" in name else 1e-13
+    some, rows, y = np.array([3, 0, 4]), np.array([1, 5]), rng.random(7)
+    for power in (1, 2):
+        columns, row_sums = operator.sums(power)
+        assert np.allclose(columns, (np.abs(A) ** power).sum(axis=0), atol=tolerance)
+        assert np.allclose(row_sums, (np.abs(A) ** power).sum(axis=1), atol=tolerance)
+    assert np.allclose(operator.squares_rmatvec(y), (A * A).T @ y, atol=tolerance)
+    assert np.allclose(operator.row_max(), np.abs(A).max(axis=1), atol=tolerance)
+    assert np.allclose(operator.block_row_sums(some), np.abs(A[:, some]).sum(axis=1), atol=tolerance)
+    kept = operator.restrict(rows, np.sort(some))
+    assert np.allclose(kept.dense_columns(np.arange(3)), A[np.ix_(rows, np.sort(some))], atol=tolerance)
+
+
+def test_tasks_are_a_kronecker_product(rng):
+    operator = Tasks(as_operator(A, "A"), 3)
+    kron = np.kron(A, np.eye(3))
+    x, y, some = rng.standard_normal(15), rng.standard_normal(21), np.array([7, 2, 3])
+    assert np.allclose(operator.matvec(x), kron @ x)
+    assert np.allclose(operator.rmatvec(y), kron.T @ y)
+    assert np.allclose(operator.columns_matvec(some, x[some]), kron[:, some] @ x[some])
+    assert np.allclose(operator.columns_rmatvec(some, y), kron[:, some].T @ y)
+    assert np.allclose(operator.dense_columns(some), kron[:, some])
+    assert np.allclose(operator.sums(1)[0], np.abs(kron).sum(axis=0))
+    assert np.allclose(operator.row_max(), np.abs(kron).max(axis=1))
+    assert np.allclose(operator.squares_rmatvec(y), (kron * kron).T @ y)
+    assert np.allclose(operator.block_row_sums(some), np.abs(kron[:, some]).sum(axis=1))
+
+
+def test_identity():
+    operator = ScaledIdentity(4, -2.0)
+    x, some = np.arange(4.0), np.array([2, 0])
+    assert np.allclose(operator.matvec(x), -2 * x)
+    assert np.allclose(operator.rmatvec(x), -2 * x)
+    assert np.allclose(operator.columns_matvec(some, x[some]), [0, 0, -4, 0])
+    assert np.allclose(operator.columns_rmatvec(some, x), [-4, 0])
+    assert np.allclose(operator.dense_columns(some), -2 * np.eye(4)[:, some])
+
+
+@pytest.mark.parametrize("make", [np.asfortranarray, sparse.csc_matrix])
+def test_data_is_neither_copied_nor_changed(make):
+    """What the kernels read is the user's own memory."""
+    matrix = make(A)
+    before = matrix.copy()
+    problem = sb.Problem(sb.L1(0.1), matrix, sb.Squared(np.ones(7)))
+    operator = problem.model.A.columnar()
+    assert np.shares_memory(operator.native()[0] if make is np.asfortranarray else operator.native()[0][2],
+                            matrix if make is np.asfortranarray else matrix.data)
+    sb.solve(problem)
+    assert abs(matrix - before).max() == 0
+
+
+def test_unsorted_and_repeated_entries_are_summed_in_a_copy():
+    matrix = sparse.csc_matrix((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(3, 1))
+    operator = as_operator(matrix, "A")
+    assert np.allclose(operator.dense_columns(np.array([0])).ravel(), [2, 0, 5])
+    assert matrix.nnz == 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "match"),
+    [
+        (np.array([[1.0, np.nan]]), ValueError, r"A has the value nan at \[0, 1\]"),
+        (np.array([[1.0, np.inf]]), ValueError, "expected finite"),
+        (sparse.csc_matrix(np.array([[1.0, np.nan]])), ValueError, "nan"),
+        (np.zeros((0, 3)), ValueError, "A is empty"),
+        (sparse.csc_matrix((3, 0)), ValueError, "A is empty"),
+        (np.zeros((2, 2, 2)), ValueError, "3 dimensions"),
+        (np.zeros((2, 2), dtype=complex), TypeError, "complex128"),
+        (np.array([[1, "a"]], dtype=object), TypeError, "object"),
+        (sparse.csc_matrix(np.eye(2) * 1j), TypeError, "complex"),
+        (aslinearoperator(np.eye(2) * 1j), TypeError, "complex"),
+    ],
+)
+def test_bad_matrices(bad, error, match):
+    with pytest.raises(error, match=match):
+        as_operator(bad, "A")
+
+
+def test_finite_entries_whose_sum_overflows_are_accepted():
+    as_operator(np.full((4, 1), 1e308), "A")

@@ -1,0 +1,47 @@
+"""What the documentation shows, runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import saddleback as sb
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = [module.name for module in pkgutil.walk_packages(sb.__path__, "saddleback.") if "_native" not in module.name]
+
+
+def python_blocks(text):
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_readme_runs_from_top_to_bottom(capsys):
+    blocks = python_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(blocks) >= 6
+    names = {}
+    for block in blocks:
+        exec(block, names)
+        assert names["result"].status is sb.Status.OPTIMAL
+    assert "Result(OPTIMAL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_the_docstrings_run(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_links_of_the_readme_lead_somewhere():
+    targets = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert targets
+    assert all((ROOT / target).is_file() for target in targets)
+
+
+def test_the_counterexample_of_the_theory_page_ends_as_it_says(capsys):
+    (block,) = python_blocks((ROOT / "docs" / "theory.md").read_text(encoding="utf-8"))
+    exec(block, {})
+    assert capsys.readouterr().out == "DIVERGED OPTIMAL\n"

@@ -1,0 +1,235 @@
+"""The loop: how it stops, what it returns, and that the same seed gives the same bits."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import saddleback as sb
+
+
+@pytest.fixture
+def lasso(rng):
+    A = rng.standard_normal((40, 60))
+    return sb.Problem(sb.L1(2.0), A, sb.Squared(A[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(40)))
+
+
+@pytest.fixture
+def hard(rng):
+    """A quantile regression that takes thousands of passes."""
+    A = rng.standard_normal((200, 60))
+    return sb.Problem(sb.L1(0.5), A, sb.Pinball(rng.standard_normal(200), 0.3))
+
+
+@pytest.mark.parametrize("method", ["auto", "sp-bcd", "pdhg"])
+def test_optimal_means_certified(lasso, method):
+    result = sb.solve(lasso, method=method)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.relative_gap <= 1e-6
+    again = sb.certify(lasso, result.x, result.y)
+    for name, value in result.certificate.to_dict().items():
+        assert getattr(again, name) == pytest.approx(value, rel=1e-9, abs=1e-12)
+    assert result.method == ("sp-bcd" if method == "auto" else method)
+
+
+def test_history_is_in_order_and_the_gap_never_grows(hard):
+    history = sb.solve(hard, max_passes=300).history
+    assert np.all(np.diff(history.passes) > 0)
+    assert np.all(np.diff(history.seconds) >= 0)
+    assert np.all(np.diff(history.relative_gap) <= 0)
+    assert len(history) == history.primal_value.size == history.dual_value.size
+    assert np.all(history.dual_value <= history.primal_value + 1e-12)
+
+
+def test_pass_limit(hard):
+    result = sb.solve(hard, max_passes=50)
+    assert result.status is sb.Status.MAX_PASSES
+    assert 50 <= result.passes < 60
+    assert "Raise max_passes" in result.message
+    assert f"{result.relative_gap:.1e}" in result.message
+
+
+def test_zero_tolerance_runs_to_the_limit(lasso):
+    assert sb.solve(lasso, tol=0, max_passes=400).status is sb.Status.MAX_PASSES
+
+
+def test_time_limit(hard):
+    result = sb.solve(hard, tol=0, max_passes=1e9, time_limit=0.3)
+    assert result.status is sb.Status.TIME_LIMIT
+    assert 0.3 <= result.seconds < 3
+
+
+def test_callback_sees_every_certificate_and_stops(hard):
+    seen = []
+
+    def callback(info):
+        seen.append(info)
+        return len(seen) == 3
+
+    result = sb.solve(hard, callback=callback)
+    assert result.status is sb.Status.INTERRUPTED
+    assert len(seen) == len(result.history) == 3
+    assert seen[-1].certificate == result.certificate
+    assert np.array_equal(seen[-1].x, result.x)
+
+
+def test_callback_that_returns_nothing_does_not_stop(lasso):
+    assert sb.solve(lasso, callback=lambda info: None).status is sb.Status.OPTIMAL
+
+
+def test_ctrl_c_returns_the_best_point(hard):
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    result = sb.solve(hard, tol=0, max_passes=1e9, time_limit=30)
+    timer.join()
+    assert result.status is sb.Status.INTERRUPTED
+    assert result.seconds < 10
+    assert np.isfinite(result.certificate.primal_value)
+    assert sb.certify(hard, result.x, result.y).relative_gap == pytest.approx(result.relative_gap)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_warm_start_goes_on_from_where_it_was(hard):
+    cold = sb.solve(hard, tol=1e-5, max_passes=1e5)
+    warm = sb.solve(hard, tol=1e-5, max_passes=1e5, x0=cold.x, y0=cold.y)
+    assert cold.status is warm.status is sb.Status.OPTIMAL
+    assert len(warm.history) == 1
+    assert warm.passes < 0.2 * cold.passes
+
+
+def test_warm_start_does_not_change_its_input(lasso):
+    x0, y0 = np.ones(60), np.ones(40)
+    x0.flags.writeable = y0.flags.writeable = False
+    sb.solve(lasso, x0=x0, y0=y0)
+    assert np.all(x0 == 1)
+    assert np.all(y0 == 1)
+
+
+@pytest.mark.parametrize("make", [np.asfortranarray, sparse.csc_matrix])
+def test_same_bits_at_any_thread_count(make, rng):
+    """Sizes at which the kernels do use several lanes."""
+    A = rng.standard_normal((600, 3000)) * (rng.random((600, 3000)) < 0.5)
+    problem = sb.Problem(sb.L1(20.0), make(A), sb.Squared(A[:, :20].sum(axis=1)))
+    results = [sb.solve(problem, threads=threads, max_passes=60, tol=0) for threads in (1, 2, 3)]
+    for other in results[1:]:
+        assert np.array_equal(results[0].x, other.x)
+        assert np.array_equal(results[0].y, other.y)
+        assert results[0].certificate == other.certificate
+        assert np.array_equal(results[0].history.relative_gap, other.history.relative_gap)
+
+
+def test_same_seed_same_bits_other_seed_other_draws(hard):
+    first, second, other = (sb.solve(hard, seed=s, max_passes=40, tol=0) for s in (1, 1, 2))
+    assert np.array_equal(first.x, second.x)
+    assert not np.array_equal(first.x, other.x)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_mapped_and_read_only_data(tmp_path, order, rng):
+    A = np.asarray(rng.standard_normal((50, 30)), order=order)
+    np.save(tmp_path / "A.npy", A)
+    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
+    b = rng.standard_normal(50)
+    ours = sb.solve(sb.Problem(sb.L1(1.0), mapped, sb.Squared(b)))
+    plain = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b)))
+    assert ours.status is sb.Status.OPTIMAL
+    assert np.array_equal(ours.x, plain.x)
+    assert np.array_equal(np.load(tmp_path / "A.npy"), A)
+
+
+def test_float32_data_is_certified_in_float64(rng):
+    A = rng.standard_normal((50, 30)).astype(np.float32)
+    b = rng.standard_normal(50)
+    single = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b)), tol=1e-10)
+    double = sb.solve(sb.Problem(sb.L1(1.0), A.astype(float), sb.Squared(b)), tol=1e-10)
+    assert single.status is sb.Status.OPTIMAL
+    assert single.certificate.primal_value == pytest.approx(double.certificate.primal_value, rel=1e-9)
+
+
+def test_result_pickles_and_becomes_json(lasso):
+    result = sb.solve(lasso)
+    copy = pickle.loads(pickle.dumps(result))
+    assert np.array_equal(copy.x, result.x)
+    assert copy.certificate == result.certificate
+    assert copy.status is result.status
+    data = json.loads(json.dumps(result.to_dict()))
+    assert data["status"] == "OPTIMAL"
+    assert data["certificate"]["relative_gap"] == result.relative_gap
+    assert len(data["history"]["passes"]) == len(result.history)
+
+
+def test_plot_draws_the_gap(lasso):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    result = sb.solve(lasso)
+    axes = result.plot()
+    assert [axis.get_xlabel() for axis in axes] == ["passes", "seconds"]
+    assert np.allclose(axes[0].lines[0].get_ydata(), np.maximum(result.history.relative_gap, 1e-16))
+    assert result.plot(axes) is axes
+
+
+def test_progress_bar_shows_the_objective(lasso, capsys):
+    result = sb.solve(lasso, progress=True)
+    assert f"{result.certificate.primal_value:.8g}" in capsys.readouterr().out
+
+
+def test_certificates_are_a_small_part_of_a_long_run(hard):
+    result = sb.solve(hard, tol=0, max_passes=5000)
+    assert len(result.history) * 2.5 <= 0.1 * result.passes
+
+
+def test_penalty_above_alpha_max_needs_no_iteration(rng):
+    A, b = rng.standard_normal((20, 10)), rng.standard_normal(20)
+    result = sb.solve(sb.Problem(sb.L1(1.001 * np.abs(A.T @ b).max()), A, sb.Squared(b)), tol=1e-12)
+    assert result.status is sb.Status.OPTIMAL
+    assert len(result.history) == 1
+    assert np.all(result.x == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"method": "sp-bdc"}, ValueError, "did you mean 'sp-bcd'"),
+        ({"backand": "numpy"}, TypeError, "did you mean 'backend'"),
+        ({"method": "pdhg", "step": "l1"}, TypeError, "not an option"),
+        ({"backend": "cuda"}, ValueError, "backend='cuda'"),
+        ({"blocks_per_iteration": 0}, ValueError, "1 to 60"),
+        ({"blocks_per_iteration": 61}, ValueError, "1 to 60"),
+        ({"blocks_per_iteration": 1.5}, TypeError, "1 to 60"),
+        ({"method": "pdhg", "blocks_per_iteration": 3}, ValueError, "all 60 blocks"),
+        ({"method": "sp-bcd-published", "sigma_rule": "mean"}, ValueError, "'literal' or 'skip'"),
+        ({"tol": -1}, ValueError, "tol=-1"),
+        ({"tol": np.nan}, ValueError, "tol=nan"),
+        ({"max_passes": 0}, ValueError, "max_passes=0"),
+        ({"time_limit": 0}, ValueError, "time_limit=0"),
+        ({"seed": -1}, ValueError, "seed=-1"),
+        ({"threads": 0}, ValueError, "threads=0"),
+        ({"x0": np.zeros(3)}, ValueError, "x0 has shape"),
+        ({"y0": np.full(40, np.nan)}, ValueError, "y0 has entries"),
+        ({"x0": np.zeros(60, dtype=complex)}, TypeError, "x0 has dtype"),
+    ],
+)
+def test_bad_arguments(lasso, options, error, match):
+    with pytest.raises(error, match=match):
+        sb.solve(lasso, **options)
+
+
+def test_solve_wants_a_problem():
+    with pytest.raises(TypeError, match="expected a saddleback.Problem"):
+        sb.solve("lasso")
+
+
+def test_methods_are_listed(lasso):
+    assert {"auto", "sp-bcd", "sp-bcd-published", "pdhg"} <= set(sb.methods())
+
+
+def test_version():
+    assert sb.__version__.count(".") == 2
