@@ -48,8 +48,10 @@ def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = Non
     blocks = n // group
     zeros, infinite = np.zeros, lambda k: np.full(k, np.inf)
     matrix = (A.indptr, A.indices, A.data, n) if sp.issparse(A) else A
-    penalty = np.full(n, 0.1 if group == 1 else 0.0), zeros(n), zeros(n), -infinite(n), infinite(n)
-    loss = "coordinate", zeros(m), np.ones(m), rng.normal(size=m), -infinite(m), infinite(m)
+    slope = np.full(n, 0.1 if group == 1 else 0.0)
+    penalty = -slope, slope, zeros(n), -infinite(n), infinite(n)
+    b = rng.normal(size=m)
+    loss = "coordinate", b, b, np.ones(m), -infinite(m), infinite(m)
     weight = np.full(blocks, 0.1 if group > 1 else 0.0)
     kernel = _native.Kernel(
         m, [matrix], np.arange(0, n + 1, group), np.arange(n), penalty, weight, loss,

@@ -57,57 +57,55 @@ class CoordinateLoss final : public Loss {
  public:
   using Parameter = std::vector<double>;
 
-  CoordinateLoss(Parameter l1, Parameter quadratic, Parameter linear, Parameter lower,
+  CoordinateLoss(Parameter left, Parameter right, Parameter quadratic, Parameter lower,
                  Parameter upper)
-      : Loss(static_cast<Index>(l1.size())),
-        l1_(std::move(l1)),
+      : Loss(static_cast<Index>(left.size())),
+        left_(std::move(left)),
+        right_(std::move(right)),
         quadratic_(std::move(quadratic)),
-        linear_(std::move(linear)),
         lower_(std::move(lower)),
         upper_(std::move(upper)),
-        threshold_(l1_.size()),
-        shrink_(l1_.size()),
-        shift_(l1_.size()) {
+        low_(left_.size()),
+        high_(left_.size()),
+        factor_(left_.size()) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto all = [](const Parameter& p, double value) {
       return std::all_of(p.begin(), p.end(), [=](double entry) { return entry == value; });
     };
-    soft_ = !all(l1_, 0);
+    kinked_ = left_ != right_;
     bounded_ = !all(lower_, -infinity) || !all(upper_, infinity);
   }
 
   void prepare(Range rows, const double* sigma) override {
     Loss::prepare(rows, sigma);
     for (Index i = rows.begin; i < rows.end; ++i) {
-      threshold_[i] = step_[i] * l1_[i];
-      shrink_[i] = 1 / (1 + step_[i] * quadratic_[i]);
-      shift_[i] = step_[i] * linear_[i];
+      low_[i] = step_[i] * left_[i];
+      high_[i] = step_[i] * right_[i];
+      factor_[i] = 1 / (1 + step_[i] * quadratic_[i]);
     }
   }
 
   // What a loss does not use it should not have to read for every row.
   void step(Range rows, const Dual& dual) const override {
-    if (soft_) return bounded_ ? run<true, true>(rows, dual) : run<true, false>(rows, dual);
+    if (kinked_) return bounded_ ? run<true, true>(rows, dual) : run<true, false>(rows, dual);
     return bounded_ ? run<false, true>(rows, dual) : run<false, false>(rows, dual);
   }
 
  private:
-  template <bool Soft, bool Bounded>
+  template <bool Kinked, bool Bounded>
   void run(Range rows, const Dual& dual) const {
     dual_step(rows, dual, step_.data(),
-              [threshold = threshold_.data(), shrink = shrink_.data(), shift = shift_.data(),
+              [low = low_.data(), high = high_.data(), factor = factor_.data(),
                lower = lower_.data(), upper = upper_.data()](Index i, double v) {
-                v -= shift[i];
-                if constexpr (Soft) v = soft(v, threshold[i]);
-                v *= shrink[i];
-                if constexpr (Bounded) v = clip(v, lower[i], upper[i]);
-                return v;
+                v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
+                v *= factor[i];
+                return Bounded ? clip(v, lower[i], upper[i]) : v;
               });
   }
 
-  Parameter l1_, quadratic_, linear_, lower_, upper_;
-  Parameter threshold_, shrink_, shift_;
-  bool soft_, bounded_;
+  Parameter left_, right_, quadratic_, lower_, upper_;
+  Parameter low_, high_, factor_;
+  bool kinked_, bounded_;
 };
 
 /// weight * log(1 + exp(-label u)).

@@ -8,9 +8,10 @@
 
 namespace saddleback {
 
-/// The function l1 |x| + quadratic x^2 / 2 + linear x on [lower, upper].
+/// The function with slope `left` below 0 and `right` above, plus quadratic x^2 / 2, on
+/// [lower, upper]. An infinite left slope is a sign constraint.
 struct Coordinate {
-  double l1, quadratic, linear, lower, upper;
+  double left, right, quadratic, lower, upper;
 };
 
 // Ternaries rather than std::min and std::max, whose references keep loops
@@ -20,11 +21,12 @@ inline double clip(double v, double lower, double upper) {
   return v > upper ? upper : v;
 }
 
-inline double soft(double v, double threshold) { return v - clip(v, -threshold, threshold); }
+/// v moved towards 0 by the slope on its side.
+inline double shrink(double v, double left, double right) { return v - clip(v, left, right); }
 
 inline double prox(const Coordinate& f, double v, double step) {
-  const double shrunk = soft(v - step * f.linear, step * f.l1) / (1 + step * f.quadratic);
-  return clip(shrunk, f.lower, f.upper);
+  const double free = shrink(v, step * f.left, step * f.right) / (1 + step * f.quadratic);
+  return clip(free, f.lower, f.upper);
 }
 
 /// The rho of the proximal map of weight * ||x|| in the metric diag(h): the

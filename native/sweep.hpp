@@ -205,8 +205,7 @@ class Kernel {
       const Index d = column[k];
       const Coordinate& f = penalty_.coordinate[d];
       h[k] = primal.h[d];
-      b[k] = soft(h[k] * primal.x[d] - b[k] - f.linear, f.l1);
-      if (f.lower == 0) b[k] = std::max(b[k], 0.0);
+      b[k] = shrink(h[k] * primal.x[d] - b[k], f.left, f.right);
     }
     const double rho = group_radius(b, h, count, weight);
     for (Index k = 0; k < count; ++k)

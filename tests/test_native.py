@@ -34,13 +34,13 @@ def _restore_threads() -> Iterator[None]:
 # ---------------------------------------------------------------- oracles
 
 
-def soft(v, k):
-    return np.sign(v) * np.maximum(np.abs(v) - k, 0.0)
+def shrink(v, left, right):
+    return np.where(v > right, v - right, np.where(v < left, v - left, 0.0))
 
 
 def coordinate_prox(parameters, v, step):
-    l1, quadratic, linear, lower, upper = parameters
-    return np.clip(soft(v - step * linear, step * l1) / (1 + step * quadratic), lower, upper)
+    left, right, quadratic, lower, upper = parameters
+    return np.clip(shrink(v, step * left, step * right) / (1 + step * quadratic), lower, upper)
 
 
 def group_prox(b, h, weight):
@@ -93,12 +93,11 @@ class Problem:
 
     def block_prox(self, j, v, h):
         block = self.blocks[j]
-        l1, quadratic, linear, lower, upper = (p[block] for p in self.penalty)
+        parameters = [p[block] for p in self.penalty]
         weight = self.group_weight[j]
         if weight > 0:
-            b = soft(h * v - linear, l1)
-            return group_prox(np.where(lower == 0, np.maximum(b, 0), b), h, weight)
-        out = coordinate_prox((l1, quadratic, linear, lower, upper), v, 1 / h)
+            return group_prox(shrink(h * v, *parameters[:2]), h, weight)
+        out = coordinate_prox(parameters, v, 1 / h)
         for k, d in enumerate(block):
             if d in self.prox:
                 out[k] = self.prox[d](v[k], 1 / h[k])
@@ -144,8 +143,8 @@ def free(n):
 
 
 def squared(m, rng):
-    l1, quadratic, _, lower, upper = free(m)
-    return "coordinate", l1, quadratic + 1, rng.normal(size=m), lower, upper
+    b = rng.normal(size=m)
+    return "coordinate", b, b, np.ones(m), *free(m)[3:]
 
 
 def csc(rng, m, n, density, dtype=np.float64, index=np.int32):
@@ -155,10 +154,11 @@ def csc(rng, m, n, density, dtype=np.float64, index=np.int32):
 
 
 def random_parameters(rng, n):
+    middle, half = rng.normal(size=n), rng.choice([0.0, 0.3, 1.0], n)
     return (
-        rng.choice([0.0, 0.3, 1.0], n),
+        np.where(rng.random(n) < 0.1, -INF, middle - half),
+        middle + half,
         rng.choice([0.0, 1.0, 2.5], n),
-        rng.normal(size=n),
         rng.choice([-INF, -0.5, 0.0], n),
         rng.choice([INF, 0.0, 0.7], n),
     )
@@ -179,8 +179,7 @@ def random_problem(seed, loss="coordinate", groups=True):
     weight = np.where(rng.random(len(blocks)) < 0.5, rng.uniform(0.1, 2, len(blocks)), 0.0) * groups
     for block, w in zip(blocks, weight, strict=True):
         if w > 0:
-            penalty[1][block], penalty[4][block] = 0, INF
-            penalty[3][block] = rng.choice([-INF, 0.0], len(block))
+            penalty[2][block], penalty[3][block], penalty[4][block] = 0, -INF, INF
     parameters = {
         "coordinate": random_parameters(rng, m),
         "logistic": (rng.choice([-1.0, 1.0], m), rng.choice([0.0, 0.5, 3.0], m)),
@@ -321,7 +320,7 @@ def large(kind, rng):
         m, n = 8000, 1500
         matrix = csc(rng, m, n, 0.05)
     blocks = np.split(rng.permutation(n), np.arange(3, n, 3))
-    penalty = np.full(n, 0.1), *free(n)[1:]
+    penalty = np.full(n, -0.1), np.full(n, 0.1), *free(n)[2:]
     weight = rng.choice([0.0, 0.2], len(blocks))
     return Problem([matrix], blocks, penalty, weight, squared(m, rng))
 
@@ -391,7 +390,7 @@ def test_matrices_outlive_the_callers_references():
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.floats(0, 6))
 def test_group_prox_is_optimal(seed, scale, spread):
-    """0 must lie in h (x - u) + linear + weight x / |x|."""
+    """0 must lie in h (x - u) + weight x / |x|."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
     h = 10.0 ** rng.uniform(-spread, spread, n)
@@ -442,7 +441,7 @@ def test_logistic_prox_is_finite_for_any_finite_input(v, sigma, weight, label):
 # ---------------------------------------------------------------- compiled callables
 
 
-def shrink(v, step):
+def soft(v, step):
     return v / (1 + 2 * step)
 
 
@@ -450,7 +449,7 @@ def shrink_by(v, step, data):
     return v / (1 + ctypes.cast(data, ctypes.POINTER(ctypes.c_double))[0] * step)
 
 
-PLAIN = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)(shrink)
+PLAIN = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)(soft)
 WITH_DATA = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double, ctypes.c_void_p)(shrink_by)
 FACTOR = ctypes.c_double(5.0)
 
@@ -462,12 +461,12 @@ def address(function):
 def test_callables_replace_the_proximal_maps():
     rng = np.random.default_rng(8)
     m, n = 12, 10
-    prox = dict.fromkeys(range(2, 5), shrink)
+    prox = dict.fromkeys(range(2, 5), soft)
     prox |= dict.fromkeys(range(7, 9), lambda v, step: v / (1 + 5 * step))
     problem = Problem(
         [np.asfortranarray(rng.normal(size=(m, n)))],
         [np.array([d]) for d in range(n)],
-        (np.full(n, 0.1), *free(n)[1:]),
+        (np.full(n, -0.1), np.full(n, 0.1), *free(n)[2:]),
         np.zeros(n),
         ("callable",),
         penalty_callables=(

@@ -62,7 +62,7 @@ class Kernel:
     block_start, block_columns
         Block j consists of the columns ``block_columns[block_start[j]:block_start[j + 1]]``.
     penalty
-        (l1, quadratic, linear, lower, upper) for each column.
+        (left, right, quadratic, lower, upper) for each column.
     group_weight
         Weight of the norm of each block; 0 leaves its columns separate.
     loss

@@ -28,7 +28,7 @@ class NativeSweeper:
             model.A.native(),
             model.blocks.start,
             model.blocks.order,
-            _tmp(penalty.slopes),
+            tuple(penalty.slopes),
             penalty.group_weight,
             loss_description,
             penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
@@ -72,16 +72,10 @@ class NativeSweeper:
 def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
     """Return the description of the loss and its compiled prox, if it has one."""
     if loss is None:
-        return ("coordinate", *_tmp(Slopes.zero(rows))), None
+        return ("coordinate", *Slopes.zero(rows)), None
     if loss.logistic is not None:
         return ("logistic", *loss.logistic), None
     if loss.callables:
         function = loss.callables[0][2]
         return ("callable",), (function.address, function.data, function.takes_data)
-    return ("coordinate", *_tmp(loss.slopes)), None
-
-
-def _tmp(s):
-    neg=np.isneginf(s.left); 
-    left=np.where(neg,s.right,s.left)
-    return ((s.right-left)/2,s.quadratic,(s.right+left)/2,np.where(neg,np.maximum(s.lower,0),s.lower),s.upper)
+    return ("coordinate", *loss.slopes), None

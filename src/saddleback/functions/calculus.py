@@ -60,7 +60,8 @@ class Tilted(Function):
         return self.base.conjugate_recession(direction)
 
     def scaling(self, y: Vector) -> float:
-        return scaling_by_bisection(self, y)
+        known = not np.isnan(self.base.scaling(y - self.linear))
+        return scaling_by_bisection(self, y) if known else np.nan
 
     def unpenalised(self) -> Indices:
         return self.base.unpenalised()

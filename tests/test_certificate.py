@@ -1,0 +1,151 @@
+"""The certificate: weak duality at any pair of points, and feasibility of the dual point that it reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, PENALTIES, SIZE
+from oracle import random_case
+
+import saddleback as sb
+from saddleback.certificate import dual_side
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", ["L1", "ElasticNet", "GroupL2", "SparseGroup", "Nuclear", "Box", "Zero"])
+def test_weak_duality_at_random_points(penalty, loss, rng):
+    """Whatever y is given, the dual value of the point that it becomes is below every feasible objective."""
+    A = rng.standard_normal((SIZE, SIZE))
+    problem = sb.Problem(PENALTIES[penalty], A, LOSSES[loss])
+    model = problem.model
+    for _ in range(10):
+        x, y = rng.standard_normal(SIZE), rng.standard_normal(SIZE)
+        shaped = x.reshape(2, 3) if penalty == "Nuclear" else x
+        certificate = sb.certify(problem, shaped, y)
+        if certificate.dual_infeasibility > 0:
+            continue
+        side = dual_side(model, y, x, A @ x)
+        assert model.g.conjugate(side.y) < np.inf
+        assert model.f.conjugate(model.f.project_conjugate(-A.T @ side.y)) < np.inf
+        assert np.allclose(model.f.project_conjugate(-A.T @ side.y), -A.T @ side.y, atol=1e-10)
+        other = model.f.project(rng.standard_normal(SIZE))
+        bound = model.f.value(other) + model.g.value(A @ other)
+        assert certificate.dual_value <= bound + 1e-9 * (1 + abs(bound))
+
+
+def test_definitions(rng):
+    """P, gap, relative gap and its scale, by hand."""
+    A, b, lam = rng.standard_normal((5, 4)), rng.standard_normal(5), 0.4
+    problem = sb.Problem(sb.L1(lam), A, sb.Squared(b))
+    x, y = rng.standard_normal(4), A @ np.zeros(4) - b
+    certificate = sb.certify(problem, x, y)
+    P = 0.5 * np.sum((A @ x - b) ** 2) + lam * np.abs(x).sum()
+    limit = min(1.0, lam / np.abs(A.T @ y).max())
+    t = min(1.0, limit)  # the best multiple of -b is 1 itself
+    D = -0.5 * t**2 * (y @ y) - t * (b @ y)
+    assert certificate.primal_value == pytest.approx(P)
+    assert certificate.dual_value == pytest.approx(D)
+    assert certificate.gap == pytest.approx(P - D)
+    assert certificate.relative_gap == pytest.approx((P - D) / max(P, D, 1e-6 * 0.5 * b @ b))
+
+
+def test_infeasibilities(rng):
+    """Distances over 1 + ||b|| and 1 + ||c||, of a linear program's points."""
+    A, b, c = rng.standard_normal((3, 5)), rng.standard_normal(3), rng.standard_normal(5)
+    problem = sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(b))
+    x, y = np.abs(rng.standard_normal(5)), rng.standard_normal(3)
+    certificate = sb.certify(problem, x, y)
+    assert certificate.primal_value == pytest.approx(c @ x)
+    assert certificate.primal_infeasibility == pytest.approx(np.linalg.norm(A @ x - b) / (1 + np.linalg.norm(b)))
+    reduced = np.minimum(c + A.T @ y, 0)
+    assert certificate.dual_infeasibility == pytest.approx(np.linalg.norm(reduced) / (1 + np.linalg.norm(c)))
+    assert certificate.dual_value == pytest.approx(-b @ y)
+
+
+@pytest.mark.parametrize("loss", ["Squared", "Absolute", "Pinball", "Huber", "Hinge", "Logistic", "EpsilonInsensitive"])
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_unpenalised_columns_are_projected(loss, columns, rng):
+    """At a solution the dual point satisfies A_0'y = 0 to rounding and stays in the domain of g*."""
+    A, A0 = rng.standard_normal((30, 5)), np.column_stack([np.ones(30), rng.standard_normal((30, columns - 1))])
+    b = np.where(rng.standard_normal(30) > 0, 1.0, -1.0)
+    make = {"Pinball": lambda b: sb.Pinball(b, 0.3), "EpsilonInsensitive": lambda b: sb.EpsilonInsensitive(b, 0.3)}
+    g = make.get(loss, getattr(sb, loss))(b)
+    problem = sb.Problem([sb.L1(0.5), sb.Zero()], [A, A0], g)
+    result = sb.solve(problem, tol=1e-7, max_passes=1e5)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.dual_infeasibility == 0
+    assert np.all(np.abs(A0.T @ result.y) <= 1e-11 * (np.abs(A0).T @ np.abs(result.y)))
+    assert problem.model.g.conjugate(result.y) < np.inf
+
+
+def test_float32_points_are_judged_in_float64(rng):
+    A, b = rng.standard_normal((5, 4)).astype(np.float32), rng.standard_normal(5).astype(np.float32)
+    x, y = rng.standard_normal(4).astype(np.float32), rng.standard_normal(5).astype(np.float32)
+    single = sb.certify(sb.Problem(sb.L1(0.4), A, sb.Squared(b)), x, y)
+    double = sb.certify(sb.Problem(sb.L1(0.4), A.astype(float), sb.Squared(b)), x, y)
+    assert single.primal_value == pytest.approx(double.primal_value, rel=1e-14)
+    assert single.dual_value == pytest.approx(double.dual_value, rel=1e-13)
+
+
+def test_certify_judges_another_library():
+    """CVXPY's point has the certificate that CVXPY claims for it."""
+    case = random_case("GroupL2", "Squared", 3)
+    optimum = case.optimum()
+    x = case.oracle.variables()
+    result = sb.solve(case.problem, tol=1e-9)
+    theirs = [v.value for v in x] if case.problem.is_list else x[0].value
+    certificate = sb.certify(case.problem, theirs, result.y)
+    assert certificate.relative_gap <= 1e-6
+    assert certificate.primal_value == pytest.approx(optimum, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("box too small", lambda A: sb.Problem(sb.Box(0, 0.1), A, sb.Equality(np.full(4, 10.0)))),
+        ("contradicting rows", lambda A: sb.Problem(sb.L1(1.0), np.vstack([A, A[:1]]), sb.Equality([1, 1, 1, 1, 5.0]))),
+        ("signs", lambda A: sb.Problem(sb.NonNegative(), -np.abs(A), sb.Interval(1.0, np.inf))),
+        ("empty row", lambda A: sb.Problem(sb.L1(1.0), A * [[1], [0], [1], [1]], sb.Equality(np.ones(4)))),
+        ("with an intercept", lambda A: sb.Problem([sb.Box(0, 0.1), sb.Zero()], [A, np.ones(4)],
+                                                   sb.Equality([10.0, -10, 10, -10]))),
+    ],
+)
+def test_infeasible(name, problem, rng):
+    result = sb.solve(problem(rng.standard_normal((4, 6))), max_passes=100_000)
+    assert result.status is sb.Status.INFEASIBLE, name
+    assert "dual direction" in result.message
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("free direction", lambda A: sb.Problem(sb.Linear(np.ones(6)), A, sb.Absolute(np.ones(4)))),
+        ("squared loss", lambda A: sb.Problem(sb.Linear(np.ones(6)), A, sb.Squared(np.ones(4)))),
+        ("signs", lambda A: sb.Problem(sb.Linear(-np.ones(6)) + sb.NonNegative(), np.abs(A), sb.Interval(0, np.inf))),
+        ("weak l1", lambda A: sb.Problem(sb.Linear(2 * np.ones(6)) + sb.L1(1.0), A, sb.Interval(-1, 1))),
+        ("empty column", lambda A: sb.Problem(sb.Linear(np.ones(6)), A * [1, 1, 0, 1, 1, 1], sb.Hinge(np.ones(4)))),
+    ],
+)
+def test_unbounded(name, problem, rng):
+    result = sb.solve(problem(rng.standard_normal((4, 6))), max_passes=100_000)
+    assert result.status is sb.Status.UNBOUNDED, name
+    assert "primal direction" in result.message
+
+
+def test_empty_rows_do_not_put_a_floor_under_the_gap(rng):
+    """A row of zeros has a dual variable of its own, a subgradient of the loss at 0."""
+    A = rng.standard_normal((12, 5))
+    A[3:6] = 0.0
+    for loss in (sb.Hinge(np.ones(12)), sb.Pinball(np.linspace(-1, 1, 12), 0.2), sb.Logistic(np.ones(12)),
+                 sb.Squared(np.linspace(-1, 1, 12))):
+        result = sb.solve(sb.Problem(sb.L1(0.5), A, loss), tol=1e-9, max_passes=1e5)
+        assert result.status is sb.Status.OPTIMAL
+
+
+def test_empty_columns_take_the_minimiser_of_their_penalty(rng):
+    A = rng.standard_normal((8, 4))
+    A[:, 1] = 0.0
+    problem = sb.Problem(sb.L1(0.5) + sb.Box([-1, 0.7, -1, -1], np.inf), A, sb.Squared(rng.standard_normal(8)))
+    result = sb.solve(problem, tol=1e-9)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.x[1] == 0.7
