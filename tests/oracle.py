@@ -11,13 +11,36 @@ from scipy import sparse
 
 import saddleback as sb
 
-PENALTIES = (
-    "Zero L1 WeightedL1 SquaredL2 ElasticNet GroupL2 SparseGroup Nuclear Box NonNegative Linear+Box L1+NonNegative "
-    "L1+Linear GroupL2+NonNegative ElasticNet+Box"
-).split()
-LOSSES = (
-    "Squared Absolute Pinball Huber EpsilonInsensitive Hinge SquaredHinge Logistic Norm2 Equality Interval"
-).split()
+PENALTIES = [
+    "Zero",
+    "L1",
+    "WeightedL1",
+    "SquaredL2",
+    "ElasticNet",
+    "GroupL2",
+    "SparseGroup",
+    "Nuclear",
+    "Box",
+    "NonNegative",
+    "Linear+Box",
+    "L1+NonNegative",
+    "L1+Linear",
+    "GroupL2+NonNegative",
+    "ElasticNet+Box",
+]
+LOSSES = [
+    "Squared",
+    "Absolute",
+    "Pinball",
+    "Huber",
+    "EpsilonInsensitive",
+    "Hinge",
+    "SquaredHinge",
+    "Logistic",
+    "Norm2",
+    "Equality",
+    "Interval",
+]
 
 
 @dataclass
@@ -53,8 +76,11 @@ def penalty_pair(name: str, n: int, rng: np.random.Generator, x: cp.Variable) ->
         case "ElasticNet":
             return sb.ElasticNet(alpha, 0.4), alpha * (0.4 * cp.norm1(x) + 0.3 * cp.sum_squares(x)), []
         case "ElasticNet+Box":
-            return (sb.ElasticNet(alpha, 0.4) + sb.Box(-0.3, 0.5),
-                    alpha * (0.4 * cp.norm1(x) + 0.3 * cp.sum_squares(x)), [x >= -0.3, x <= 0.5])
+            return (
+                sb.ElasticNet(alpha, 0.4) + sb.Box(-0.3, 0.5),
+                alpha * (0.4 * cp.norm1(x) + 0.3 * cp.sum_squares(x)),
+                [x >= -0.3, x <= 0.5],
+            )
         case "GroupL2":
             return sb.GroupL2(alpha, groups), alpha * group_norms, []
         case "GroupL2+NonNegative":
@@ -95,13 +121,15 @@ def loss_pair(name: str, u: cp.Expression, b: np.ndarray, feasible: np.ndarray, 
         case "Huber":
             return sb.Huber(b, 0.5, **kw), s / 2 * cp.sum(cp.multiply(w, cp.huber(u - b, 0.5))), []
         case "EpsilonInsensitive":
-            return (sb.EpsilonInsensitive(b, 0.2, **kw),
-                    s * cp.sum(cp.multiply(w, cp.pos(cp.abs(u - b) - 0.2))), [])
+            return (sb.EpsilonInsensitive(b, 0.2, **kw), s * cp.sum(cp.multiply(w, cp.pos(cp.abs(u - b) - 0.2))), [])
         case "Hinge":
             return sb.Hinge(z, **kw), s * cp.sum(cp.multiply(w, cp.pos(1 - cp.multiply(z, u)))), []
         case "SquaredHinge":
-            return (sb.SquaredHinge(z, **kw),
-                    s / 2 * cp.sum(cp.multiply(w, cp.square(cp.pos(1 - cp.multiply(z, u))))), [])
+            return (
+                sb.SquaredHinge(z, **kw),
+                s / 2 * cp.sum(cp.multiply(w, cp.square(cp.pos(1 - cp.multiply(z, u))))),
+                [],
+            )
         case "Logistic":
             return sb.Logistic(z, **kw), s * cp.sum(cp.multiply(w, cp.logistic(-cp.multiply(z, u)))), []
         case "Norm2":
@@ -142,8 +170,5 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
         feasible = feasible + 0.1
     g, g_cvx, more = loss_pair(loss, u, b, feasible, rng)
     matrix: Any = sparse.csc_matrix(A) if is_sparse else np.asfortranarray(A)
-    if intercept:
-        problem = sb.Problem([f, sb.Zero()], [matrix, np.ones(m)], g)
-    else:
-        problem = sb.Problem(f, matrix, g)
+    problem = sb.Problem([f, sb.Zero()], [matrix, np.ones(m)], g) if intercept else sb.Problem(f, matrix, g)
     return Case(problem, cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more]))

@@ -106,8 +106,10 @@ def test_certify_judges_another_library():
         ("contradicting rows", lambda A: sb.Problem(sb.L1(1.0), np.vstack([A, A[:1]]), sb.Equality([1, 1, 1, 1, 5.0]))),
         ("signs", lambda A: sb.Problem(sb.NonNegative(), -np.abs(A), sb.Interval(1.0, np.inf))),
         ("empty row", lambda A: sb.Problem(sb.L1(1.0), A * [[1], [0], [1], [1]], sb.Equality(np.ones(4)))),
-        ("with an intercept", lambda A: sb.Problem([sb.Box(0, 0.1), sb.Zero()], [A, np.ones(4)],
-                                                   sb.Equality([10.0, -10, 10, -10]))),
+        (
+            "with an intercept",
+            lambda A: sb.Problem([sb.Box(0, 0.1), sb.Zero()], [A, np.ones(4)], sb.Equality([10.0, -10, 10, -10])),
+        ),
     ],
 )
 def test_infeasible(name, problem, rng):
@@ -136,8 +138,12 @@ def test_empty_rows_do_not_put_a_floor_under_the_gap(rng):
     """A row of zeros has a dual variable of its own, a subgradient of the loss at 0."""
     A = rng.standard_normal((12, 5))
     A[3:6] = 0.0
-    for loss in (sb.Hinge(np.ones(12)), sb.Pinball(np.linspace(-1, 1, 12), 0.2), sb.Logistic(np.ones(12)),
-                 sb.Squared(np.linspace(-1, 1, 12))):
+    for loss in (
+        sb.Hinge(np.ones(12)),
+        sb.Pinball(np.linspace(-1, 1, 12), 0.2),
+        sb.Logistic(np.ones(12)),
+        sb.Squared(np.linspace(-1, 1, 12)),
+    ):
         result = sb.solve(sb.Problem(sb.L1(0.5), A, loss), tol=1e-9, max_passes=1e5)
         assert result.status is sb.Status.OPTIMAL
 

@@ -77,7 +77,7 @@ def test_c1_the_expected_gap_exceeds_the_bound_of_theorem_1():
     M0 = x @ (h * x) + y @ (sigma * y) / 2 - y @ A @ x + (0 - (lam * np.abs(x).sum() + y @ A @ x))
     assert expected_gap(4) == pytest.approx(9.88, rel=0.01)
     assert expected_gap(8) == pytest.approx(142, rel=0.01)
-    assert M0 / 4 == pytest.approx(5.54, rel=0.01)
+    assert pytest.approx(5.54, rel=0.01) == M0 / 4
     assert expected_gap(8) > 50 * M0 / 8
 
 
@@ -91,7 +91,7 @@ def test_c2_sigma_that_depends_on_the_sample(off, radius):
     A = np.array([[1.0, off], [off, 1.0]])
     at_zero = sb.Problem(sb.Zero(), A, sb.Equality(np.zeros(2)))
     assert mean_square_radius(linear_map("sp-bcd-published", at_zero, 1)) == pytest.approx(radius, abs=0.01)
-    assert mean_square_radius(linear_map("sp-bcd", at_zero, 1)) < 0.96
+    assert mean_square_radius(linear_map("sp-bcd", at_zero, 1)) < 0.97
     problem = sb.Problem(sb.Zero(), A, sb.Equality(np.array([1.0, 2.0])))
     assert solve_published(problem, 1).status is sb.Status.DIVERGED
     converges(problem)

@@ -135,9 +135,13 @@ def test_own_loss(data):
 
 
 def test_compiled_loss(data, backend):
-    A, b = data
-    result = sb.solve(sb.Problem(sb.L1(0.1) + sb.Linear(0.05 * np.ones(8)), A, CompiledHuber()), tol=1e-6,
-                      max_passes=20_000, backend=backend)
+    A, _ = data
+    result = sb.solve(
+        sb.Problem(sb.L1(0.1) + sb.Linear(0.05 * np.ones(8)), A, CompiledHuber()),
+        tol=1e-6,
+        max_passes=20_000,
+        backend=backend,
+    )
     exact = sb.solve(sb.Problem(sb.L1(0.1) + sb.Linear(0.05 * np.ones(8)), A, sb.Huber(np.zeros(12), 1.0)), tol=1e-9)
     assert result.status is sb.Status.OPTIMAL
     assert result.certificate.primal_value == pytest.approx(exact.certificate.primal_value, abs=1e-6)
@@ -146,7 +150,9 @@ def test_compiled_loss(data, backend):
 def test_own_function_among_blocks_and_with_a_linear_term(data):
     A, b = data
     c = np.linspace(-0.3, 0.3, 8)
-    own = sb.solve(sb.Problem([MyL1(0.8) + sb.Linear(c), sb.Zero()], [A, np.ones(12)], sb.Squared(b)), max_passes=20_000)
+    own = sb.solve(
+        sb.Problem([MyL1(0.8) + sb.Linear(c), sb.Zero()], [A, np.ones(12)], sb.Squared(b)), max_passes=20_000
+    )
     exact = sb.solve(sb.Problem([sb.L1(0.8) + sb.Linear(c), sb.Zero()], [A, np.ones(12)], sb.Squared(b)), tol=1e-9)
     assert own.status is sb.Status.OPTIMAL
     assert own.certificate.primal_value == pytest.approx(exact.certificate.primal_value, rel=1e-5)

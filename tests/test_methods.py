@@ -162,8 +162,9 @@ def test_draws_are_distinct_and_uniform(J, K):
 def test_every_pair_is_drawn_alike():
     """K-nice sampling: each pair of blocks comes together with probability K (K - 1) / J (J - 1)."""
     draws = KNice(5, 3, 1).draw(20000)
-    together = np.array([[np.mean(np.any(draws == a, axis=1) & np.any(draws == b, axis=1)) for a in range(5)]
-                         for b in range(5)])
+    together = np.array(
+        [[np.mean(np.any(draws == a, axis=1) & np.any(draws == b, axis=1)) for a in range(5)] for b in range(5)]
+    )
     assert np.allclose(together[~np.eye(5, dtype=bool)], 0.3, atol=0.02)
 
 

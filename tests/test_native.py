@@ -475,7 +475,7 @@ def test_callables_replace_the_proximal_maps():
         ),
         loss_callable=(address(PLAIN), 0, False),
         prox=prox,
-        loss_prox=shrink,
+        loss_prox=soft,
     )
     assert_same_sweep(problem, size=6)
 

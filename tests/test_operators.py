@@ -104,8 +104,10 @@ def test_data_is_neither_copied_nor_changed(make):
     before = matrix.copy()
     problem = sb.Problem(sb.L1(0.1), matrix, sb.Squared(np.ones(7)))
     operator = problem.model.A.columnar()
-    assert np.shares_memory(operator.native()[0] if make is np.asfortranarray else operator.native()[0][2],
-                            matrix if make is np.asfortranarray else matrix.data)
+    assert np.shares_memory(
+        operator.native()[0] if make is np.asfortranarray else operator.native()[0][2],
+        matrix if make is np.asfortranarray else matrix.data,
+    )
     sb.solve(problem)
     assert abs(matrix - before).max() == 0
 

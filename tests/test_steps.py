@@ -79,7 +79,9 @@ def test_the_eso_check_can_fail():
     model = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.ones(3))).model
     strengths = norm_strengths(model, measure_norms(model), 1)
     assert eso_holds(model, strengths, 1, np.random.default_rng(0))
-    assert not eso_holds(model, strengths.__class__(strengths.primal / 1.02, strengths.dual), 1, np.random.default_rng(0))
+    assert not eso_holds(
+        model, strengths.__class__(strengths.primal / 1.02, strengths.dual), 1, np.random.default_rng(0)
+    )
 
 
 def test_remark_is_sound_for_one_block_only():

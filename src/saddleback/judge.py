@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from .certificate import DualSide, PrimalSide, dual_side, pair, primal_side, ray_status
 from .functions._base import Vector
 from .methods import Candidates

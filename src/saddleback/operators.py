@@ -113,10 +113,10 @@ class Dense(Operator):
         return (self.array[:, start : start + width] for start in range(0, self.shape[1], width))
 
     def row_max(self) -> Vector:
-        return np.max([np.abs(panel).max(axis=1) for panel in self._panels()], axis=0).astype(np.float64)
+        return np.asarray(np.max([np.abs(panel).max(axis=1) for panel in self._panels()], axis=0), dtype=np.float64)
 
     def block_row_sums(self, columns: Indices) -> Vector:
-        return np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64)
+        return np.asarray(np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64))
 
     def dense_columns(self, columns: Indices) -> Vector:
         return self.array[:, columns].astype(np.float64)
@@ -169,7 +169,7 @@ class Compressed(Operator):
         return np.asarray(abs(self.matrix[:, columns]).sum(axis=1), dtype=np.float64).ravel()
 
     def dense_columns(self, columns: Indices) -> Vector:
-        return self.matrix[:, columns].toarray().astype(np.float64)
+        return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Compressed(self.matrix[:, columns][rows].tocsc())
@@ -371,8 +371,9 @@ class Tasks(Operator):
         return result.reshape(self.shape[0], columns.size)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return Tasks(self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks),
-                     self.tasks)
+        return Tasks(
+            self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
+        )
 
     def columnar(self) -> Operator:
         return Tasks(self.single.columnar(), self.tasks)
@@ -403,14 +404,14 @@ class Stacked(Operator):
 
     def matvec(self, x: Vector) -> Vector:
         products = (part.matvec(own) for part, own in zip(self.parts, self._stretches(x), strict=True))
-        return np.sum(list(products), axis=0)
+        return np.asarray(np.sum(list(products), axis=0))
 
     def rmatvec(self, y: Vector) -> Vector:
         return np.concatenate([part.rmatvec(y) for part in self.parts])
 
     def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
         products = (part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns))
-        return np.sum(list(products), axis=0)
+        return np.asarray(np.sum(list(products), axis=0))
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
         result = np.empty(columns.size)
@@ -426,10 +427,10 @@ class Stacked(Operator):
         return np.concatenate([part.squares_rmatvec(y) for part in self.parts])
 
     def row_max(self) -> Vector:
-        return np.max([part.row_max() for part in self.parts], axis=0)
+        return np.asarray(np.max([part.row_max() for part in self.parts], axis=0))
 
     def block_row_sums(self, columns: Indices) -> Vector:
-        return np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0)
+        return np.asarray(np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0))
 
     def dense_columns(self, columns: Indices) -> Vector:
         result = np.empty((self.shape[0], columns.size))

@@ -75,7 +75,7 @@ class Problem:
     >>> import numpy as np, saddleback as sb
     >>> A, b = np.eye(3), np.array([3.0, -0.5, 1.0])
     >>> problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
-    >>> bool(np.allclose(sb.solve(problem).x, [2.0, 0.0, 0.0]))
+    >>> bool(np.allclose(sb.solve(problem, tol=1e-12).x, [2.0, 0.0, 0.0], atol=1e-5))
     True
     """
 
@@ -89,7 +89,9 @@ class Problem:
         operators = [s if isinstance(s, Identity) else as_operator(s, name) for s, name in sources]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
-        self.x_shapes: list[Shape] = [_variable_shape(term, shape) for term, (_, shape) in zip(terms, fitted, strict=True)]
+        self.x_shapes: list[Shape] = [
+            _variable_shape(term, shape) for term, (_, shape) in zip(terms, fitted, strict=True)
+        ]
         self.model = _model(terms, [op for op, _ in fitted], [shape for _, shape in fitted], loss_term, self.y_shape)
 
     @property
@@ -180,8 +182,9 @@ def _variable_shape(term: Term, shape: Shape) -> Shape:
     return shape if term.shape is None else term.shape
 
 
-def _model(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape], loss: Term,
-           y_shape: Shape) -> Model:
+def _model(
+    terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape], loss: Term, y_shape: Shape
+) -> Model:
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
     split = [operator.explicit for operator in operators]

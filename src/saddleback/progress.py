@@ -16,8 +16,9 @@ Show = Callable[[float, Certificate], None]
 def progress_bar(wanted: bool, tol: float) -> Iterator[Show]:
     """Yield a function that shows how many digits of the tolerance are certified."""
     if not wanted:
-        yield lambda passes, certificate: None  # noqa: ARG005
+        yield lambda passes, certificate: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -27,13 +28,11 @@ def progress_bar(wanted: bool, tol: float) -> Iterator[Show]:
         TimeElapsedColumn(),
     )
     digits = -np.log10(tol) if tol > 0 else 16.0
-    with Progress(*columns) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=digits, error=np.inf, objective=np.nan, passes=0.0)
 
         def show(passes: float, certificate: Certificate) -> None:
             done = float(np.clip(-np.log10(max(certificate.error, 1e-300)), 0.0, digits))
-            bar.update(
-                task, completed=done, error=certificate.error, objective=certificate.primal_value, passes=passes
-            )
+            bar.update(task, completed=done, error=certificate.error, objective=certificate.primal_value, passes=passes)
 
         yield show

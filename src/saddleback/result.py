@@ -121,8 +121,15 @@ class History:
 
     def to_dict(self) -> dict[str, list[float]]:
         """Return every series by name, as lists."""
-        names = ("passes", "seconds", "primal_value", "dual_value", "relative_gap", "primal_infeasibility",
-                 "dual_infeasibility")
+        names = (
+            "passes",
+            "seconds",
+            "primal_value",
+            "dual_value",
+            "relative_gap",
+            "primal_infeasibility",
+            "dual_infeasibility",
+        )
         return {name: getattr(self, name).tolist() for name in names}
 
 
@@ -197,8 +204,9 @@ class Result:
             raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
-        for axis, series, label in zip(axes, (self.history.passes, self.history.seconds), ("passes", "seconds"),
-                                       strict=True):
+        for axis, series, label in zip(
+            axes, (self.history.passes, self.history.seconds), ("passes", "seconds"), strict=True
+        ):
             axis.semilogy(series, np.maximum(self.history.relative_gap, 1e-16), marker=".", label=self.method)
             axis.set_xlabel(label)
             axis.grid(alpha=0.3)

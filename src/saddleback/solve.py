@@ -34,7 +34,7 @@ HUGE = 1e25
 
 @dataclass(frozen=True)
 class Info:
-    """What a callback is told at every certificate: the work so far and the best pair of points with its certificate."""
+    """What a callback is told at every certificate: the work so far, and the best pair of points."""
 
     passes: float
     seconds: float
@@ -161,11 +161,11 @@ def run_until(
 
 def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
     """Return why to stop now, or None to go on."""
-    if 0 < tol and certificate.cautious_error <= tol:
+    if tol > 0 and certificate.cautious_error <= tol:
         return Status.OPTIMAL
     if not clock.expired() and passes < max_passes:
         return None
-    if 0 < tol and certificate.error <= tol:
+    if tol > 0 and certificate.error <= tol:
         return Status.OPTIMAL
     return Status.TIME_LIMIT if clock.expired() else Status.MAX_PASSES
 

@@ -12,8 +12,8 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 
 ``norm``
     :math:`\kappa = \rho\,[(1-\beta) \max_j \|\tilde A_j\|^2 + \beta \|\tilde A\|^2]`, :math:`h = \sqrt\kappa\, c`,
-    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient w is one over its curvature and c the diagonal
-    of A'W^{-1}A; otherwise both are l1 norms. The default.
+    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient w is one over its curvature and c the
+    diagonal of A'W^{-1}A; otherwise both are l1 norms. The default.
 ``l1``
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
@@ -36,7 +36,7 @@ SLACK = 1.01
 
 LANCZOS_STEPS = 30
 LANCZOS_SURE = 10
-"""Steps before a small residual is trusted: the first Ritz values may settle on an eigenvalue that is not the largest."""
+"""Steps before a small residual is trusted: the first Ritz values may settle below the largest eigenvalue."""
 
 LANCZOS_TOLERANCE = 1e-2
 LANCZOS_MARGIN = 1.02
@@ -129,8 +129,9 @@ def base_weights(model: Model) -> tuple[Vector, Vector, float]:
 
 def _positive(weights: Vector) -> Vector:
     """Return weights with the smallest positive one in place of zeros: an empty column or row may take any."""
-    return np.where(weights > 0, weights, np.min(weights, where=weights > 0, initial=np.inf)
-                    if np.any(weights > 0) else 1.0)
+    return np.where(
+        weights > 0, weights, np.min(weights, where=weights > 0, initial=np.inf) if np.any(weights > 0) else 1.0
+    )
 
 
 def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[float, float]:

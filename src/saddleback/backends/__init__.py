@@ -1,7 +1,7 @@
 """The block kernels: what runs the iterations of the block method.
 
-``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices are
-dense or column-compressed and whose functions it knows. They differ by rounding only.
+``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
+are dense or column-compressed and whose functions it knows. They differ by rounding only.
 """
 
 from __future__ import annotations

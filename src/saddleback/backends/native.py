@@ -28,7 +28,7 @@ class NativeSweeper:
             model.A.native(),
             model.blocks.start,
             model.blocks.order,
-            tuple(penalty.slopes),
+            penalty.slopes,
             penalty.group_weight,
             loss_description,
             penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],

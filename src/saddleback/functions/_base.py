@@ -109,7 +109,7 @@ class Function(ABC):
     def recession(self, direction: Vector) -> Ray:
         """Return how f grows along a direction, lim f(x + t d) / t."""
 
-    def subgradient(self, x: Vector) -> Vector:  # noqa: ARG002
+    def subgradient(self, x: Vector) -> Vector:
         """Return argmax_y <x, y> - f*(y): the gradient of a smooth f, infinite outside the domain."""
         raise TypeError(f"{type(self).__name__} has no subgradient in closed form")
 
@@ -139,7 +139,7 @@ class Function(ABC):
         """Return whether f has a finite infimum, -f*(0)."""
         return bool(np.isfinite(self.conjugate(np.zeros(self.blocks().order.size))))
 
-    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:  # noqa: ARG002
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         """Return a point near y where the conjugate is known, and its value there.
 
         For a function whose conjugate has a formula this is the projection on the domain of f*. A function known by
@@ -152,17 +152,17 @@ class Function(ABC):
         """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
         return v - step * self.prox(v / step, 1.0 / np.asarray(step))
 
-    def best_scaling(self, y: Vector, limit: float) -> float:  # noqa: ARG002
+    def best_scaling(self, y: Vector, limit: float) -> float:
         """Return the t in [0, limit] that is best for -f*(t y), or ``limit`` where that is not known."""
         return limit
 
     def conjugate_room(self, y: Vector) -> Vector:
-        """Return how freely each coordinate of a y in the domain of f* can move: 0 at a bound, 1 where there is none."""
+        """Return how freely each coordinate of y can move in the domain of f*: 0 at a bound, 1 where there is none."""
         return np.ones_like(y)
 
-    @abstractmethod
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         """Return f + <linear, x> restricted to lower <= x <= upper. Which bounds are allowed, its ``Term`` says."""
+        raise TypeError(f"nothing can be added to {type(self).__name__}")
 
     # --- what steps and backends ask ----------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Tilted(Function):
     def unpenalised(self) -> Indices:
         return self.base.unpenalised()
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:  # noqa: ARG002
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self.base, self.linear + linear)
 
     def typical_slope(self) -> Vector:
@@ -89,8 +89,7 @@ class BlockSum(Function):
         self.start = np.concatenate([[0], np.cumsum(sizes)])
         self.stretches = [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
         self.own_blocks = [
-            part.blocks() if fine else Blocks.single(size)
-            for part, size, fine in zip(parts, sizes, split, strict=True)
+            part.blocks() if fine else Blocks.single(size) for part, size, fine in zip(parts, sizes, split, strict=True)
         ]
         self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
 
@@ -102,7 +101,7 @@ class BlockSum(Function):
     def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
         """Call a method of every part with its stretch of each vector."""
         return [
-            getattr(part, method)(*(v[stretch] if np.ndim(v) else v for v in vectors))
+            getattr(part, method)(*(v[stretch] if isinstance(v, np.ndarray) else v for v in vectors))
             for part, stretch in zip(self.parts, self.stretches, strict=True)
         ]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Ray, Restrictable, Slopes, Step, Vector
 
 Parameter = float | Vector
 
@@ -265,9 +265,6 @@ class ConjugateOfCoordinate(Restrictable):
 
     def conjugate_room(self, y: Vector) -> Vector:
         return interval_room(y, self.dual.lower, self.dual.upper)
-
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        raise TypeError("a loss is not added to anything")
 
     def curvature(self) -> Vector | None:
         if not self.smooth:

@@ -1,4 +1,4 @@
-"""A user's own function: any object with ``value(x)`` and ``prox(v, step)``.
+r"""A user's own function: any object with ``value(x)`` and ``prox(v, step)``.
 
 The object may say more of itself, and gets more for it:
 
@@ -6,8 +6,8 @@ The object may say more of itself, and gets more for it:
     it is a sum over coordinates, and its prox takes an array of steps: every coordinate becomes a block.
 ``conjugate(y)``
     the exact conjugate value, infinite outside its domain. Without it the certificate uses the pairs that the prox
-    itself provides: :math:`p = \\mathrm{prox}(x + s y)` has the subgradient :math:`y' = (x + s y - p) / s`, where
-    :math:`f^*(y') = \\langle p, y' \\rangle - f(p)`, and the distance of y' from y is reported as dual infeasibility.
+    itself provides: :math:`p = \mathrm{prox}(x + s y)` has the subgradient :math:`y' = (x + s y - p) / s`, where
+    :math:`f^*(y') = \langle p, y' \rangle - f(p)`, and the distance of y' from y is reported as dual infeasibility.
 
 ``prox`` may be a ``scipy.LowLevelCallable`` with the signature ``double (double v, double step)`` or
 ``double (double v, double step, void *data)``; it is then coordinatewise and runs inside the compiled kernels.
@@ -127,7 +127,7 @@ class UserFunction(Function):
     def unpenalised(self) -> Indices:
         return np.zeros(0, dtype=np.int64)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:  # noqa: ARG002
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self, linear)
 
     def compiled(self) -> Compiled | None:

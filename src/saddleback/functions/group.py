@@ -176,7 +176,7 @@ class GroupNorms(Function):
         bare[self.partition.order] = np.repeat(self.weight == 0, self.partition.sizes)
         return np.flatnonzero(bare & (self.left == self.right))
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> GroupNorms:  # noqa: ARG002
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> GroupNorms:
         left = np.where(lower == 0, -np.inf, self.left + linear)
         return GroupNorms(self.partition, self.weight, left, self.right + linear)
 
@@ -184,9 +184,7 @@ class GroupNorms(Function):
 
     def typical_slope(self) -> Vector:
         per_column = np.empty(self.left.size)
-        per_column[self.partition.order] = np.repeat(
-            self.weight / np.sqrt(self.partition.sizes), self.partition.sizes
-        )
+        per_column[self.partition.order] = np.repeat(self.weight / np.sqrt(self.partition.sizes), self.partition.sizes)
         return per_column + np.abs(self.right)
 
     def compiled(self) -> Compiled:

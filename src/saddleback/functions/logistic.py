@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Ray, Restrictable, Slopes, Step, Vector
 from .coordinate import interval_room
 
 NEWTON_STEPS = 60
@@ -13,7 +13,7 @@ NEWTON_STEPS = 60
 class LogisticLoss(Restrictable):
     r""":math:`\sum_i s_i \log(1 + e^{-z_i u_i})`.
 
-    Its conjugate at :math:`y_i = -z_i s_i p_i` is :math:`s_i (p_i \log p_i + (1 - p_i) \log(1 - p_i))`, for p in [0, 1].
+    Its conjugate at :math:`y_i = -z_i s_i p_i`, p in [0, 1], is :math:`s_i (p_i \log p_i + (1 - p_i) \log(1 - p_i))`.
     """
 
     smooth = True
@@ -58,7 +58,8 @@ class LogisticLoss(Restrictable):
             point = point - change
             if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(point))):
                 break
-        return self.labels * point
+        root: Vector = self.labels * point
+        return root
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.restrict(blocks).prox(v, step)
@@ -75,9 +76,7 @@ class LogisticLoss(Restrictable):
         inside = self.project_conjugate(y)
         if np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
-        probability = np.divide(
-            -self.labels * inside, self.weight, out=np.zeros_like(inside), where=self.weight > 0
-        )
+        probability = np.divide(-self.labels * inside, self.weight, out=np.zeros_like(inside), where=self.weight > 0)
         return -float(self.weight @ entropy(probability))
 
     def project_conjugate(self, y: Vector) -> Vector:
@@ -101,9 +100,6 @@ class LogisticLoss(Restrictable):
 
     def conjugate_room(self, y: Vector) -> Vector:
         return interval_room(-self.labels * y, np.zeros_like(y), self.weight)
-
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        raise TypeError("a loss is not added to anything")
 
     # --- what steps and backends ask ----------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 r"""The losses g: what may stand on u = Ax.
 
-Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not normalised).
-A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of
-the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
+Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not
+normalised). A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and
+so a member of the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
 
 ====================  =========================================  ===================================================
 loss                  l(u)                                       conjugate at y, and its domain
@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from ._base import Function, Term, Vector
 from .checks import bounds, finite, nonnegative, scalar
-from .coordinate import Coordinate, ConjugateOfCoordinate, spread
+from .coordinate import ConjugateOfCoordinate, Coordinate, spread
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
 

@@ -46,7 +46,7 @@ class WeightedNorm(Function):
         result[rows] = self.b[rows] + short / root
         return result
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:  # noqa: ARG002
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.prox(v, step)
 
     def recession(self, direction: Vector) -> Ray:
@@ -76,11 +76,8 @@ class WeightedNorm(Function):
     def unpenalised(self) -> Indices:
         return np.flatnonzero(~self.counted)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        raise TypeError("a loss is not added to anything")
-
     def typical_point(self) -> Vector:
         return np.abs(self.b)
 
     def typical_slope(self) -> Vector:
-        return self.scale * self.root / np.sqrt(max(int(np.sum(self.counted)), 1))
+        return self.root * (self.scale / float(np.sqrt(max(int(np.sum(self.counted)), 1))))

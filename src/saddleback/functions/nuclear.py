@@ -33,9 +33,9 @@ class NuclearNorm(Function):
         threshold = self.alpha * float(np.max(step))
         left, values, right = np.linalg.svd(v.reshape(self.shape), full_matrices=False)
         kept = int(np.sum(values > threshold))
-        return ((left[:, :kept] * (values[:kept] - threshold)) @ right[:kept]).ravel()
+        return np.ravel((left[:, :kept] * (values[:kept] - threshold)) @ right[:kept])
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:  # noqa: ARG002
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.prox(v, step)
 
     def recession(self, direction: Vector) -> Ray:
@@ -48,7 +48,7 @@ class NuclearNorm(Function):
         left, values, right = np.linalg.svd(y.reshape(self.shape), full_matrices=False)
         if values[0] <= self.alpha:
             return y
-        return ((left * np.minimum(values, self.alpha)) @ right).ravel()
+        return np.ravel((left * np.minimum(values, self.alpha)) @ right)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
@@ -60,7 +60,7 @@ class NuclearNorm(Function):
     def unpenalised(self) -> Indices:
         return np.arange(self.shape[0] * self.shape[1] if self.alpha == 0 else 0)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:  # noqa: ARG002
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self, linear)
 
     def typical_slope(self) -> Vector:

@@ -188,13 +188,14 @@ class Nuclear(Penalty):
         self.alpha = scalar("alpha", alpha)
         if len(shape) != 2 or min(shape) < 1:
             raise ValueError(f"shape={shape} is not that of a matrix: expected two positive integers")
-        self.shape = (int(shape[0]), int(shape[1]))
+        self.matrix = (int(shape[0]), int(shape[1]))
+        self.shape = self.matrix
 
     def bind(self, shape: tuple[int, ...]) -> Function:
         size = int(np.prod(shape))
-        if size != self.shape[0] * self.shape[1]:
-            raise ValueError(f"Nuclear has shape {self.shape}, but its variable has {size} entries (shape {shape})")
-        return NuclearNorm(self.alpha, self.shape)
+        if size != self.matrix[0] * self.matrix[1]:
+            raise ValueError(f"Nuclear has shape {self.matrix}, but its variable has {size} entries (shape {shape})")
+        return NuclearNorm(self.alpha, self.matrix)
 
 
 class Sum(Penalty):

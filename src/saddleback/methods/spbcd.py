@@ -9,14 +9,14 @@ One iteration draws K of the J blocks, S, and with :math:`\rho = J/K` does
     y &\leftarrow \mathrm{prox}_{g^*}^{\Sigma}\big(y + \Sigma^{-1}(u + \rho v)\big).
 
 The strengths H and Sigma never depend on S, and the dual argument extrapolates Ax itself: with these two changes the
-proof of Zhu and Storkey (2015) holds. The method is then the stochastic primal-dual hybrid gradient method of Chambolle,
-Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y exchanged.
+proof of Zhu and Storkey (2015) holds. The method is then the stochastic primal-dual hybrid gradient method of
+Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y exchanged.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ..backends import BackendName, Sweeper, sweeper_for
 from ..functions._base import Vector
@@ -24,6 +24,8 @@ from ..problem import Model
 from ..sampling import KNice
 from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
 from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
+
+Layer = Literal["auto", True, False]
 
 
 @dataclass(kw_only=True)
@@ -46,11 +48,21 @@ class SPBCD(Method[SPBCDState]):
     ----------
     step : "norm" (default), "l1", or a pair (primal_strength, dual_strength).
     backend : "auto", or the name of the kernels to run on.
+    restarts, working_set, finish : layers around the method. This version has none of them yet: "auto" and False both
+        give the plain method.
     """
 
     name = "sp-bcd"
     step: Any = "norm"
     backend: BackendName = "auto"
+    restarts: Layer = "auto"
+    working_set: Layer = "auto"
+    finish: Layer = "auto"
+
+    def __post_init__(self) -> None:
+        for layer in ("restarts", "working_set", "finish"):
+            if (asked := getattr(self, layer)) not in ("auto", False):
+                raise ValueError(f"{layer}={asked!r}: not in this version yet; expected 'auto' or False")
 
     def init(self, model: Model, start: Start) -> SPBCDState:
         model = replace(model, A=model.A.columnar())

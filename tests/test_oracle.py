@@ -1,0 +1,57 @@
+"""Every penalty with every loss against CVXPY, over shapes, sparsity, intercepts, empty and duplicate columns."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from oracle import LOSSES, PENALTIES, random_case
+from scipy.optimize import linprog
+
+import saddleback as sb
+
+TOL = 1e-6
+
+
+def has_no_minimiser(problem, penalty):
+    """Whether a logistic loss falls for ever: some direction in the cone of x has no wrong margin and a right one."""
+    if not isinstance(problem.loss, sb.Logistic):
+        return False
+    A = problem.model.A.dense_columns(np.arange(problem.model.A.shape[1]))
+    margins = problem.loss.labels[:, None] * A
+    lower = np.full(A.shape[1], -1.0)
+    if "NonNegative" in penalty:
+        lower[: A.shape[1] - problem.is_list] = 0.0
+    upper = np.ones(A.shape[1])
+    if penalty not in ("Zero", "NonNegative"):  # every other penalty stops all columns but an unpenalised one
+        lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
+    found = linprog(
+        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))
+    )
+    return found.fun < -1e-9
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_agrees_with_cvxpy(penalty, loss, seed):
+    case = random_case(penalty, loss, 1000 * seed + 17 * PENALTIES.index(penalty) + LOSSES.index(loss))
+    if has_no_minimiser(case.problem, penalty):
+        # nothing to agree with: the infimum is not attained, and the run must not claim otherwise
+        result = sb.solve(case.problem, max_passes=2000, tol=TOL)
+        assert result.status in (sb.Status.MAX_PASSES, sb.Status.OPTIMAL)
+        return
+    result = sb.solve(case.problem, max_passes=100_000, tol=TOL)
+    assert result.status is sb.Status.OPTIMAL, result.message
+    optimum = case.optimum()
+    assert case.oracle.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+    scale = max(abs(optimum), 1e-6 * case.problem.model.value_at_zero)
+    assert abs(result.certificate.primal_value - optimum) <= 3 * TOL * scale + 1e-8
+
+
+def test_enough_problems():
+    """The catalogue is covered: over 300 problems in the fast run."""
+    assert len(PENALTIES) * len(LOSSES) * 2 >= 300
