@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from . import _native
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, make
@@ -17,6 +16,7 @@ from .problem import Problem
 from .progress import progress_bar
 from .reductions import drop_empty
 from .result import Certificate, History, Result, Status
+from .threads import limited
 
 SLICE_SECONDS = 0.1
 """How long a method runs before the clock and the keyboard are looked at again."""
@@ -84,8 +84,7 @@ def solve(
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads)
     chosen = make(method, options)
     clock = Clock(time_limit)
-    previous_threads = _native.set_threads(threads or _native.hardware_threads())
-    try:
+    with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
         x, y = problem.start(x0, y0)
         start = Start(reduction.reduce_x(x), reduction.reduce_y(y), blocks_per_iteration, seed)
@@ -111,8 +110,6 @@ def solve(
                     or judge.ray_status(state.x, state.y, passes)
                 )
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
-    finally:
-        _native.set_threads(previous_threads)
     return Result(
         x=problem.shape_x(judge.primal.x),
         y=problem.shape_y(judge.dual.y),

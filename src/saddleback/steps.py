@@ -97,8 +97,11 @@ def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
 
 def measure_norms(model: Model) -> Norms:
     """Return the scaled norms behind the ``norm`` rule."""
-    columns, rows, passes = base_weights(model)
-    largest, block_passes = _largest_block_norm(model, columns, rows)
+    columns, rows, squares, passes = base_weights(model)
+    if squares is not None and len(model.blocks) == columns.size:
+        largest, block_passes = float(np.max(squares / columns)), 0.0
+    else:
+        largest, block_passes = _largest_block_norm(model, columns, rows)
     if len(model.blocks) == 1:
         return Norms(columns, rows, largest, largest, passes + block_passes)
     whole, whole_passes = operator_norm(
@@ -110,21 +113,20 @@ def measure_norms(model: Model) -> Norms:
     return Norms(columns, rows, largest, max(whole, largest), passes + block_passes + whole_passes)
 
 
-def base_weights(model: Model) -> tuple[Vector, Vector, float]:
-    """Return column and row weights c and w, all positive, and the passes they took."""
+def base_weights(model: Model) -> tuple[Vector, Vector, Vector | None, float]:
+    """Return column and row weights c and w, all positive, the column sums of A^2 / w where known, and the passes."""
     m, n = model.A.shape
     curvature = model.g.curvature()
-    passes = 0.5
     if not model.A.entries_known:
-        columns, rows, passes = np.ones(n), np.ones(m), 0.0
-        if curvature is not None:
-            rows = 1.0 / _positive(curvature)
-    elif curvature is not None:
+        rows = np.ones(m) if curvature is None else 1.0 / _positive(curvature)
+        return np.ones(n), model.g.admissible(rows), None, 0.0
+    if curvature is not None:
         rows = 1.0 / _positive(curvature)
-        columns = model.A.squares_rmatvec(1.0 / rows)
-    else:
-        columns, rows = model.A.sums(1)
-    return model.f.admissible(_positive(columns)), model.g.admissible(_positive(rows)), passes
+        squares = model.A.squares_rmatvec(1.0 / rows)
+        return model.f.admissible(_positive(squares)), rows, squares, 0.5
+    columns, rows = model.A.sums(1)
+    rows = model.g.admissible(_positive(rows))
+    return model.f.admissible(_positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), 1.0
 
 
 def _positive(weights: Vector) -> Vector:
@@ -137,8 +139,6 @@ def _positive(weights: Vector) -> Vector:
 def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[float, float]:
     """Return max_j ||At_j||^2 and the passes it took."""
     blocks = model.blocks
-    if model.A.entries_known and len(blocks) == columns.size:
-        return float(np.max(model.A.squares_rmatvec(1.0 / rows) / columns)), 0.5
     largest, passes = 0.0, 0.0
     for j in range(len(blocks)):
         own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
@@ -165,25 +165,22 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
     The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
     is, and is added to it, with a margin. After as many steps as there are columns it is exact.
     """
-    rng = np.random.default_rng(0)
-    start = rng.standard_normal(size)
-    basis = [start / np.linalg.norm(start)]
+    start = np.random.default_rng(0).standard_normal(size)
+    before, vector = np.zeros(size), start / np.linalg.norm(start)
     diagonal: list[float] = []
     beside: list[float] = []
     top, residual = 0.0, 0.0
-    steps = min(LANCZOS_STEPS, size)
-    for _ in range(steps):
-        following = rmatvec(matvec(basis[-1]))
-        diagonal.append(float(following @ basis[-1]))
-        for vector in basis:  # full reorthogonalisation: few vectors, and no spurious copies of the top value
-            following = following - (following @ vector) * vector
+    for _ in range(min(LANCZOS_STEPS, size)):
+        following = rmatvec(matvec(vector))
+        diagonal.append(float(following @ vector))
+        following = following - diagonal[-1] * vector - (beside[-1] if beside else 0.0) * before
         length = float(np.linalg.norm(following))
         values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
         top, residual = float(values[-1]), length * abs(float(vectors[-1, -1]))
         settled = residual <= LANCZOS_TOLERANCE * top and len(diagonal) >= LANCZOS_SURE
         if settled or length <= 1e-12 * top:
             break
-        basis.append(following / length)
+        before, vector = vector, following / length
         beside.append(length)
     exact = len(diagonal) == size or residual <= 1e-12 * top
     return max(top if exact else LANCZOS_MARGIN * (top + residual), 0.0), float(len(diagonal))
