@@ -26,9 +26,9 @@ from .functions import (
     SquaredL2,
     Zero,
 )
-from .methods import methods
 from .operators import Identity
 from .problem import Problem
+from .registry import methods
 from .result import Certificate, History, Result, Status
 from .solve import Info, solve
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .certificate import DualSide, PrimalSide, dual_side, pair, primal_side, ray_status
 from .functions._base import Vector
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
 from .result import Certificate, Status
+
+NEARLY_FEASIBLE = 1e-5
+"""Distance from the constraints, relative to the size of a point, that shows that some points satisfy them."""
 
 
 class Judge:
@@ -50,11 +55,21 @@ class Judge:
         return self.model.A.matvec(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where the way gone since the work last doubled proves it."""
+        """Return INFEASIBLE or UNBOUNDED where the way gone since the work last doubled proves it.
+
+        A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size.
+        """
         x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
         if self._reference is None or passes >= 2.0 * self._reference[0]:
             before, self._reference = self._reference, (passes, x, y)
             if before is not None:
                 self.passes += 1.0
-                return ray_status(self.model, x - before[1], y - before[2])
+                found = ray_status(self.model, x - before[1], y - before[2])
+                if found is not Status.UNBOUNDED or self._nearly_feasible(x):
+                    return found
         return None
+
+    def _nearly_feasible(self, x: Vector) -> bool:
+        u = self._product(x)
+        distance = np.linalg.norm(u - self.model.g.project(u))
+        return bool(distance <= NEARLY_FEASIBLE * (1.0 + self.model.target_norm + np.linalg.norm(u)))

@@ -19,8 +19,7 @@ from .result import Status
 class Reduction:
     """A smaller problem, and how its points become points of the original.
 
-    ``status`` is set where what was left out already decides: an empty row that cannot be satisfied, or an empty column
-    along which the objective falls for ever.
+    ``status`` is set where what was left out already decides: an empty row that cannot be satisfied.
     """
 
     model: Model
@@ -75,12 +74,12 @@ def drop_empty(model: Model) -> Reduction:
             status = Status.INFEASIBLE
         g = g.restrict(rows) if rows.size else g
     if isinstance(f, Restrictable) and not np.all(column_sums):
-        empty, columns = np.flatnonzero(column_sums == 0), np.flatnonzero(column_sums)
-        x[empty] = f.minimiser()[empty]
-        if not np.all(np.isfinite(x)):
-            status = status or Status.UNBOUNDED
+        # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
+        settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
+        columns = np.flatnonzero(~settled)
+        x[settled] = minimiser[settled]
         f = f.restrict(columns) if columns.size else f
-    x, y = np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0), np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0)
+    y = np.where(np.isfinite(y), y, 0.0)
     if status is not None or (rows.size == m and columns.size == n) or not (rows.size and columns.size):
         return Reduction(model, np.arange(m), np.arange(n), x, y, 0.5, status)
     return Reduction(replace(model, f=f, A=model.A.restrict(rows, columns), g=g), rows, columns, x, y, 0.5)

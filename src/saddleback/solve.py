@@ -11,10 +11,11 @@ import numpy as np
 
 from .interrupts import Interrupts
 from .judge import Judge
-from .methods import Method, Start, State, make
+from .methods import Method, Start, State
 from .problem import Problem
 from .progress import progress_bar
 from .reductions import drop_empty
+from .registry import make
 from .result import Certificate, History, Result, Status
 from .threads import limited
 

@@ -52,6 +52,10 @@ class Strengths:
     dual: Vector
     passes: float = 0.0
 
+    def scaled(self, factor: float) -> Strengths:
+        """Return the strengths with both sides multiplied, which shortens all steps."""
+        return Strengths(self.primal * factor, self.dual * factor, self.passes)
+
     def weighted(self, omega: float) -> Strengths:
         """Return the strengths under a primal weight."""
         return Strengths(self.primal * omega, self.dual / omega, self.passes)

@@ -51,6 +51,8 @@ class Method(ABC, Generic[S]):
     """A method for min_x max_y f(x) + <y, Ax> - g*(y)."""
 
     name: str
+    layers: tuple[str, ...] = ()
+    """Layers that may be put around the method, innermost first."""
 
     @abstractmethod
     def init(self, model: Model, start: Start) -> S:
@@ -78,6 +80,12 @@ class Averages:
         """Return empty sums for a problem."""
         return cls(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0]))
 
+    def add(self, other: Averages) -> None:
+        """Take over what another has summed."""
+        self.x += other.x
+        self.y += other.y
+        self.count += other.count
+
     def clear(self) -> None:
         """Forget what was summed."""
         self.x[:], self.y[:], self.count = 0.0, 0.0, 0
@@ -95,8 +103,10 @@ def drawn_blocks(start: Start, n_blocks: int) -> int | None:
     return int(K)
 
 
-def current_and_average(model: Model, x: Vector, u: Vector, y: Vector, averages: Averages) -> Candidates:
-    """Return the current point, the average since the last judgement, and the gradient of a smooth loss at u = Ax."""
+def current_and_average(
+    model: Model, x: Vector, u: Vector, y: Vector, averages: Averages, keep: bool = False
+) -> Candidates:
+    """Return the current point, its averages, which begin anew unless kept, and the gradient of a smooth loss at u."""
     primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
     dual = [y.copy()]
     if model.g.smooth:
@@ -104,5 +114,6 @@ def current_and_average(model: Model, x: Vector, u: Vector, y: Vector, averages:
     if averages.count:
         primal.append((averages.x / averages.count, None))
         dual.append(averages.y / averages.count)
+    if not keep:
         averages.clear()
     return Candidates(primal, dual)

@@ -16,7 +16,7 @@ Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from ..backends import BackendName, Sweeper, sweeper_for
 from ..functions._base import Vector
@@ -24,8 +24,6 @@ from ..problem import Model
 from ..sampling import KNice
 from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
 from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
-
-Layer = Literal["auto", True, False]
 
 
 @dataclass(kw_only=True)
@@ -48,21 +46,12 @@ class SPBCD(Method[SPBCDState]):
     ----------
     step : "norm" (default), "l1", or a pair (primal_strength, dual_strength).
     backend : "auto", or the name of the kernels to run on.
-    restarts, working_set, finish : layers around the method. This version has none of them yet: "auto" and False both
-        give the plain method.
     """
 
     name = "sp-bcd"
+    layers = ("restarts", "working_set", "finish")
     step: Any = "norm"
     backend: BackendName = "auto"
-    restarts: Layer = "auto"
-    working_set: Layer = "auto"
-    finish: Layer = "auto"
-
-    def __post_init__(self) -> None:
-        for layer in ("restarts", "working_set", "finish"):
-            if (asked := getattr(self, layer)) not in ("auto", False):
-                raise ValueError(f"{layer}={asked!r}: not in this version yet; expected 'auto' or False")
 
     def init(self, model: Model, start: Start) -> SPBCDState:
         model = replace(model, A=model.A.columnar())

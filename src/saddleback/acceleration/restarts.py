@@ -1,0 +1,206 @@
+r"""Restarts with an adaptive primal weight, around a primal-dual method.
+
+The iterates of a primal-dual method turn around a solution while they approach it. Started afresh from their average
+whenever that has come markedly closer, the method converges linearly on sharp problems (Applegate, Hinder, Lu and
+Lubin, 2023). Closeness is the fixed-point residual in the metric of the strengths,
+
+.. math::
+
+    \|x - \mathrm{prox}_f(x - H^{-1}A'y)\|_H^2 + \|y - \mathrm{prox}_{g^*}(y + \Sigma^{-1}Ax)\|_\Sigma^2.
+
+A restart is also where the primal weight may change: :math:`\omega^* = \|\Delta y\|_\Sigma / (\sqrt{J/K}\,\|\Delta
+x\|_H)` balances the distances that both sides have gone, and the new weight is the geometric mean of it and the old.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..methods._base import Averages, Candidates, Method, Start, State, current_and_average
+from ..problem import Model
+from ..steps import Strengths
+
+SUFFICIENT = 0.2
+"""Restart when the residual has fallen to this share of what it was at the last restart,"""
+
+NECESSARY = 0.8
+"""or to this share and has begun to rise again,"""
+
+LONG = 0.36
+"""or when the epoch makes up this share of all work."""
+
+WEIGHT_RANGE = 1e5
+"""How far the weight may go from 1: on a problem without solution one side goes for ever, and the weight with it."""
+
+EXPLOSION = 1e3
+"""A residual that has grown so far since the restart means strengths that are too weak: the norm was underestimated."""
+
+FIRST_TEST = 4.0
+TEST_GROWTH = 0.25
+"""Tests are max(FIRST_TEST, TEST_GROWTH * epoch) passes apart: a small part of the work of a long epoch."""
+
+
+class RestartableState(Protocol):
+    """What a method must keep for restarts: its point with u = Ax, its strengths and the sums of its iterates."""
+
+    model: Model
+    x: Vector
+    y: Vector
+    u: Vector
+    passes: float
+    strengths: Strengths
+    averages: Averages
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A pair with the two products that its residual needs."""
+
+    x: Vector
+    y: Vector
+    u: Vector
+    z: Vector
+
+    def residual(self, model: Model, strengths: Strengths) -> float:
+        """Return the fixed-point residual in the metric of the strengths."""
+        h, sigma = strengths.primal, strengths.dual
+        dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
+        dy = self.y - model.g.prox_conjugate(self.y + self.u / sigma, 1.0 / sigma)
+        return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
+
+
+@dataclass
+class Epoch:
+    """What is remembered since the last restart.
+
+    Attributes
+    ----------
+    x, y, residual : where it began.
+    averages : of the iterates since.
+    last : the residual at the last test.
+    length, due : passes of the method so far, and at the next test.
+    """
+
+    x: Vector
+    y: Vector
+    residual: float
+    averages: Averages
+    last: float = np.inf
+    length: float = 0.0
+    due: float = FIRST_TEST
+
+
+@dataclass(kw_only=True)
+class RestartedState(State):
+    """The wrapped method's state, the epoch, and the strengths before any weight."""
+
+    inner: RestartableState
+    epoch: Epoch
+    base: Strengths
+
+
+@dataclass(frozen=True)
+class Restarted(Method[RestartedState]):
+    """A method that starts again from its best point when that pays."""
+
+    method: Any
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the wrapped method: restarts are a layer of it, not another method."""
+        return str(self.method.name)
+
+    def init(self, model: Model, start: Start) -> RestartedState:
+        inner = self.method.init(model, start)
+        point = Point(inner.x, inner.y, inner.u, inner.model.A.rmatvec(inner.y))
+        residual = point.residual(inner.model, inner.strengths)
+        return RestartedState(
+            x=inner.x,
+            y=inner.y,
+            passes=inner.passes + 0.5,
+            settings=inner.settings | {"restarts": 0, "primal_weight": 1.0},
+            inner=inner,
+            epoch=Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model)),
+            base=inner.strengths,
+        )
+
+    def advance(self, state: RestartedState, passes: float) -> RestartedState:
+        goal = state.passes + passes
+        while state.passes < goal:
+            inner, epoch = state.inner, state.epoch
+            before = inner.passes
+            state.inner = inner = self.method.advance(inner, min(goal - state.passes, epoch.due - epoch.length))
+            epoch.averages.add(inner.averages)
+            inner.averages.clear()
+            epoch.length += inner.passes - before
+            state.passes += inner.passes - before
+            if epoch.length >= epoch.due:
+                self._test(state)
+        state.x, state.y = state.inner.x, state.inner.y
+        return state
+
+    def _test(self, state: RestartedState) -> None:
+        """Restart from the better of the current and the averaged point, if a rule says so."""
+        inner, epoch = state.inner, state.epoch
+        A = inner.model.A
+        mean_x, mean_y = epoch.averages.x / epoch.averages.count, epoch.averages.y / epoch.averages.count
+        points = [
+            Point(inner.x, inner.y, inner.u, A.rmatvec(inner.y)),
+            Point(mean_x, mean_y, A.matvec(mean_x), A.rmatvec(mean_y)),
+        ]
+        state.passes += 1.5
+        residuals = [point.residual(inner.model, inner.strengths) for point in points]
+        best = int(np.argmin(residuals))
+        if not residuals[best] <= EXPLOSION * epoch.residual:
+            self._start_over(state)
+        elif self._pays(residuals[best], epoch, state.passes):
+            self._restart(state, points[best])
+        else:
+            epoch.last = residuals[best]
+            epoch.due = epoch.length + max(FIRST_TEST, TEST_GROWTH * epoch.length)
+
+    @staticmethod
+    def _pays(residual: float, epoch: Epoch, passes: float) -> bool:
+        fallen = residual / epoch.residual if epoch.residual > 0 else np.inf
+        rising = residual > epoch.last
+        return fallen <= SUFFICIENT or (fallen <= NECESSARY and rising) or epoch.length >= LONG * passes
+
+    def _start_over(self, state: RestartedState) -> None:
+        """Go back to where the epoch began, with twice the product of the strengths."""
+        A, epoch = state.inner.model.A, state.epoch
+        state.base = state.base.scaled(np.sqrt(2.0))
+        state.passes += 1.0
+        self._restart(state, Point(epoch.x, epoch.y, A.matvec(epoch.x), A.rmatvec(epoch.y)))
+
+    def _restart(self, state: RestartedState, point: Point) -> None:
+        inner = state.inner
+        weight = self._weight(state, point)
+        inner.strengths = state.base.weighted(weight)
+        inner.x[:], inner.y[:], inner.u[:] = point.x, point.y, point.u
+        residual = point.residual(inner.model, inner.strengths)
+        state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model))
+        state.settings["primal_weight"] = weight
+        state.settings["restarts"] += 1
+
+    @staticmethod
+    def _weight(state: RestartedState, point: Point) -> float:
+        """Return the geometric mean of the old weight and of the one that balances the ways gone in the epoch."""
+        weight = float(state.settings["primal_weight"])
+        dx = np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2)
+        dy = np.sqrt(state.base.dual @ (point.y - state.epoch.y) ** 2)
+        rho = state.settings["n_blocks"] / state.settings["blocks_per_iteration"]
+        if not (dx > 0 and dy > 0):
+            return weight
+        balanced = np.sqrt(weight * dy / (np.sqrt(rho) * dx))
+        return float(np.clip(balanced, 1.0 / WEIGHT_RANGE, WEIGHT_RANGE))
+
+    def candidates(self, state: RestartedState) -> Candidates:
+        inner = state.inner
+        inner.u[:] = inner.model.A.matvec(inner.x)
+        state.passes += 0.5
+        return current_and_average(inner.model, inner.x, inner.u, inner.y, state.epoch.averages, keep=True)

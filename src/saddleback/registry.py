@@ -1,0 +1,53 @@
+"""The methods by the names that ``solve`` accepts, each with the layers that belong around it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import fields
+from typing import Any
+
+from .acceleration import Restarted
+from .methods import PDHG, SPBCD, Method, PublishedSPBCD
+
+METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, PublishedSPBCD, PDHG)}
+
+LAYERS: dict[str, type[Any]] = {"restarts": Restarted}
+"""What this version can put around a method that has room for it."""
+
+
+def methods() -> list[str]:
+    """Return the names accepted by ``solve(method=...)``."""
+    return ["auto", *METHODS]
+
+
+def make(name: str, options: dict[str, Any]) -> Method[Any]:
+    """Return the method of that name with its options and layers, or raise with the nearest name that exists."""
+    if name not in methods():
+        raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
+    cls = METHODS["sp-bcd" if name == "auto" else name]
+    own = [field.name for field in fields(cls)]
+    for option in options:
+        if option not in (*own, *cls.layers):
+            known = [*own, *cls.layers]
+            raise TypeError(
+                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, known)}: "
+                f"{cls.name} has {', '.join(known) or 'none'}"
+            )
+    method: Method[Any] = cls(**{option: options[option] for option in own if option in options})
+    for layer in cls.layers:
+        if _wanted(layer, options.get(layer, "auto")):
+            method = LAYERS[layer](method)
+    return method
+
+
+def _wanted(layer: str, choice: Any) -> bool:
+    if choice is not True and choice is not False and choice != "auto":
+        raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")
+    if choice is True and layer not in LAYERS:
+        raise ValueError(f"{layer}=True: this version does not have that layer; expected 'auto' or False")
+    return choice is not False and layer in LAYERS
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

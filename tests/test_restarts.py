@@ -1,0 +1,94 @@
+"""Restarts: a layer that leaves the method alone when off, and pays when on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saddleback as sb
+from saddleback.acceleration.restarts import Point, Restarted
+from saddleback.methods import SPBCD, Start
+from saddleback.registry import make
+
+
+@pytest.fixture
+def quantile(rng):
+    A = rng.standard_normal((150, 60))
+    return sb.Problem(sb.L1(5.0), A, sb.Pinball(A[:, :6].sum(axis=1) + rng.standard_t(3, 150), 0.3))
+
+
+def test_layers_can_be_switched_off(quantile):
+    assert isinstance(make("sp-bcd", {}), Restarted)
+    assert isinstance(make("sp-bcd", {"restarts": True}), Restarted)
+    assert isinstance(make("sp-bcd", {"restarts": False, "working_set": False, "finish": False}), SPBCD)
+    plain = sb.solve(quantile, restarts=False, tol=0, max_passes=50)
+    assert "restarts" not in plain.settings
+    for layer in ("working_set", "finish"):
+        with pytest.raises(ValueError, match=f"{layer}=True: this version"):
+            sb.solve(quantile, **{layer: True})
+    with pytest.raises(ValueError, match="expected 'auto', True or False"):
+        sb.solve(quantile, restarts="often")
+
+
+def test_the_first_epoch_is_the_plain_method(quantile):
+    model = quantile.model
+    start = Start(np.zeros(60), np.zeros(150), 5, 3)
+    plain, wrapped = SPBCD(), Restarted(SPBCD())
+    one, other = plain.init(model, start), wrapped.init(model, start)
+    one, other = plain.advance(one, 3.0), wrapped.advance(other, 3.0)
+    assert np.array_equal(one.x, other.x)
+    assert np.array_equal(one.y, other.y)
+
+
+def test_residual_is_zero_at_a_saddle_point_only(rng):
+    A = rng.standard_normal((6, 4))
+    problem = sb.Problem(sb.L1(0.5), A, sb.Squared(rng.standard_normal(6)))
+    best = sb.solve(problem, tol=1e-14, max_passes=1e5)
+    y = A @ best.x - problem.loss.b
+    model, strengths = problem.model, SPBCD().init(problem.model, Start(np.zeros(4), np.zeros(6))).strengths
+    assert Point(best.x, y, A @ best.x, A.T @ y).residual(model, strengths) < 1e-6
+    assert Point(best.x + 0.1, y, A @ (best.x + 0.1), A.T @ y).residual(model, strengths) > 1e-3
+
+
+def test_restarts_pay_on_a_sharp_problem(quantile):
+    restarted = sb.solve(quantile, tol=1e-6, max_passes=30_000)
+    plain = sb.solve(quantile, tol=1e-6, max_passes=30_000, restarts=False)
+    assert restarted.status is sb.Status.OPTIMAL
+    assert restarted.settings["restarts"] > 0
+    assert restarted.passes < 0.7 * plain.passes
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_the_weight_finds_the_units(scale, rng):
+    """Rows, columns and targets in other units: the same problem to the method."""
+    A = rng.standard_normal((80, 30)) * scale
+    b = A[:, :4].sum(axis=1) / scale + rng.standard_normal(80)
+    result = sb.solve(sb.Problem(sb.L1(3.0 * scale), A, sb.Absolute(b)), tol=1e-6, max_passes=20_000)
+    assert result.status is sb.Status.OPTIMAL
+
+
+def test_strengths_that_are_too_weak_are_noticed(rng):
+    """With steps ten times too long the plain method explodes; the layer doubles the strengths until it does not."""
+    A = rng.standard_normal((20, 30))
+    problem = sb.Problem(sb.L1(0.1), A, sb.Equality(A[:, 0]))
+    weak = np.linalg.norm(A, 2) / 10
+    assert sb.solve(problem, step=(weak, weak), blocks_per_iteration=30, restarts=False).status is sb.Status.DIVERGED
+    assert sb.solve(problem, step=(weak, weak), blocks_per_iteration=30).status is sb.Status.OPTIMAL
+
+
+def test_tests_are_a_small_part_of_a_long_run(quantile):
+    """Certificates and restart tests together take at most 10% of the work."""
+    visits = 0
+
+    class Counting(SPBCD):
+        def advance(self, state, passes):
+            nonlocal visits
+            before = state.passes
+            state = super().advance(state, passes)
+            visits += state.passes - before
+            return state
+
+    method = Restarted(Counting())
+    state = method.init(quantile.model, Start(np.zeros(60), np.zeros(150)))
+    state = method.advance(state, 3000.0)
+    assert visits >= 0.88 * 3000
