@@ -29,11 +29,15 @@ class Columns {
   Index count() const { return count_; }
   virtual Index stored() const = 0;
 
-  /// out[k] = column[k] . y, for at most kBatch columns.
-  virtual void dots(const Index* column, int count, const double* y, double* out) const = 0;
+  /// out[k] = column[k] . y, for at most kBatch columns, which will likely be
+  /// added to `sums` next unless that is null.
+  virtual void dots(const Index* column, int count, const double* y, double* out,
+                    const double* sums = nullptr) const = 0;
 
-  /// v += sum of factor[k] * column[k], for at most kBatch columns.
-  virtual void add(const Index* column, int count, const double* factor, double* v) const = 0;
+  /// v += sum of factor[k] * column[k], for at most kBatch columns; the
+  /// `following` ones after them in the list will likely be read next.
+  virtual void add(const Index* column, int count, const double* factor, double* v,
+                   int following = 0) const = 0;
 
   /// Adds |column|^power to v and returns its sum; power is 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
@@ -54,7 +58,8 @@ class Dense final : public Columns {
 
   Index stored() const override { return rows() * count(); }
 
-  void dots(const Index* column, int count, const double* y, double* out) const override {
+  void dots(const Index* column, int count, const double* y, double* out,
+            const double*) const override {
     int k = 0;
     for (; count - k >= kTogether; k += kTogether) {
       const T* start[] = {at(column[k]), at(column[k + 1]), at(column[k + 2]), at(column[k + 3])};
@@ -63,7 +68,8 @@ class Dense final : public Columns {
     for (; k < count; ++k) out[k] = simd::dot(at(column[k]), y, rows());
   }
 
-  void add(const Index* column, int count, const double* factor, double* v) const override {
+  void add(const Index* column, int count, const double* factor, double* v,
+           int) const override {
     const T* start[kTogether];
     double nonzero[kTogether];
     int used = 0;
@@ -105,20 +111,29 @@ class Sparse final : public Columns {
 
   Index stored() const override { return indptr_[count()]; }
 
-  void dots(const Index* column, int count, const double* y, double* out) const override {
+  void dots(const Index* column, int count, const double* y, double* out,
+            const double* sums) const override {
+    constexpr int ahead = 4;
     for (int k = 0; k < count; ++k) {
       // Four partial sums: one alone would wait for each addition in turn.
       double sum[4] = {};
-      visit(column, k, count, [&](Index p, int lane) { sum[lane] += value(p) * y[indices_[p]]; });
+      visit(column[k], column[std::min(k + ahead, count - 1)], [&](Index p, int lane) {
+        sum[lane] += value(p) * y[indices_[p]];
+        if (sums) simd::prefetch(sums + indices_[p]);
+      });
       out[k] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
   }
 
-  void add(const Index* column, int count, const double* factor, double* v) const override {
+  // Adding reads what is in cache already, so that the memory is free to
+  // bring in the columns whose products come next.
+  void add(const Index* column, int count, const double* factor, double* v,
+           int following) const override {
     for (int k = 0; k < count; ++k) {
       const double scale = factor[k];
       if (scale == 0) continue;
-      visit(column, k, count, [&](Index p, int) { v[indices_[p]] += scale * value(p); });
+      visit(column[k], column[k < following ? k + count : k],
+            [&](Index p, int) { v[indices_[p]] += scale * value(p); });
     }
   }
 
@@ -140,20 +155,19 @@ class Sparse final : public Columns {
  private:
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
-  // Calls body(p, p % 4 counted from the start) for the entries p of column[k].
+  // Calls body(p, p % 4 counted from the start) for the entries p of a column.
   // Drawn columns lie apart, and most are over before the hardware has seen a
-  // pattern: each asks for one further on, line by line, as it is read itself.
+  // pattern: each asks for `next`, line by line, as it is read itself.
   template <class Body>
-  void visit(const Index* column, int k, int count, const Body& body) const {
-    constexpr int ahead = 4, stretch = 8;
-    Index p = indptr_[column[k]];
-    const Index end = indptr_[column[k] + 1];
-    const Index next = indptr_[column[std::min(k + ahead, count - 1)]] - p;
-    simd::prefetch(indices_ + p + next);
-    simd::prefetch(data_ + p + next);
-    for (; end - p >= stretch; p += stretch) {
-      simd::prefetch(indices_ + p + next + 2 * stretch);
-      simd::prefetch(data_ + p + next + stretch);
+  void visit(Index column, Index next, const Body& body) const {
+    constexpr int stretch = 8;
+    Index p = indptr_[column], q = indptr_[next];
+    const Index end = indptr_[column + 1];
+    simd::prefetch(indices_ + q);
+    simd::prefetch(data_ + q);
+    for (; end - p >= stretch; p += stretch, q += stretch) {
+      simd::prefetch(indices_ + q + 2 * stretch);
+      simd::prefetch(data_ + q + stretch);
       for (int i = 0; i < stretch; ++i) body(p + i, i % 4);
     }
     for (; p < end; ++p) body(p, 0);

@@ -16,9 +16,11 @@
 
 namespace saddleback::simd {
 
+/// Into the second-level cache: the first has room for few fills at a time,
+/// and loads that are waited for need it more.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)
-  __builtin_prefetch(address);
+  __builtin_prefetch(address, 0, 2);
 #endif
 }
 

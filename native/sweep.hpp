@@ -113,10 +113,11 @@ class Kernel {
   /// What a lane needs for columns that it moves together.
   struct Scratch {
     Scratch(Index run, Index largest_block)
-        : column(run), b(std::max(run, largest_block)), h(largest_block) {}
+        : column(2 * run), b(std::max(run, largest_block)), h(largest_block) {}
 
     std::vector<Index> column;
     std::vector<double> b, h;
+    bool moving = true;  ///< whether most columns moved of late: v is fetched early only then
   };
 
   void validate() const {
@@ -140,11 +141,13 @@ class Kernel {
   }
 
   // How many columns a lane multiplies with y before it adds them to v: as
-  // many as are sure to be in cache still when they are added.
+  // many as are sure to be in cache still when they are added, with the rows
+  // of y and v that they touch and the columns that come next.
   Index run_length() const {
-    constexpr double entries = 1 << 14;
+    constexpr double entries = 1 << 12;
     const double each = stored_ / static_cast<double>(std::max<Index>(1, columns()));
-    return static_cast<Index>(std::clamp<double>(entries / std::max(1.0, each), kTogether, kBatch));
+    const double run = std::clamp<double>(entries / std::max(1.0, each), kTogether, kBatch);
+    return static_cast<Index>(run) / kTogether * kTogether;
   }
 
   // The lanes are left as they are found, with all sums zero, so that calls
@@ -168,7 +171,9 @@ class Kernel {
     Scratch& scratch = scratch_[lane];
     Index* pending = scratch.column.data();
     Index count = 0;
+    constexpr Index ahead = 16;
     for (Index k = range.begin; k < range.end; ++k) {
+      simd::prefetch(&blocks_[drawn[std::min(k + ahead, range.end - 1)]]);
       const Block& block = blocks_[drawn[k]];
       if (block.weight > 0) {
         advance_group(block, t, primal, change, scratch);
@@ -176,31 +181,38 @@ class Kernel {
       }
       for (Index i = 0; i < block.size; ++i) {
         pending[count++] = block.column[i];
-        if (count < run_) continue;
-        advance_columns(pending, count, t, primal, change, scratch);
-        count = 0;
+        if (count < 2 * run_) continue;  // a run waits until the one after it is known
+        advance_columns(pending, run_, run_, t, primal, change, scratch);
+        count = std::copy(pending + run_, pending + count, pending) - pending;
       }
     }
-    advance_columns(pending, count, t, primal, change, scratch);
+    const Index first = std::min(run_, count), rest = count - first;
+    advance_columns(pending, first, rest, t, primal, change, scratch);
+    advance_columns(pending + first, rest, 0, t, primal, change, scratch);
   }
 
-  void advance_columns(const Index* column, Index count, Index t, const Primal& primal,
-                       double* change, Scratch& scratch) {
+  void advance_columns(const Index* column, Index count, Index following, Index t,
+                       const Primal& primal, double* change, Scratch& scratch) {
+    if (count == 0) return;
     double* factor = scratch.b.data();
-    dots(column, count, primal.y, factor);
+    for (Index k = 0; k < count; ++k) simd::prefetch(&penalty_.coordinate[column[k]]);
+    dots(column, count, primal.y, factor, scratch.moving ? change : nullptr);
+    Index moved = 0;
     for (Index k = 0; k < count; ++k) {
       const Index d = column[k];
       const double step = 1 / primal.h[d];
       factor[k] = move(d, penalty_(d, primal.x[d] - step * factor[k], step), t, primal);
+      moved += factor[k] != 0;
     }
-    add(column, count, factor, change);
+    scratch.moving = 2 * moved > count;
+    add(column, count, factor, change, following);
   }
 
   void advance_group(const Block& block, Index t, const Primal& primal, double* change,
                      Scratch& scratch) {
     const auto& [column, count, weight] = block;
     double *b = scratch.b.data(), *h = scratch.h.data();
-    dots(column, count, primal.y, b);
+    dots(column, count, primal.y, b, change);
     for (Index k = 0; k < count; ++k) {
       const Index d = column[k];
       const Coordinate& f = penalty_.coordinate[d];
@@ -226,16 +238,20 @@ class Kernel {
     return to - from;
   }
 
-  void dots(const Index* column, Index count, const double* y, double* out) const {
-    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
-      matrix.dots(local, size, y, out + at);
-    });
+  void dots(const Index* column, Index count, const double* y, double* out,
+            const double* change) const {
+    visit(column, count, 0,
+          [&](const Columns& matrix, const Index* local, int size, int, Index at) {
+            matrix.dots(local, size, y, out + at, change);
+          });
   }
 
-  void add(const Index* column, Index count, const double* factor, double* change) const {
-    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
-      matrix.add(local, size, factor + at, change);
-    });
+  void add(const Index* column, Index count, const double* factor, double* change,
+           Index following = 0) const {
+    visit(column, count, following,
+          [&](const Columns& matrix, const Index* local, int size, int further, Index at) {
+            matrix.add(local, size, factor + at, change, further);
+          });
   }
 
   std::size_t home_of(Index column) const {
@@ -244,20 +260,20 @@ class Kernel {
     return home;
   }
 
-  /// Cuts a list of columns into batches that lie in one matrix each.
+  /// Cuts a list of columns into batches that lie in one matrix each, and
+  /// shows each batch what follows it there, up to `following` after the list.
   template <class Body>
-  void visit(const Index* column, Index count, const Body& body) const {
+  void visit(const Index* column, Index count, Index following, const Body& body) const {
     for (Index at = 0; at < count;) {
       const std::size_t home = home_of(column[at]);
       const Index first = first_column_[home], stop = first_column_[home + 1];
-      Index local[kBatch];
-      int size = 0;
-      while (size < kBatch && at + size < count && column[at + size] >= first &&
-             column[at + size] < stop) {
-        local[size] = column[at + size] - first;
-        ++size;
-      }
-      body(*matrices_[home], local, size, at);
+      const Index most = std::min<Index>(2 * kBatch, count + following - at);
+      Index local[2 * kBatch];
+      int seen = 0;
+      for (; seen < most && column[at + seen] >= first && column[at + seen] < stop; ++seen)
+        local[seen] = column[at + seen] - first;
+      const int size = static_cast<int>(std::min<Index>({seen, kBatch, count - at}));
+      body(*matrices_[home], local, size, seen - size, at);
       at += size;
     }
   }

@@ -349,6 +349,19 @@ def test_large_sweep_matches_numpy(kind):
     assert_same_sweep(large(kind, rng), iterations=3, size=150)
 
 
+@pytest.mark.parametrize("n", [63, 64, 65, 127, 128, 129, 300])
+def test_runs_of_columns_match_numpy(n):
+    """Columns are taken in runs of up to 64, here across the edges of three matrices."""
+    rng = np.random.default_rng(n)
+    m, third = 9, n // 3
+    dense = np.asfortranarray(rng.normal(size=(m, third)))
+    matrices = [csc(rng, m, third, 0.4), dense, csc(rng, m, n - 2 * third, 0.4)]
+    blocks = np.array_split(rng.permutation(n), n // 2)
+    penalty = np.full(n, -0.1), np.full(n, 0.1), *free(n)[2:]
+    weight = rng.choice([0.0, 0.5], len(blocks), p=[0.8, 0.2])
+    assert_same_sweep(Problem(matrices, blocks, penalty, weight, squared(m, rng)), size=len(blocks))
+
+
 def test_solvers_in_several_python_threads_share_the_pool():
     rng = np.random.default_rng(6)
     problem = large("dense", rng)

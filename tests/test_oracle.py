@@ -55,3 +55,40 @@ def test_agrees_with_cvxpy(penalty, loss, seed):
 def test_enough_problems():
     """The catalogue is covered: over 300 problems in the fast run."""
     assert len(PENALTIES) * len(LOSSES) * 2 >= 300
+
+
+def random_program(seed):
+    """Return a small linear program with free, signed and boxed columns, and HiGHS's verdict."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(2, 9), rng.integers(2, 12)
+    A = np.round(rng.standard_normal((m, n)), 2) * (rng.random((m, n)) < 0.7)
+    c, b = np.round(rng.standard_normal(n), 2), np.round(2 * rng.standard_normal(m), 1)
+    lower = np.where(rng.random(n) < 0.6, 0.0, -np.inf)
+    upper = np.where(rng.random(n) < 0.3, np.round(rng.uniform(0.5, 3, n), 1), np.inf)
+    below, above, equal = (rng.integers(3, size=m) == kind for kind in range(3))
+    below, above = below & ~equal, above & ~equal & ~below
+    equal = ~below & ~above
+    verdict = linprog(
+        c,
+        A_ub=np.vstack([A[below], -A[above]]),
+        b_ub=np.concatenate([b[below], -b[above]]),
+        A_eq=A[equal],
+        b_eq=b[equal],
+        bounds=list(zip(lower, upper, strict=True)),
+        options={"presolve": False},  # presolve may answer "infeasible or unbounded"
+    )
+    rows = sb.Interval(np.where(below, -np.inf, b), np.where(above, np.inf, b))
+    return sb.Problem(sb.Linear(c) + sb.Box(lower, upper), A, rows), verdict
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_linear_programs_get_the_verdict_of_highs(seed):
+    """Optimal, infeasible or unbounded."""
+    problem, verdict = random_program(seed)
+    expected = {0: sb.Status.OPTIMAL, 2: sb.Status.INFEASIBLE, 3: sb.Status.UNBOUNDED}.get(verdict.status)
+    if expected is None:
+        pytest.skip("HiGHS does not decide either")
+    result = sb.solve(problem, max_passes=100_000, tol=TOL)
+    assert result.status is expected
+    if expected is sb.Status.OPTIMAL:
+        assert result.certificate.primal_value == pytest.approx(verdict.fun, abs=3 * TOL * max(1, abs(verdict.fun)))

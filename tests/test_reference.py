@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.io import loadmat
 
 import saddleback as sb
+from saddleback.files import read_problem
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,57 @@ def test_grplasso_splice(data):
     result = sb.solve(problem, tol=1e-9, max_passes=100_000)
     assert result.status is sb.Status.OPTIMAL
     assert result.certificate.primal_value == pytest.approx(270.416370, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "optimum"),
+    [
+        ("afiro", -464.75314286),
+        ("adlittle", 225494.96316),
+        ("blend", -30.812149846),
+        ("recipe", -266.616),
+        ("sc50a", -64.575077059),
+        ("sc50b", -70.0),
+        ("sc105", -52.202061212),
+    ],
+)
+def test_netlib(data, name, optimum):
+    """The linear programs that the block method alone brings to 1e-6."""
+    pytest.importorskip("highspy")
+    loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
+    result = sb.solve(loaded.problem, tol=1e-6, max_passes=100_000)
+    assert result.status is sb.Status.OPTIMAL
+    assert loaded.objective(result.certificate.primal_value) == pytest.approx(optimum, rel=3e-6)
+
+
+@pytest.mark.slow
+def test_memset_group_hinge(data):
+    """The balanced MEMset Donor set, lambda = 1e-4, to a certified 1e-4: the interval holds the reference optimum."""
+    A, labels, groups = _memset(data / "memset")
+    assert A.shape == (16830, 2604)
+    problem = sb.Problem(sb.GroupL2(1e-4, groups), A, sb.Hinge(labels, scale=1 / labels.size))
+    result = sb.solve(problem, tol=1e-4)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.dual_value <= 0.12880058706
+    assert result.certificate.primal_value >= 0.12880058697
+
+
+def _memset(folder):
+    """One-hot of every single position, pair and triple of the seven bases around a site."""
+
+    def sites(name):
+        lines = (folder / name).read_text().upper().split()
+        return [line for line in lines if set(line) <= set("ACGT")]
+
+    true, false = sites("train5_hs"), sites("train0_5_hs")
+    chosen = np.random.default_rng(0).choice(len(false), len(true), replace=False)
+    bases = np.array([["ACGT".index(base) for base in site] for site in true + [false[i] for i in chosen]])
+    columns, groups = [], []
+    for size in (1, 2, 3):
+        for positions in combinations(range(7), size):
+            columns.append(sum(groups) + bases[:, positions] @ 4 ** np.arange(size)[::-1])
+            groups.append(4**size)
+    indices = np.stack(columns, axis=1).ravel()
+    rows = np.arange(0, indices.size + 1, len(groups))
+    A = sparse.csr_matrix((np.ones(indices.size), indices, rows), shape=(len(bases), sum(groups)))
+    return A, np.repeat([1.0, -1.0], len(true)), groups
