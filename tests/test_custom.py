@@ -186,3 +186,59 @@ def test_compiled_signature_is_checked():
 
     with pytest.raises(ValueError, match="double \\(double, double"):
         sb.Problem(Bad(1.0), np.eye(2), sb.Squared(np.ones(2)))
+
+
+class MyLinear:
+    """<d, u> with its exact conjugate, whose domain is the one point d and does not hold 0."""
+
+    def __init__(self, d):
+        self.d = d
+
+    def value(self, u):
+        return float(self.d @ u)
+
+    def prox(self, v, step):
+        return v - step * self.d
+
+    def conjugate(self, y):
+        return 0.0 if np.allclose(y, self.d) else np.inf
+
+
+def test_a_dual_domain_without_zero_is_not_scaled(data):
+    """The problem is unbounded: nothing may be certified."""
+    A, b = data
+    result = sb.solve(sb.Problem(sb.L1(0.1), A, MyLinear(b)), max_passes=200)
+    assert result.status is not sb.Status.OPTIMAL
+
+
+class MyAbsolute:
+    def __init__(self, b):
+        self.b = b
+
+    def value(self, u):
+        return np.abs(u - self.b).sum()
+
+    def prox(self, v, step):
+        r = v - self.b
+        return self.b + np.sign(r) * np.maximum(np.abs(r) - step, 0)
+
+
+@pytest.mark.parametrize("penalty", [sb.GroupL2(0.5, 2), sb.NonNegative(), sb.L1(0.5)])
+@pytest.mark.parametrize("make", [MyAbsolute, MySquared])
+def test_certify_reproduces_for_own_losses(penalty, make, data):
+    A, b = data
+    problem = sb.Problem(penalty, A, make(b))
+    result = sb.solve(problem, tol=1e-5, max_passes=5000)
+    assert sb.certify(problem, result.x, result.y) == result.certificate
+
+
+def test_a_prox_that_is_not_finite_is_named_as_the_cause(data):
+    A, b = data
+
+    class Bad(MyL1):
+        def prox(self, v, step):
+            return np.full_like(v, np.nan)
+
+    result = sb.solve(sb.Problem(Bad(1.0), A, sb.Squared(b)))
+    assert result.status is sb.Status.DIVERGED
+    assert "functions of your own" in result.message

@@ -14,7 +14,7 @@ from saddleback.sampling import KNice
 from saddleback.steps import measure_norms, norm_strengths
 
 
-def start(model, K="auto", seed=0):
+def start(model, K=None, seed=0):
     return Start(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0]), K, seed)
 
 
@@ -142,7 +142,7 @@ def test_no_movement_from_a_saddle_point(method, rng):
     A = A * np.where(x == 0, 1, np.sign(x) * np.sign(z))
     problem = sb.Problem(sb.L1(1.0, weights), A, sb.Squared(A @ x - y))
     chosen = make(method, {})
-    state = chosen.init(problem.model, Start(x, y, "auto", 0))
+    state = chosen.init(problem.model, Start(x, y))
     state = chosen.advance(state, 20.0)
     assert np.allclose(state.x, x, atol=1e-12)
     assert np.allclose(state.y, y, atol=1e-12)

@@ -141,3 +141,12 @@ def test_bad_matrices(bad, error, match):
 
 def test_finite_entries_whose_sum_overflows_are_accepted():
     as_operator(np.full((4, 1), 1e308), "A")
+
+
+def test_unaligned_and_mixed_index_data(rng):
+    packed = np.zeros((6, 4), dtype=np.dtype([("flag", "i1"), ("value", "f8")]))
+    packed["value"] = rng.standard_normal((6, 4))
+    assert np.allclose(as_operator(packed["value"], "A").matvec(np.ones(4)), packed["value"].sum(axis=1))
+    matrix = sparse.csc_matrix(A)
+    matrix.indices = matrix.indices.astype(np.int64)
+    assert np.allclose(as_operator(matrix, "A").matvec(np.ones(5)), A.sum(axis=1))

@@ -70,7 +70,7 @@ def test_linear_operator_is_the_matrix(rng):
         (lambda A: sb.Problem(sb.L1(1.0), A, sb.Box(0, 1)), TypeError, "use Interval"),
         (lambda A: sb.Problem(sb.L1, A, sb.Squared(np.ones(4))), TypeError, "make an instance"),
         (lambda A: sb.Problem("l1", A, sb.Squared(np.ones(4))), TypeError, "value and prox missing"),
-        (lambda A: sb.Problem([sb.L1(1.0)], A, sb.Squared(np.ones(4))), TypeError, "both be lists"),
+        (lambda A: sb.Problem([sb.L1(1.0)], A, sb.Squared(np.ones(4))), TypeError, "both to be lists"),
         (lambda A: sb.Problem([sb.L1(1.0)], [A, A], sb.Squared(np.ones(4))), ValueError, "1 blocks and A has 2"),
         (lambda A: sb.Problem([], [], sb.Squared(np.ones(4))), ValueError, "at least 1"),
         (lambda A: sb.Problem([sb.L1(1.0)] * 2, [A, A.T], sb.Squared(np.ones(4))), ValueError, r"A\[1\] has 3 rows"),
@@ -83,3 +83,84 @@ def test_linear_operator_is_the_matrix(rng):
 def test_bad_problems(make, error, match):
     with pytest.raises(error, match=match):
         make(np.ones((4, 3)))
+
+
+def test_crossing_bounds_are_refused():
+    for f in (sb.Box(0, 1) + sb.Box(2, 3), sb.NonNegative() + sb.Box(-2, -1)):
+        with pytest.raises(ValueError, match="leave nothing"):
+            sb.Problem(f, np.eye(2), sb.Squared(np.ones(2)))
+
+
+def test_matrix_loss_with_parts_of_both_kinds(rng):
+    """One part acts on every task, the other on the flattened rows."""
+    A, C, b = rng.standard_normal((20, 5)), rng.standard_normal((60, 4)), rng.standard_normal((20, 3))
+    result = sb.solve(sb.Problem([sb.L1(1.0), sb.L1(1.0)], [A, C], sb.Squared(b)))
+    assert result.status is sb.Status.OPTIMAL
+    assert [x.shape for x in result.x] == [(5, 3), (4,)]
+    residual = A @ result.x[0] + (C @ result.x[1]).reshape(20, 3) - b
+    value = 0.5 * np.sum(residual**2) + sum(np.abs(x).sum() for x in result.x)
+    assert result.certificate.primal_value == pytest.approx(value)
+
+
+def test_matrix_variable_with_an_empty_column_settled_in_part(rng):
+    A = rng.standard_normal((6, 4))
+    A[:, 2] = 0.0
+    c, upper = np.zeros((4, 2)), np.ones((4, 2))
+    c[2], upper[2, 1] = [1.0, -1.0], np.inf
+    problem = sb.Problem(sb.Linear(c) + sb.Box(0, upper), A, sb.Squared(rng.standard_normal((6, 2))))
+    assert sb.solve(problem, max_passes=20_000).status is sb.Status.UNBOUNDED
+
+
+def test_arguments_are_those_of_the_users_problem(rng):
+    """An empty column is left out inside, which the user need not know."""
+    A = rng.standard_normal((6, 5))
+    A[:, 4] = 0.0
+    problem = sb.Problem(sb.L1(0.5), A, sb.Squared(rng.standard_normal(6)))
+    strength = np.linalg.norm(A, 2)
+    assert sb.solve(problem, blocks_per_iteration=5).status is sb.Status.OPTIMAL
+    step = (np.full(5, strength), np.full(6, strength))
+    assert sb.solve(problem, blocks_per_iteration=5, step=step).status is sb.Status.OPTIMAL
+    with pytest.raises(ValueError, match="or 5 of them"):
+        sb.solve(problem, step=(np.full(4, strength), strength))
+
+
+@pytest.mark.parametrize("step", ["l1", "remark"])
+def test_published_method_with_empty_columns(step, rng):
+    A = rng.standard_normal((8, 6))
+    A[:, 3] = 0.0
+    labels = np.where(rng.random(8) < 0.5, 1.0, -1.0)
+    for problem in (
+        sb.Problem(sb.GroupL2(0.1, 2), A, sb.Hinge(labels)),
+        sb.Problem([sb.L1(0.1), sb.Zero()], [A, np.ones(8)], sb.Hinge(labels)),
+    ):
+        result = sb.solve(problem, "sp-bcd-published", step=step, max_passes=50, sigma_rule="skip")
+        assert result.status is not sb.Status.DIVERGED
+
+
+def test_the_problem_does_not_change_with_its_inputs(rng):
+    A, b = rng.standard_normal((6, 4)), rng.standard_normal(6)
+    problem = sb.Problem(sb.L1(0.5), A, sb.Squared(b))
+    before = sb.certify(problem, np.ones(4), np.ones(6))
+    b[:] = 0.0
+    assert sb.certify(problem, np.ones(4), np.ones(6)) == before
+
+
+def test_matrix_penalties_know_their_shape(rng):
+    with pytest.raises(ValueError, match="Nuclear has shape"):
+        sb.Problem([sb.L1(1.0), sb.Nuclear(1.0, (6, 4))], [sb.Identity()] * 2, sb.Squared(np.ones((4, 6))))
+    c = rng.standard_normal((2, 3)) * 0.01
+    problem = sb.Problem(sb.Nuclear(1.0, (2, 3)) + sb.Linear(c), rng.standard_normal((9, 6)), sb.Squared(np.ones(9)))
+    assert sb.solve(problem).x.shape == (2, 3)
+
+
+def test_parameters_of_a_matrix_variable_go_by_entry_or_by_row():
+    A, b = np.ones((5, 4)), np.ones((5, 3))
+    sb.Problem(sb.L1(1.0, np.ones(4)), A, sb.Squared(b, np.ones(5)))
+    sb.Problem(sb.L1(1.0, np.ones((4, 3))), A, sb.Squared(b, np.ones((5, 3))))
+    for weights in (np.ones(3), np.ones(1)):
+        with pytest.raises(ValueError, match="weights has shape"):
+            sb.Problem(sb.L1(1.0, weights), A, sb.Squared(b))
+
+
+def test_a_list_of_rows_is_a_matrix():
+    assert sb.Problem(sb.L1(1.0), [[1.0, 2.0], [3.0, 4.0]], sb.Squared([1.0, 2.0])).n_blocks == 2

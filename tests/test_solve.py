@@ -233,3 +233,28 @@ def test_methods_are_listed(lasso):
 
 def test_version():
     assert sb.__version__.count(".") == 2
+
+
+def test_overlapping_solves_leave_the_threads_as_they_were(lasso):
+    from saddleback import _native
+
+    before = _native.set_threads(2)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wait(info):
+        inside.set()
+        go_on.wait(10)
+
+    other = threading.Thread(target=sb.solve, args=(lasso,), kwargs={"callback": wait, "threads": 1})
+    other.start()
+    inside.wait(10)
+    sb.solve(lasso, threads=1)
+    go_on.set()
+    other.join()
+    assert _native.set_threads(before) == 2
+
+
+@pytest.mark.parametrize("options", [{"tol": "1e-3"}, {"max_passes": None}, {"time_limit": "1"}, {"callback": 3}])
+def test_arguments_of_the_wrong_type_are_named(lasso, options):
+    with pytest.raises(TypeError, match=next(iter(options))):
+        sb.solve(lasso, **options)

@@ -15,14 +15,17 @@ from .functions._base import Indices, Vector
 from .problem import Model, Problem
 from .result import Certificate, Status
 
-MAX_PROJECTED = 256
-"""Most unpenalised columns for which y is projected; with more, the dual infeasibility is reported instead."""
+MAX_PROJECTED = 32
+"""Most unpenalised columns for which y is projected; with more it would cost more than the iterations, and the dual
+infeasibility is reported instead."""
+
+PROJECTIONS = 20
 
 FEASIBLE = 1e-12
 """Relative size of A_0'y that rounding explains."""
 
 RAY_RADIUS = 1e6
-"""A ray is believed if it excludes all solutions within this radius, relative to the size of the data."""
+"""A ray is believed if it excludes all solutions of up to this size, in the units of the data."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
     y : dual point, in the shape of the loss's data: a subgradient of the loss at Ax. It is moved into the domain of
         the dual and, where the penalty allows it, scaled until it is feasible.
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     model = problem.model
     flat = problem.flatten_x(x)
     u = model.A.matvec(flat)
@@ -75,7 +80,7 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
     reported, as for a linear program.
     """
     y, conjugate_g = model.g.conjugate_near(y, u)
-    scalable = model.g.scaling(y) == 1.0
+    scalable = model.g.scaling(y) == 1.0 and model.g.bounded_below()
     free = model.f.unpenalised()
     exact = False
     if scalable and 0 < free.size <= MAX_PROJECTED:
@@ -97,7 +102,11 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
-    """Return the certificate of a primal and a dual point."""
+    """Return the certificate of a primal and a dual point.
+
+    What a violation may hide in the objective is its product with the variable that it stands against: as that is now
+    (``shift``), and as it would be in its own unit (``hidden``), where it has not moved yet.
+    """
     gap = primal.value - dual.value
     scale = max(abs(primal.value), abs(dual.value), 1e-6 * model.value_at_zero)
     shift = (
@@ -105,6 +114,8 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         + abs(float(dual.z @ primal.x_violation))
         + abs(float(primal.x @ dual.z_violation))
     )
+    x_unit, y_unit = model.units
+    hidden = float(np.linalg.norm(dual.z_violation * x_unit) + np.linalg.norm(primal.u_violation * y_unit))
     violation = np.hypot(np.linalg.norm(primal.x_violation), np.linalg.norm(primal.u_violation))
     return Certificate(
         primal_value=primal.value,
@@ -113,8 +124,17 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         relative_gap=abs(gap) / scale if np.isfinite(gap) else np.inf,
         primal_infeasibility=float(violation) / (1.0 + model.target_norm),
         dual_infeasibility=float(np.linalg.norm(dual.z_violation)) / (1.0 + model.linear_norm),
-        relative_shift=shift / scale,
+        strict_error=max(
+            shift / scale,
+            hidden / scale,
+            _ratio(float(violation), model.target_norm),
+            _ratio(float(np.linalg.norm(dual.z_violation)), model.linear_norm),
+        ),
     )
+
+
+def _ratio(value: float, scale: float) -> float:
+    return value / scale if scale > 0 else 0.0
 
 
 def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:
@@ -123,25 +143,26 @@ def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:
     A dual direction e with :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e) < 0` separates the constraints; a primal
     direction d with :math:`f_\infty(d) + g_\infty(Ad) < 0` decreases the objective for ever. The direction is first
     brought into the recession cone of its own function; what of its image leaves the other one weakens the proof to
-    points within a radius, which must be large for it to count.
+    points of a limited size, which must be large, in the units of the data, for it to count.
     """
+    x_unit, y_unit = model.units
     if np.any(dy):
         g_ray = model.g.conjugate_recession(dy / np.linalg.norm(dy))
         e = dy / np.linalg.norm(dy) - g_ray.violation
         f_ray = model.f.conjugate_recession(-model.A.rmatvec(e))
-        if _proves(f_ray.value + g_ray.value, f_ray.violation, 1.0 + model.target_norm):
+        if _proves(f_ray.value + g_ray.value, f_ray.violation * x_unit, model.target_norm):
             return Status.INFEASIBLE
     if np.any(dx):
         f_ray = model.f.recession(dx / np.linalg.norm(dx))
         d = dx / np.linalg.norm(dx) - f_ray.violation
         g_ray = model.g.recession(model.A.matvec(d))
-        if _proves(f_ray.value + g_ray.value, g_ray.violation, 1.0 + model.linear_norm):
+        if _proves(f_ray.value + g_ray.value, g_ray.violation * y_unit, model.linear_norm):
             return Status.UNBOUNDED
     return None
 
 
 def _proves(value: float, violation: Vector, scale: float) -> bool:
-    return value < -1e-9 * scale and float(np.linalg.norm(violation)) * RAY_RADIUS * scale <= -value
+    return value < -1e-9 * scale and float(np.abs(violation).sum()) * RAY_RADIUS <= -value
 
 
 def _best_multiple(model: Model, y: Vector, z: Vector, limit: float) -> float:
@@ -160,7 +181,7 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target
     point = y
-    for _ in range(50):
+    for _ in range(PROJECTIONS):
         residual = columns.T @ point - target
         if np.linalg.norm(residual) <= np.linalg.norm(best_residual):
             best, best_residual = point, residual

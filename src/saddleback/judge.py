@@ -32,12 +32,13 @@ class Judge:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes
-        self._kept: tuple[list[PrimalSide], list[DualSide]] = ([], [])
+        self._looked = False
         self._reference: tuple[float, Vector, Vector] | None = None
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
-        primals, duals = list(self._kept[0]), list(self._kept[1])
+        primals, duals = ([self.primal], [self.dual]) if self._looked else ([], [])
+        self._looked = True
         points = []
         for x, u in candidates.primal:
             point = self.reduction.restore_x(x)
@@ -47,8 +48,16 @@ class Judge:
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0]))
             self.passes += 0.5
         certificates = [(pair(self.model, p, d), p, d) for p in primals for d in duals]
-        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].cautious_error, abs(c[0].gap)))
-        self._kept = ([self.primal], [self.dual])
+        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+
+    def confirm(self) -> Certificate:
+        """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
+        u = self._product(self.primal.x)
+        self.passes += 0.5
+        self.certificate = pair(
+            self.model, primal_side(self.model, self.primal.x, u), dual_side(self.model, self.dual.y, self.primal.x, u)
+        )
+        return self.certificate
 
     def _product(self, x: Vector) -> Vector:
         self.passes += 0.5

@@ -32,6 +32,9 @@ class Operator(ABC):
     entries_known: bool = True
     """True where sums over entries can be had."""
 
+    tasks: int = 1
+    """How many neighbouring rows, and columns, can only be kept or left out together."""
+
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
         """Return A x."""
@@ -187,6 +190,7 @@ class Transposed(Operator):
         self.matrix = matrix
         self.across = Compressed(matrix.T)
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self.by_columns: Operator | None = None
 
     def matvec(self, x: Vector) -> Vector:
         return self.across.rmatvec(x)
@@ -220,7 +224,9 @@ class Transposed(Operator):
         return self.columnar().restrict(rows, columns)
 
     def columnar(self) -> Operator:
-        return Compressed(self.matrix.tocsc())
+        if self.by_columns is None:
+            self.by_columns = Compressed(self.matrix.tocsc())
+        return self.by_columns
 
 
 class ScaledIdentity(Operator):
@@ -445,15 +451,16 @@ class Stacked(Operator):
         return Stacked([part.columnar() for part in self.parts])
 
     def native(self) -> list[Any]:
-        return [matrix for part in self.parts for matrix in part.native()]
+        matrices = [part.native() for part in self.parts]
+        return [matrix for part in matrices for matrix in part] if all(matrices) else []
 
 
 class Identity:
     """The identity, or a multiple of it, on a variable of the loss's shape."""
 
     def __init__(self, scale: float = 1.0) -> None:
-        if not np.isfinite(scale) or scale == 0:
-            raise ValueError(f"scale={scale}: expected a finite number that is not 0")
+        if not isinstance(scale, (int, float, np.number)) or not np.isfinite(scale) or scale == 0:
+            raise ValueError(f"scale={scale!r}: expected a finite number that is not 0")
         self.scale = float(scale)
 
 
@@ -476,8 +483,9 @@ def as_operator(source: Any, name: str) -> Operator:
         raise ValueError(f"{name} is empty, with shape {array.shape}: expected at least one row and one column")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    if not (array.strides[0] == array.itemsize or array.strides[1] == array.itemsize):
-        array = np.asfortranarray(array)
+    contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
+    if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+        array = np.array(array, order="F")
     _check_finite(array, name)
     return Dense(array)
 
@@ -493,6 +501,10 @@ def _compressed(source: Any, name: str) -> Operator:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    if matrix.indptr.dtype != matrix.indices.dtype:
+        indices = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        matrix = type(matrix)((matrix.data, *indices), shape=matrix.shape)
+        matrix.indices, matrix.indptr = indices
     _check_finite(matrix.data, name)
     return Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
 
@@ -503,4 +515,5 @@ def _check_finite(values: NDArray[Any], name: str) -> None:
         total = values.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.all(np.isfinite(values)):
         bad = np.argwhere(~np.isfinite(values))[0].tolist()
-        raise ValueError(f"{name} has the value {values[tuple(bad)]} at {bad}: expected finite numbers")
+        where = f"at {bad}" if values.ndim == 2 else f"among its stored entries, number {bad[0]}"
+        raise ValueError(f"{name} has the value {values[tuple(bad)]} {where}: expected finite numbers")

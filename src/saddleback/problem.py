@@ -49,6 +49,20 @@ class Model:
         return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
 
     @cached_property
+    def units(self) -> tuple[Vector, Vector]:
+        """The units of x and y: where a column alone is as long as the targets b, a row as the linear term c.
+
+        Both are free of the units in which A, b and c are given. 0 for an empty column or row; 1 over nothing known.
+        """
+        if not self.A.entries_known:
+            return np.full(self.A.shape[1], self.target_norm), np.full(self.A.shape[0], self.linear_norm)
+        columns, rows = (np.sqrt(sums) for sums in self.A.sums(2))
+        return (
+            np.divide(self.target_norm, columns, out=np.zeros_like(columns), where=columns > 0),
+            np.divide(self.linear_norm, rows, out=np.zeros_like(rows), where=rows > 0),
+        )
+
+    @cached_property
     def value_at_zero(self) -> float:
         """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
         rows, columns = self.A.shape
@@ -92,7 +106,7 @@ class Problem:
         self.x_shapes: list[Shape] = [
             _variable_shape(term, shape) for term, (_, shape) in zip(terms, fitted, strict=True)
         ]
-        self.model = _model(terms, [op for op, _ in fitted], [shape for _, shape in fitted], loss_term, self.y_shape)
+        self.model = _model(terms, [op for op, _ in fitted], self.x_shapes, loss_term, self.y_shape)
 
     @property
     def n_blocks(self) -> int:
@@ -101,6 +115,8 @@ class Problem:
 
     def flatten_x(self, x: Any, name: str = "x") -> Vector:
         """Return x, in the problem's own shape, as a flat float64 vector of its own."""
+        if self.is_list and not isinstance(x, (list, tuple)):
+            raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]
         if len(blocks) != len(self.x_shapes):
             raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}")
@@ -130,8 +146,8 @@ class Problem:
 
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
     """Return the penalties as terms, and what was given for A with a name for each piece."""
-    if isinstance(penalty, (list, tuple)) != isinstance(A, (list, tuple)):
-        raise TypeError("penalty and A must both be lists, one entry a block, or neither")
+    if isinstance(penalty, (list, tuple)) and not isinstance(A, (list, tuple)):
+        raise TypeError(f"penalty is a list and A is {type(A).__name__}: expected both to be lists, one entry a block")
     if not isinstance(penalty, (list, tuple)):
         return [_penalty(penalty, "penalty")], [(A, "A")]
     if len(penalty) != len(A) or not len(A):
@@ -178,8 +194,8 @@ def _fit(operator: Operator | Identity, name: str, y_shape: Shape) -> tuple[Oper
 
 
 def _variable_shape(term: Term, shape: Shape) -> Shape:
-    """Return the shape in which the user sees the variable: a matrix penalty knows it best."""
-    return shape if term.shape is None else term.shape
+    """Return the shape in which the user sees the variable: a matrix penalty gives a flat one its shape."""
+    return term.shape if term.shape is not None and np.prod(term.shape) == shape[0] and len(shape) == 1 else shape
 
 
 def _model(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .functions._base import Indices, Restrictable, Vector
+from .methods import Kept
 from .problem import Model
 from .result import Status
 
@@ -29,6 +30,10 @@ class Reduction:
     y: Vector
     passes: float = 0.0
     status: Status | None = None
+
+    def kept(self) -> Kept:
+        """Return which rows and columns are left."""
+        return Kept((self.y.size, self.x.size), self.rows, self.columns)
 
     def reduce_x(self, x: Vector) -> Vector:
         """Return the entries of x that are kept."""
@@ -76,6 +81,7 @@ def drop_empty(model: Model) -> Reduction:
     if isinstance(f, Restrictable) and not np.all(column_sums):
         # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
         settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
+        settled = np.repeat(settled.reshape(-1, model.A.tasks).all(axis=1), model.A.tasks)
         columns = np.flatnonzero(~settled)
         x[settled] = minimiser[settled]
         f = f.restrict(columns) if columns.size else f

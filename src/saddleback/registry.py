@@ -22,13 +22,13 @@ def methods() -> list[str]:
 
 def make(name: str, options: dict[str, Any]) -> Method[Any]:
     """Return the method of that name with its options and layers, or raise with the nearest name that exists."""
-    if name not in methods():
+    if not isinstance(name, str) or name not in methods():
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
     cls = METHODS["sp-bcd" if name == "auto" else name]
     own = [field.name for field in fields(cls)]
     for option in options:
         if option not in (*own, *cls.layers):
-            known = [*own, *cls.layers]
+            known = [*own, *(layer for layer in cls.layers if layer in LAYERS)]
             raise TypeError(
                 f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, known)}: "
                 f"{cls.name} has {', '.join(known) or 'none'}"
@@ -48,6 +48,6 @@ def _wanted(layer: str, choice: Any) -> bool:
     return choice is not False and layer in LAYERS
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+def _nearest(name: object, known: list[str]) -> str:
+    close = difflib.get_close_matches(str(name), known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -41,8 +41,9 @@ class Certificate:
     relative_gap : |P - D| / max(|P|, |D|, 1e-6 s), with s = |P(0)|, or 1 where that is 0 or infinite.
     primal_infeasibility : distance of (x, Ax) from the constraints / (1 + ||b||).
     dual_infeasibility : distance of -A'y from the domain of f* / (1 + ||c||); 0 where the point was made feasible.
-    relative_shift : how much the infeasibilities may hide in the gap, |<y, violation>| + |<x, violation>|, relative as
-        the gap is; 0 where both points are feasible.
+    strict_error : what the infeasibilities may hide where x, y, b or c are not of size 1: the violations against the
+        variables that they stand for, relative as the gap is, and over ||b|| and ||c|| alone. 0 where both points are
+        feasible.
     """
 
     primal_value: float
@@ -51,17 +52,12 @@ class Certificate:
     relative_gap: float
     primal_infeasibility: float
     dual_infeasibility: float
-    relative_shift: float = 0.0
+    strict_error: float = 0.0
 
     @property
     def error(self) -> float:
-        """The largest of relative gap and infeasibilities: what ``OPTIMAL`` promises to be at most ``tol``."""
-        return max(self.relative_gap, self.primal_infeasibility, self.dual_infeasibility)
-
-    @property
-    def cautious_error(self) -> float:
-        """The same with ``relative_shift``: what a run goes on to bring below ``tol`` while it has work left."""
-        return max(self.error, self.relative_shift)
+        """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
+        return max(self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.strict_error)
 
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""
@@ -119,6 +115,11 @@ class History:
         """Dual infeasibility of the best pair so far."""
         return self._series("dual_infeasibility")
 
+    @property
+    def error(self) -> Series:
+        """The largest of all errors of the best pair so far."""
+        return self._series("error")
+
     def to_dict(self) -> dict[str, list[float]]:
         """Return every series by name, as lists."""
         names = (
@@ -129,6 +130,7 @@ class History:
             "relative_gap",
             "primal_infeasibility",
             "dual_infeasibility",
+            "error",
         )
         return {name: getattr(self, name).tolist() for name in names}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .interrupts import Interrupts
 from .judge import Judge
-from .methods import Method, Start, State
+from .methods import Method, Start, State, drawn_blocks
 from .problem import Problem
 from .progress import progress_bar
 from .reductions import drop_empty
@@ -75,20 +75,23 @@ def solve(
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default.
-    **options : of the method; see its class in ``saddleback.methods``.
+    **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
+        ("auto", True or False) and ``backend`` ("auto", "numpy" or "native"); "sp-bcd-published" has ``step`` ("l1",
+        "remark", or a pair) and ``sigma_rule`` ("literal" or "skip"); "pdhg" has none.
 
     Returns
     -------
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(problem, tol, max_passes, time_limit, seed, threads)
+    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
     chosen = make(method, options)
+    drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
         x, y = problem.start(x0, y0)
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), blocks_per_iteration, seed)
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, reduction.kept())
         judge = Judge(problem.model, reduction)
         history = History()
         status: Status | None = None
@@ -110,13 +113,16 @@ def solve(
                     or stop(judge.certificate, tol, passes, max_passes, clock)
                     or judge.ray_status(state.x, state.y, passes)
                 )
+                if status is Status.OPTIMAL:
+                    status = stop(judge.confirm(), tol, passes, max_passes, clock)
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
+        certificate = judge.confirm()
     return Result(
         x=problem.shape_x(judge.primal.x),
         y=problem.shape_y(judge.dual.y),
         status=status,
-        message=message(status, judge.certificate, tol, passes, chosen.name),
-        certificate=judge.certificate,
+        message=message(status, certificate, tol, passes, chosen.name),
+        certificate=certificate,
         passes=passes,
         seconds=clock.seconds(),
         history=history,
@@ -159,19 +165,16 @@ def run_until(
 
 def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
     """Return why to stop now, or None to go on."""
-    if tol > 0 and certificate.cautious_error <= tol:
-        return Status.OPTIMAL
-    if not clock.expired() and passes < max_passes:
-        return None
     if tol > 0 and certificate.error <= tol:
         return Status.OPTIMAL
-    return Status.TIME_LIMIT if clock.expired() else Status.MAX_PASSES
+    if clock.expired():
+        return Status.TIME_LIMIT
+    return Status.MAX_PASSES if passes >= max_passes else None
 
 
 ADVICE = {
     Status.MAX_PASSES: "Raise max_passes, or tol if this accuracy is enough.",
     Status.TIME_LIMIT: "Raise time_limit, or tol if this accuracy is enough.",
-    Status.DIVERGED: "Use method='sp-bcd', whose strengths are sound.",
     Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
     Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
     Status.INTERRUPTED: "Pass x0=result.x and y0=result.y to go on from here.",
@@ -180,12 +183,22 @@ ADVICE = {
 
 def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
     """Return what happened, how far the result is, and what to do."""
-    how_far = (
-        f"After {passes:.4g} passes of {method}: relative gap {certificate.relative_gap:.1e}, primal infeasibility "
-        f"{certificate.primal_infeasibility:.1e}, dual infeasibility {certificate.dual_infeasibility:.1e} "
-        f"(tolerance {tol:.1e})."
-    )
-    return " ".join(part for part in (status.value, how_far, ADVICE.get(status)) if part)
+    figures = [
+        f"relative gap {certificate.relative_gap:.1e}",
+        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
+        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
+    ]
+    if certificate.strict_error > 0:
+        figures.append(f"hidden by the infeasibilities up to {certificate.strict_error:.1e}")
+    how_far = f"After {passes:.4g} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
+    advice = ADVICE.get(status)
+    if status is Status.DIVERGED:
+        advice = (
+            "Check x0, y0 and functions of your own for values that are not finite."
+            if method == "sp-bcd"
+            else "Use method='sp-bcd', whose strengths are sound."
+        )
+    return " ".join(part for part in (status.value, how_far, advice) if part)
 
 
 def _info(problem: Problem, judge: Judge, passes: float, seconds: float) -> Info:
@@ -194,16 +207,27 @@ def _info(problem: Problem, judge: Judge, passes: float, seconds: float) -> Info
 
 
 def _check_arguments(
-    problem: Problem, tol: float, max_passes: float, time_limit: float | None, seed: int, threads: int | None
+    problem: Problem,
+    tol: float,
+    max_passes: float,
+    time_limit: float | None,
+    seed: int,
+    threads: int | None,
+    callback: Callable[[Info], bool | None] | None,
 ) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
+    for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
+        if not isinstance(value, (int, float, np.number)) and not (name == "time_limit" and value is None):
+            raise TypeError(f"{name}={value!r}: expected a number")
     if not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol}: expected a number that is at least 0")
     if not max_passes > 0:
         raise ValueError(f"max_passes={max_passes}: expected a positive number")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit}: expected None or a positive number of seconds")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r}: expected a function of one argument")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed={seed!r}: expected an integer that is at least 0")
     if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):

@@ -122,18 +122,18 @@ def base_weights(model: Model) -> tuple[Vector, Vector, Vector | None, float]:
     m, n = model.A.shape
     curvature = model.g.curvature()
     if not model.A.entries_known:
-        rows = np.ones(m) if curvature is None else 1.0 / _positive(curvature)
+        rows = np.ones(m) if curvature is None else 1.0 / positive(curvature)
         return np.ones(n), model.g.admissible(rows), None, 0.0
     if curvature is not None:
-        rows = 1.0 / _positive(curvature)
+        rows = 1.0 / positive(curvature)
         squares = model.A.squares_rmatvec(1.0 / rows)
-        return model.f.admissible(_positive(squares)), rows, squares, 0.5
+        return model.f.admissible(positive(squares)), rows, squares, 0.5
     columns, rows = model.A.sums(1)
-    rows = model.g.admissible(_positive(rows))
-    return model.f.admissible(_positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), 1.0
+    rows = model.g.admissible(positive(rows))
+    return model.f.admissible(positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), 1.0
 
 
-def _positive(weights: Vector) -> Vector:
+def positive(weights: Vector) -> Vector:
     """Return weights with the smallest positive one in place of zeros: an empty column or row may take any."""
     return np.where(
         weights > 0, weights, np.min(weights, where=weights > 0, initial=np.inf) if np.any(weights > 0) else 1.0
@@ -197,7 +197,7 @@ def l1_strengths(model: Model, drawn: int) -> Strengths:
     columns, rows = model.A.sums(1)
     largest = _largest_block_row_sums(model)
     dual = SLACK * J / drawn * ((1 - beta) * largest + beta * rows)
-    return Strengths(model.f.admissible(_positive(columns)), model.g.admissible(_positive(dual)), 1.0)
+    return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(dual)), 1.0)
 
 
 def _largest_block_row_sums(model: Model) -> Vector:
@@ -223,24 +223,33 @@ def remark_strengths(model: Model, drawn: int) -> Strengths:
         norm, cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
         primal[own] = np.sqrt(norm)
         passes += cost * own.size / n
+    primal = positive(primal)
     return Strengths(primal, np.full(m, len(blocks) / drawn * primal.max()), passes)
 
 
-def explicit_strengths(model: Model, step: Any) -> Strengths:
-    """Return the strengths that the user gave, ``step=(primal_strength, dual_strength)``, checked."""
+def explicit_strengths(
+    model: Model, step: Any, rules: tuple[str, str], kept: tuple[tuple[int, int], Indices, Indices] | None
+) -> Strengths:
+    """Return the strengths that the user gave, ``step=(primal_strength, dual_strength)``, checked.
+
+    Arrays hold a value for every column or row of the user's problem, of which ``kept`` says which are still in the
+    model. Where a prox has no closed form under different strengths the largest serves for all.
+    """
     if not isinstance(step, tuple) or len(step) != 2:
+        first, second = rules
         raise ValueError(
-            f"step={step!r} is not known: expected 'norm', 'l1' or a pair (primal_strength, dual_strength)"
+            f"step={step!r} is not known: expected {first!r}, {second!r} or a pair (primal_strength, dual_strength)"
         )
+    (m, n), rows, columns = kept or (model.A.shape, np.arange(model.A.shape[0]), np.arange(model.A.shape[1]))
     sides = []
-    for name, given, size in zip(("primal_strength", "dual_strength"), step, reversed(model.A.shape), strict=True):
-        array = np.asarray(given, dtype=np.float64)
-        if array.shape not in ((), (size,)):
-            raise ValueError(f"step: {name} has shape {array.shape}: expected a number or {size} of them")
+    for name, given, size, still in (("primal", step[0], n, columns), ("dual", step[1], m, rows)):
+        array = np.asarray(given)
+        if array.dtype.kind not in "iuf" or array.shape not in ((), (size,)):
+            raise ValueError(f"step: {name}_strength has shape {array.shape}: expected a number or {size} of them")
         if not (np.all(np.isfinite(array)) and np.all(array > 0)):
-            raise ValueError(f"step: {name} must be finite and positive everywhere")
-        sides.append(np.array(np.broadcast_to(array, (size,))))
-    return Strengths(sides[0], sides[1])
+            raise ValueError(f"step: {name}_strength must be finite and positive everywhere")
+        sides.append(np.broadcast_to(array.astype(np.float64), (size,))[still])
+    return Strengths(model.f.admissible(sides[0]), model.g.admissible(sides[1]))
 
 
 def data_weight(model: Model, strengths: Strengths, drawn: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from . import _native
@@ -18,6 +19,15 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
+class _Open:
+    """Solves under way in this process: the limits are process-wide, and the last to end restores them."""
+
+    lock = Lock()
+    count = 0
+    native = 0
+    blas: Any = None
+
+
 @contextmanager
 def limited(threads: int | None, A: Operator) -> Iterator[None]:
     """Use at most so many threads, all cores for None.
@@ -26,9 +36,17 @@ def limited(threads: int | None, A: Operator) -> Iterator[None]:
     the cores that the kernels need. Elsewhere (a singular value decomposition, say) it may have them all.
     """
     ours = threads or _native.hardware_threads()
-    before = _native.set_threads(ours)
+    with _Open.lock:
+        before = _native.set_threads(ours)
+        if _Open.count == 0:
+            _Open.native = before
+            _Open.blas = _libraries().limit(limits=1 if A.explicit else ours, user_api="blas")
+        _Open.count += 1
     try:
-        with _libraries().limit(limits=1 if A.explicit else ours, user_api="blas"):
-            yield
+        yield
     finally:
-        _native.set_threads(before)
+        with _Open.lock:
+            _Open.count -= 1
+            if _Open.count == 0:
+                _native.set_threads(_Open.native)
+                _Open.blas.restore_original_limits()

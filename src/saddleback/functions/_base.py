@@ -227,7 +227,9 @@ class Term(ABC):
         steps = np.asarray(step, dtype=np.float64)
         if not np.all(steps > 0):
             raise ValueError("step must be positive everywhere")
-        return point, float(steps) if steps.ndim == 0 else np.broadcast_to(steps, point.shape).ravel()
+        if steps.shape not in ((), point.shape):
+            raise ValueError(f"step has shape {steps.shape}: expected a number or shape {point.shape}")
+        return point, float(steps) if steps.ndim == 0 else steps.ravel()
 
 
 class Slopes(NamedTuple):

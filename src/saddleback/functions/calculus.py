@@ -91,12 +91,17 @@ class BlockSum(Function):
         self.own_blocks = [
             part.blocks() if fine else Blocks.single(size) for part, size, fine in zip(parts, sizes, split, strict=True)
         ]
+        self.all_blocks = Blocks(
+            np.concatenate([blocks.order + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]),
+            np.concatenate(
+                [blocks.start[:-1] + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
+                + [self.start[-1:]]
+            ),
+        )
         self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
 
     def blocks(self) -> Blocks:
-        order = [blocks.order + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
-        starts = [blocks.start[:-1] + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
-        return Blocks(np.concatenate(order), np.concatenate([*starts, self.start[-1:]]))
+        return self.all_blocks
 
     def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
         """Call a method of every part with its stretch of each vector."""
@@ -118,8 +123,7 @@ class BlockSum(Function):
         return np.concatenate(self._each("prox", v, step))
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        all_blocks = self.blocks()
-        sizes = all_blocks.sizes[blocks]
+        sizes = self.all_blocks.sizes[blocks]
         result = np.empty_like(v)
         for i, part in enumerate(self.parts):
             mine = (blocks >= self.first_block[i]) & (blocks < self.first_block[i + 1])
@@ -156,9 +160,6 @@ class BlockSum(Function):
 
     def unpenalised(self) -> Indices:
         return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
-
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        return BlockSum(self._each("plus", linear, lower, upper), np.diff(self.start).tolist(), self.split)
 
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))

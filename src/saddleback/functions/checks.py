@@ -9,13 +9,16 @@ from ._base import Vector
 
 
 def real(name: str, value: ArrayLike) -> Vector:
-    """Return value as float64, or raise where it is complex, of object type, or empty."""
-    array = np.asarray(value)
+    """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is not an array: its rows have different lengths") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
     if array.size == 0:
         raise ValueError(f"{name} is empty: expected at least one value")
-    return array.astype(np.float64, copy=False)
+    return array.astype(np.float64)
 
 
 def finite(name: str, value: ArrayLike) -> Vector:

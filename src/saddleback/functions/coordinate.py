@@ -33,15 +33,14 @@ def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
     A vector given for a matrix variable holds one value a row.
     """
     array = np.asarray(parameter, dtype=np.float64)
-    if array.ndim == 1 and len(shape) == 2 and array.shape[0] == shape[0]:
-        array = array[:, None]
-    try:
-        return np.ascontiguousarray(np.broadcast_to(array, shape)).ravel()
-    except ValueError:
+    if array.shape not in ((), shape, shape[:1]):
         raise ValueError(
             f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
-            f"give a scalar or one value for each of its {shape[0]} entries"
-        ) from None
+            f"expected a scalar, shape {shape}, or one value for each of its {shape[0] if shape else 1} rows"
+        )
+    if array.shape != shape:
+        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
+    return np.array(np.broadcast_to(array, shape)).ravel()
 
 
 class Coordinate(Restrictable):
@@ -155,13 +154,11 @@ class Coordinate(Restrictable):
         return np.flatnonzero(low == high)
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
-        return Coordinate(
-            self.left + linear,
-            self.right + linear,
-            self.quadratic,
-            np.maximum(self.lower, lower),
-            np.minimum(self.upper, upper),
-        )
+        lower, upper = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
+        if np.any(lower > upper):
+            at = int(np.argmax(lower > upper))
+            raise ValueError(f"the bounds that are added leave nothing at index {at}: {lower[at]} > {upper[at]}")
+        return Coordinate(self.left + linear, self.right + linear, self.quadratic, lower, upper)
 
     # --- what steps and backends ask ----------------------------------------------------------------------------
 

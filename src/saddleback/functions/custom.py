@@ -48,8 +48,9 @@ def as_term(source: Any, name: str) -> Term:
         return source
     missing = [method for method in ("value", "prox") if not hasattr(source, method)]
     if missing or isinstance(source, type):
+        short = repr(source) if isinstance(source, (str, type)) else f"of type {type(source).__name__}"
         raise TypeError(
-            f"{name} is {source!r}: expected a function of the catalogue, or an object with value(x) and prox(v, step)"
+            f"{name} is {short}: expected a function of the catalogue, or an object with value(x) and prox(v, step)"
             + (f"; {' and '.join(missing)} missing" if missing else "; this is a class, make an instance of it")
         )
     return UserTerm(source)

@@ -9,7 +9,7 @@ with the two slopes :math:`s_d` of ``coordinate.py`` (an infinite left slope is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -66,9 +66,11 @@ def partition(groups: Groups, n: int) -> Blocks:
         if groups < 1 or n % groups:
             raise ValueError(f"groups={groups} does not divide the {n} columns: give a divisor or a list of sizes")
         return Blocks.scalars(n, int(groups))
-    members = [np.atleast_1d(np.asarray(g)) for g in groups]
+    members = [np.atleast_1d(np.asarray(g)) for g in groups] if isinstance(groups, Iterable) else []
     if not members or any(g.size == 0 or g.dtype.kind not in "iu" for g in members):
-        raise ValueError("groups must be an int, a list of sizes, or a list of non-empty lists of column indices")
+        raise ValueError(
+            f"groups={str(groups)[:60]}: expected an int, a list of sizes, or a list of non-empty lists of columns"
+        )
     if all(np.ndim(g) == 0 for g in groups):
         start = np.concatenate([[0], np.cumsum(np.concatenate(members))])
         if np.any(np.diff(start) < 1) or start[-1] != n:

@@ -49,6 +49,10 @@ class WeightedNorm(Function):
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.prox(v, step)
 
+    def subgradient(self, x: Vector) -> Vector:
+        norm = float(np.linalg.norm(self.root * (x - self.b)))
+        return self.weight * (x - self.b) * (self.scale / norm if norm > 0 else 0.0)
+
     def recession(self, direction: Vector) -> Ray:
         return Ray(self.scale * float(np.linalg.norm(self.root * direction)), np.zeros_like(direction))
 

@@ -186,15 +186,16 @@ class Nuclear(Penalty):
 
     def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
         self.alpha = scalar("alpha", alpha)
-        if len(shape) != 2 or min(shape) < 1:
-            raise ValueError(f"shape={shape} is not that of a matrix: expected two positive integers")
-        self.matrix = (int(shape[0]), int(shape[1]))
+        sizes = np.asarray(shape)
+        if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
+            raise ValueError(f"shape={shape!r} is not that of a matrix: expected two positive integers")
+        self.matrix = (int(sizes[0]), int(sizes[1]))
         self.shape = self.matrix
 
     def bind(self, shape: tuple[int, ...]) -> Function:
         size = int(np.prod(shape))
-        if size != self.matrix[0] * self.matrix[1]:
-            raise ValueError(f"Nuclear has shape {self.matrix}, but its variable has {size} entries (shape {shape})")
+        if size != self.matrix[0] * self.matrix[1] or (len(shape) == 2 and shape != self.matrix):
+            raise ValueError(f"Nuclear has shape {self.matrix}, but its variable has shape {shape}")
         return NuclearNorm(self.alpha, self.matrix)
 
 

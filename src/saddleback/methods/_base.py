@@ -9,22 +9,39 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..functions._base import Vector
+from ..functions._base import Indices, Vector
 from ..problem import Model
+
+
+class Kept(NamedTuple):
+    """What a reduction has left of a problem: the shape that it had, and the rows and columns that are still there."""
+
+    shape: tuple[int, int]
+    rows: Indices
+    columns: Indices
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where and how a method starts: what the user passes to ``solve`` for every method alike."""
+    """Where and how a method starts: what the user passes to ``solve`` for every method alike.
+
+    Attributes
+    ----------
+    x, y : where.
+    drawn : K, or None to leave it to the method.
+    seed : of the draws.
+    kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
+    """
 
     x: Vector
     y: Vector
-    blocks_per_iteration: int | Literal["auto"] = "auto"
+    drawn: int | None = None
     seed: int = 0
+    kept: Kept | None = None
 
 
 class Candidates(NamedTuple):
@@ -91,10 +108,9 @@ class Averages:
         self.x[:], self.y[:], self.count = 0.0, 0.0, 0
 
 
-def drawn_blocks(start: Start, n_blocks: int) -> int | None:
+def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     """Return the K that the user asked for, or None where it is left to the method."""
-    K = start.blocks_per_iteration
-    if K == "auto":
+    if isinstance(K, str) and K == "auto":
         return None
     if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
         raise TypeError(f"blocks_per_iteration={K!r}: expected 'auto' or an integer from 1 to {n_blocks}")

@@ -39,10 +39,8 @@ class PDHG(Method[PDHGState]):
     name = "pdhg"
 
     def init(self, model: Model, start: Start) -> PDHGState:
-        if start.blocks_per_iteration not in ("auto", len(model.blocks)):
-            raise ValueError(
-                f"blocks_per_iteration={start.blocks_per_iteration}: pdhg updates all {len(model.blocks)} blocks"
-            )
+        if start.drawn is not None and start.drawn < len(model.blocks):
+            raise ValueError(f"blocks_per_iteration={start.drawn}: pdhg updates all {len(model.blocks)} blocks")
         square, passes = operator_norm(model.A.matvec, model.A.rmatvec, model.A.shape[1])
         u = model.A.matvec(start.x)
         return PDHGState(

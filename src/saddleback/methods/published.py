@@ -24,8 +24,8 @@ import numpy as np
 from ..functions._base import Indices, Vector
 from ..problem import Model
 from ..sampling import KNice
-from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, remark_strengths
-from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
+from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
+from ._base import Averages, Candidates, Method, Start, State, current_and_average
 
 
 @dataclass(kw_only=True)
@@ -64,12 +64,13 @@ class PublishedSPBCD(Method[PublishedState]):
     def init(self, model: Model, start: Start) -> PublishedState:
         model = replace(model, A=model.A.columnar())
         J = len(model.blocks)
-        drawn = drawn_blocks(start, J)
         passes = 0.5
-        if drawn is None:
+        if start.drawn is None:
             norms = measure_norms(model)
             drawn, passes = automatic_draw(model, norms), passes + norms.passes
-        h, sigma, cost = self._strengths(model, drawn)
+        else:
+            drawn = min(start.drawn, J)
+        h, sigma, cost = self._strengths(model, drawn, start)
         return PublishedState(
             x=start.x.copy(),
             y=start.y.copy(),
@@ -89,14 +90,16 @@ class PublishedSPBCD(Method[PublishedState]):
             sampling=KNice(J, drawn, start.seed),
         )
 
-    def _strengths(self, model: Model, drawn: int) -> tuple[Vector, Vector | None, float]:
+    def _strengths(self, model: Model, drawn: int, start: Start) -> tuple[Vector, Vector | None, float]:
         """Return h, sigma where it does not depend on the sample, and the passes they took."""
         if isinstance(self.step, str) and self.step == "l1":
-            return model.f.admissible(model.A.sums(1)[0]), None, 0.5
+            if self.sigma_rule == "literal":
+                model.g.subgradient(np.zeros(model.A.shape[0]))  # what a row without sigma needs, or a TypeError
+            return model.f.admissible(positive(model.A.sums(1)[0])), None, 0.5
         if isinstance(self.step, str) and self.step == "remark":
             fixed: Strengths = remark_strengths(model, drawn)
         else:
-            fixed = explicit_strengths(model, self.step)
+            fixed = explicit_strengths(model, self.step, ("l1", "remark"), start.kept)
         return fixed.primal, fixed.dual, fixed.passes
 
     def advance(self, state: PublishedState, passes: float) -> PublishedState:

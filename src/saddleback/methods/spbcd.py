@@ -23,7 +23,7 @@ from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
 from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
-from ._base import Averages, Candidates, Method, Start, State, current_and_average, drawn_blocks
+from ._base import Averages, Candidates, Method, Start, State, current_and_average
 
 
 @dataclass(kw_only=True)
@@ -78,18 +78,18 @@ class SPBCD(Method[SPBCDState]):
 
     def _strengths(self, model: Model, start: Start) -> tuple[Strengths, int]:
         """Return the strengths and K, which the norms give where the user did not."""
-        J = len(model.blocks)
-        drawn = drawn_blocks(start, J)
         by_norm = isinstance(self.step, str) and self.step == "norm"
-        if by_norm or drawn is None:
-            norms = measure_norms(model)
-            K = drawn or automatic_draw(model, norms)
-            if by_norm:
-                return norm_strengths(model, norms, K), K
-            drawn = K
+        if start.drawn is not None and not by_norm:
+            K = min(start.drawn, len(model.blocks))
+            return self._rule(model, K, start), K
+        norms = measure_norms(model)
+        K = automatic_draw(model, norms) if start.drawn is None else min(start.drawn, len(model.blocks))
+        return (norm_strengths(model, norms, K) if by_norm else self._rule(model, K, start)), K
+
+    def _rule(self, model: Model, K: int, start: Start) -> Strengths:
         if isinstance(self.step, str) and self.step == "l1":
-            return l1_strengths(model, drawn), drawn
-        return explicit_strengths(model, self.step), drawn
+            return l1_strengths(model, K)
+        return explicit_strengths(model, self.step, ("norm", "l1"), start.kept)
 
     def advance(self, state: SPBCDState, passes: float) -> SPBCDState:
         share = state.sampling.drawn / state.sampling.n_blocks
