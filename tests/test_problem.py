@@ -162,5 +162,12 @@ def test_parameters_of_a_matrix_variable_go_by_entry_or_by_row():
             sb.Problem(sb.L1(1.0, weights), A, sb.Squared(b))
 
 
+def test_problems_and_functions_show_what_they_are():
+    problem = sb.Problem(sb.L1(0.5), np.eye(3), sb.Pinball(np.ones(3), 0.3))
+    assert "L1(alpha=0.5)" in repr(problem)
+    assert "3 x 3" in repr(problem)
+    assert "quantile=0.3" in repr(problem)
+
+
 def test_a_list_of_rows_is_a_matrix():
     assert sb.Problem(sb.L1(1.0), [[1.0, 2.0], [3.0, 4.0]], sb.Squared([1.0, 2.0])).n_blocks == 2

@@ -108,6 +108,10 @@ class Problem:
         ]
         self.model = _model(terms, [op for op, _ in fitted], self.x_shapes, loss_term, self.y_shape)
 
+    def __repr__(self) -> str:
+        rows, columns = self.model.A.shape
+        return f"Problem({self.penalty!r}, {rows} x {columns}, {self.loss!r}; {self.n_blocks} blocks)"
+
     @property
     def n_blocks(self) -> int:
         """J, the number of blocks that a method may draw."""

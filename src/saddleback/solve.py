@@ -23,7 +23,7 @@ SLICE_SECONDS = 0.1
 """How long a method runs before the clock and the keyboard are looked at again."""
 
 FIRST_CHECK = 4.0
-GROWTH = 0.125
+GROWTH = 0.15
 """A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
 
 VISITS = 1 << 22

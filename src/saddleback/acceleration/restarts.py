@@ -39,8 +39,8 @@ WEIGHT_RANGE = 1e5
 EXPLOSION = 1e3
 """A residual that has grown so far since the restart means strengths that are too weak: the norm was underestimated."""
 
-FIRST_TEST = 4.0
-TEST_GROWTH = 0.25
+FIRST_TEST = 6.0
+TEST_GROWTH = 0.4
 """Tests are max(FIRST_TEST, TEST_GROWTH * epoch) passes apart: a small part of the work of a long epoch."""
 
 

@@ -193,6 +193,14 @@ class Term(ABC):
     shape: tuple[int, ...] | None = None
     """Shape of the variable, where the term knows it."""
 
+    def __repr__(self) -> str:
+        shown = {
+            name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
+            for name, value in vars(self).items()
+            if value is not None and name != "shape"
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
+
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""
         return np.zeros(int(np.prod(shape)))
