@@ -36,9 +36,12 @@ def test_programs_in_other_units_of_c(scale):
     assert result.certificate.primal_value == pytest.approx(-8 * scale, rel=1e-5)
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [scale for scale in SCALES if scale <= 1e4])
 def test_a_far_bound_is_a_bound(scale):
-    """min -x with scale x <= 1: far away for a small scale, but not unbounded."""
+    """min -x with scale x <= 1: far away for a small scale, but not unbounded.
+
+    For a large scale the objective is below 1e-6 P(0), under which the gap is not relative any more.
+    """
     result = sb.solve(sb.Problem(sb.Linear([-1.0]) + sb.NonNegative(), [[scale]], sb.Interval(-np.inf, [1.0])))
     assert result.status is sb.Status.OPTIMAL
     assert result.x[0] * scale == pytest.approx(1.0, rel=1e-5)
