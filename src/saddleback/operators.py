@@ -125,7 +125,8 @@ class Dense(Operator):
         return self.array[:, columns].astype(np.float64)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return Dense(self.array[np.ix_(rows, columns)])
+        packed = np.take(self.array.T, columns, axis=0).T
+        return Dense(packed if rows.size == self.shape[0] else packed[rows])
 
     def columnar(self) -> Operator:
         return self if self.array.strides[0] == self.array.itemsize else Dense(np.asfortranarray(self.array))
@@ -175,7 +176,8 @@ class Compressed(Operator):
         return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return Compressed(self.matrix[:, columns][rows].tocsc())
+        packed = self.matrix[:, columns]
+        return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
 
     def native(self) -> list[Any]:
         return [(*self._parts(), self.shape[1])]

@@ -91,7 +91,7 @@ def solve(
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
         x, y = problem.start(x0, y0)
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, reduction.kept())
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, kept=reduction.kept())
         judge = Judge(problem.model, reduction)
         history = History()
         status: Status | None = None
@@ -150,9 +150,13 @@ class Clock:
 def run_until(
     method: Method[Any], state: State, passes: float, clock: Clock, interrupts: Interrupts
 ) -> tuple[State, Status | None]:
-    """Advance in slices of time up to a number of passes; return early, with the reason, on Ctrl-C or divergence."""
+    """Advance in slices of time up to a number of passes, or until the method has something to judge.
+
+    Returns early, with the reason, on Ctrl-C or divergence.
+    """
     ahead = 1.0
-    while state.passes < passes and not clock.expired() and not interrupts.requested:
+    state.ripe = False
+    while state.passes < passes and not (state.ripe or clock.expired() or interrupts.requested):
         ahead = min(ahead, passes - state.passes, VISITS / state.settings["n_blocks"])
         before, then = state.passes, clock.seconds()
         state = method.advance(state, ahead)

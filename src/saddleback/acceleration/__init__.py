@@ -1,5 +1,6 @@
 """What wraps a method, and is one itself."""
 
 from .restarts import Restarted
+from .working_set import WorkingSet
 
-__all__ = ["Restarted"]
+__all__ = ["Restarted", "WorkingSet"]

@@ -117,16 +117,17 @@ class Restarted(Method[RestartedState]):
 
     def init(self, model: Model, start: Start) -> RestartedState:
         inner = self.method.init(model, start)
+        base, inner.strengths = inner.strengths, inner.strengths.weighted(start.weight)
         point = Point(inner.x, inner.y, inner.u, inner.model.A.rmatvec(inner.y))
         residual = point.residual(inner.model, inner.strengths)
         return RestartedState(
             x=inner.x,
             y=inner.y,
             passes=inner.passes + 0.5,
-            settings=inner.settings | {"restarts": 0, "primal_weight": 1.0},
+            settings=inner.settings | {"restarts": 0, "primal_weight": start.weight},
             inner=inner,
             epoch=Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model)),
-            base=inner.strengths,
+            base=base,
         )
 
     def advance(self, state: RestartedState, passes: float) -> RestartedState:

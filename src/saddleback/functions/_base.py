@@ -164,7 +164,22 @@ class Function(ABC):
         """Return f + <linear, x> restricted to lower <= x <= upper. Which bounds are allowed, its ``Term`` says."""
         raise TypeError(f"nothing can be added to {type(self).__name__}")
 
-    # --- what steps and backends ask ----------------------------------------------------------------------------
+    # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def finite_everywhere(self) -> bool:
+        """Return whether the domain of f is the whole space, so that nothing is infeasible."""
+        return False
+
+    def zero_slack(self, z: Vector) -> Vector | None:
+        """Return, for every block, how far z is from making it leave 0; -inf where 0 is no kink of f.
+
+        None where f has no kinks at all, or cannot be taken apart into its blocks.
+        """
+        return None
+
+    def restrict_blocks(self, blocks: Indices) -> Function:
+        """Return the function of some blocks alone, their coordinates in ascending order."""
+        raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
     def admissible(self, strength: Vector) -> Vector:
         """Return the least strengths, at least the given ones, under which the prox has a closed form."""

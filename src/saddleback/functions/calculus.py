@@ -161,6 +161,28 @@ class BlockSum(Function):
     def unpenalised(self) -> Indices:
         return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
 
+    def zero_slack(self, z: Vector) -> Vector | None:
+        slacks = self._each("zero_slack", z)
+        if not all(self.split) or all(slack is None for slack in slacks):
+            return None
+        return np.concatenate(
+            [
+                np.full(len(blocks), -np.inf) if slack is None else slack
+                for slack, blocks in zip(slacks, self.own_blocks, strict=True)
+            ]
+        )
+
+    def restrict_blocks(self, blocks: Indices) -> BlockSum:
+        parts, sizes = [], []
+        for part, own, first, stop in zip(
+            self.parts, self.own_blocks, self.first_block[:-1], self.first_block[1:], strict=True
+        ):
+            mine = blocks[(blocks >= first) & (blocks < stop)] - first
+            if mine.size:
+                parts.append(part.restrict_blocks(mine))
+                sizes.append(int(own.sizes[mine].sum()))
+        return BlockSum(parts, sizes, [True] * len(parts))
+
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))
 

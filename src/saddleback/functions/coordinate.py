@@ -160,7 +160,16 @@ class Coordinate(Restrictable):
             raise ValueError(f"the bounds that are added leave nothing at index {at}: {lower[at]} > {upper[at]}")
         return Coordinate(self.left + linear, self.right + linear, self.quadratic, lower, upper)
 
-    # --- what steps and backends ask ----------------------------------------------------------------------------
+    # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def zero_slack(self, z: Vector) -> Vector | None:
+        left = np.where(self.lower >= 0, -np.inf, self.left)  # a bound at 0 holds whatever pulls against it
+        right = np.where(self.upper <= 0, np.inf, self.right)
+        kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
+        return np.where(kinked, np.minimum(right - z, z - left), -np.inf) if np.any(kinked) else None
+
+    def restrict_blocks(self, blocks: Indices) -> Coordinate:
+        return self.restrict(np.sort(blocks))
 
     def typical_slope(self) -> Vector:
         largest = np.maximum(np.abs(self.left), np.abs(self.right))
@@ -262,6 +271,10 @@ class ConjugateOfCoordinate(Restrictable):
 
     def conjugate_room(self, y: Vector) -> Vector:
         return interval_room(y, self.dual.lower, self.dual.upper)
+
+    def finite_everywhere(self) -> bool:
+        low, high = self.dual.conjugate_bounds()
+        return bool(np.all(np.isinf(low) & np.isinf(high)))
 
     def curvature(self) -> Vector | None:
         if not self.smooth:

@@ -182,7 +182,19 @@ class GroupNorms(Function):
         left = np.where(lower == 0, -np.inf, self.left + linear)
         return GroupNorms(self.partition, self.weight, left, self.right + linear)
 
-    # --- what steps and backends ask ----------------------------------------------------------------------------
+    # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def zero_slack(self, z: Vector) -> Vector | None:
+        slack = self.weight - self._norms(shrink(z, self.left, self.right))
+        return np.where(self.weight > 0, slack, -np.inf) if np.any(self.weight > 0) else None
+
+    def restrict_blocks(self, blocks: Indices) -> GroupNorms:
+        blocks = np.sort(blocks)
+        columns = self.partition.columns(blocks)
+        kept = np.sort(columns)
+        start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
+        partition_ = Blocks(np.searchsorted(kept, columns), start)
+        return GroupNorms(partition_, self.weight[blocks], self.left[kept], self.right[kept])
 
     def typical_slope(self) -> Vector:
         per_column = np.empty(self.left.size)

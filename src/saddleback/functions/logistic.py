@@ -106,6 +106,9 @@ class LogisticLoss(Restrictable):
     def curvature(self) -> Vector:
         return 0.25 * self.weight
 
+    def finite_everywhere(self) -> bool:
+        return True
+
     def typical_point(self) -> Vector:
         return np.ones_like(self.labels)
 

@@ -80,6 +80,9 @@ class WeightedNorm(Function):
     def unpenalised(self) -> Indices:
         return np.flatnonzero(~self.counted)
 
+    def finite_everywhere(self) -> bool:
+        return True
+
     def typical_point(self) -> Vector:
         return np.abs(self.b)
 

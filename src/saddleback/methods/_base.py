@@ -34,6 +34,7 @@ class Start:
     x, y : where.
     drawn : K, or None to leave it to the method.
     seed : of the draws.
+    weight : primal weight to begin with, relative to that of the data.
     kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
     """
 
@@ -41,6 +42,7 @@ class Start:
     y: Vector
     drawn: int | None = None
     seed: int = 0
+    weight: float = 1.0
     kept: Kept | None = None
 
 
@@ -53,11 +55,15 @@ class Candidates(NamedTuple):
 
 @dataclass(kw_only=True)
 class State:
-    """What every method keeps: its point, and the work done so far in passes."""
+    """What every method keeps: its point, and the work done so far in passes.
+
+    ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due.
+    """
 
     x: Vector
     y: Vector
     passes: float = 0.0
+    ripe: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
 

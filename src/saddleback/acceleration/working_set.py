@@ -1,0 +1,188 @@
+"""Working sets: iterate on the blocks that matter, and look at all of them before believing it.
+
+Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a small problem, packed
+together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
+whole, one product with all of A tells how far every other block is from leaving 0, and the set is chosen anew: the
+active blocks, and as many again of those with the least slack. A run ends on the certificate of the whole problem
+only, which the loop takes as always, so a block left out costs time and never correctness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..certificate import DualSide, PrimalSide, dual_side, pair, primal_side
+from ..functions._base import Indices, Vector
+from ..methods._base import Candidates, Method, Start, State
+from ..problem import Model
+
+SMALLEST = 100
+"""Blocks in a working set at the least."""
+
+WORTHWHILE = 4 * SMALLEST
+"""Blocks of a problem from which on a working set pays."""
+
+GROWTH = 1.6
+"""Size of a working set, relative to the number of active blocks."""
+
+LARGEST = 0.5
+"""Share of all blocks from which on a working set is the whole problem, and nothing is packed."""
+
+INNER = 0.1
+"""How accurately the small problem is solved, relative to the error of the whole."""
+
+FIRST_LOOK = 6.0
+LOOK_GROWTH = 0.3
+"""Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
+
+
+@dataclass
+class Small:
+    """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
+
+    ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged.
+    """
+
+    model: Model
+    blocks: Indices
+    columns: Indices
+    share: float
+    state: Any
+    round: float = 0.0
+
+
+@dataclass(kw_only=True)
+class WorkingSetState(State):
+    """The whole problem, the small one, and the best pair of the small one with what it is worth in the whole."""
+
+    model: Model
+    start: Start
+    column_norms: Vector
+    small: Small
+    u: Vector | None
+    error: float
+
+
+@dataclass(frozen=True)
+class WorkingSet(Method[Any]):
+    """A method on a small part of the blocks. Where that cannot pay, the method as it is."""
+
+    method: Any
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the wrapped method: working sets are a layer of it, not another method."""
+        return str(self.method.name)
+
+    def init(self, model: Model, start: Start) -> Any:
+        if not pays(model):
+            return self.method.init(model, start)
+        model = replace(model, A=model.A.columnar())
+        state = WorkingSetState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            u=None,
+            passes=0.5,
+            settings={"n_blocks": len(model.blocks)},
+            model=model,
+            start=start,
+            column_norms=np.sqrt(model.A.sums(2)[0]),
+            small=None,  # type: ignore[arg-type]
+            error=np.inf,
+        )
+        self._choose(state, start.y)
+        return state
+
+    def advance(self, state: Any, passes: float) -> Any:
+        if not isinstance(state, WorkingSetState):
+            return self.method.advance(state, passes)
+        goal = state.passes + passes
+        while state.passes < goal and not state.ripe:
+            small = state.small
+            before = small.state.passes
+            small.state = self.method.advance(small.state, max(FIRST_LOOK, LOOK_GROWTH * small.round))
+            primal, dual = self._look(small)
+            small.round += small.state.passes - before
+            state.passes += (small.state.passes - before) * small.share
+            state.x[:] = 0.0
+            state.x[small.columns] = primal.x
+            state.y, state.u = dual.y, None
+            if pair(small.model, primal, dual).error <= INNER * state.error:
+                small.round = 0.0
+                self._choose(state, dual.y)
+                state.ripe = True
+        return state
+
+    def _look(self, small: Small) -> tuple[PrimalSide, DualSide]:
+        """Return the best primal and the best dual point that the method offers on the small problem."""
+        offered = self.method.candidates(small.state)
+        model = small.model
+        if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
+            x, u = offered.primal[0]
+            u = model.A.matvec(x) if u is None else u
+            offered = Candidates([(x, u)], [model.g.subgradient(u)])
+        points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
+        primals = [primal_side(model, x, u) for x, u in points]
+        duals = [dual_side(model, y, *points[0]) for y in offered.dual]
+        small.state.passes += 0.5 * (len(primals) - 1 + len(duals))
+        return min(primals, key=lambda side: side.value), max(duals, key=lambda side: side.value)
+
+    def _choose(self, state: WorkingSetState, y: Vector) -> None:
+        """Judge the point in the whole problem, and choose the blocks to go on with."""
+        model = state.model
+        state.u = u = model.A.matvec(state.x)
+        if not np.any(y):  # the start of a run: where x is tells more
+            y = model.g.subgradient(u)
+        dual = dual_side(model, y, state.x, u)
+        state.error = pair(model, primal_side(model, state.x, u), dual).error
+        state.passes += 1.0
+        slack = model.f.zero_slack(dual.z)
+        assert slack is not None
+        first = model.blocks.start[:-1]
+        order = model.blocks.order
+        norms = np.sqrt(np.maximum(np.add.reduceat(state.column_norms[order] ** 2, first), 1e-300))
+        active = np.logical_or.reduceat(state.x[order] != 0, first)
+        distance = np.where(active, -np.inf, slack / norms)
+        size = int(max(SMALLEST, GROWTH * np.sum(np.isneginf(distance))))
+        if size >= LARGEST * distance.size:
+            blocks = np.arange(distance.size)
+        else:
+            blocks = np.sort(np.argpartition(distance, size)[:size])
+        if state.small is None or not np.all(np.isin(blocks, state.small.blocks)):
+            state.small = self._pack(state, blocks, dual.y)
+
+    def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
+        model = state.model
+        columns = np.sort(model.blocks.columns(blocks))
+        small = model
+        if blocks.size < len(model.blocks):
+            rows = np.arange(model.A.shape[0])
+            small = replace(model, f=model.f.restrict_blocks(blocks), A=model.A.restrict(rows, columns))
+        weight = float(state.settings.get("primal_weight", state.start.weight))
+        drawn = None if state.start.drawn is None else min(state.start.drawn, blocks.size)
+        inner = self.method.init(small, replace(state.start, x=state.x[columns], y=y, drawn=drawn, weight=weight))
+        share = columns.size / model.A.shape[1]
+        state.passes += share * (inner.passes + 0.5)
+        state.settings = inner.settings | {"n_blocks": len(model.blocks), "working_set": int(blocks.size)}
+        return Small(small, blocks, columns, share, inner)
+
+    def candidates(self, state: Any) -> Candidates:
+        if not isinstance(state, WorkingSetState):
+            offered: Candidates = self.method.candidates(state)
+            return offered
+        return Candidates([(state.x.copy(), state.u)], [state.y.copy()])
+
+
+def pays(model: Model) -> bool:
+    """Return whether a problem has enough blocks that may be 0, and stays feasible without some of them."""
+    return (
+        len(model.blocks) >= WORTHWHILE
+        and model.A.explicit
+        and model.A.entries_known
+        and model.g.finite_everywhere()
+        and model.f.bounded_below()
+        and model.f.zero_slack(np.zeros(model.A.shape[1])) is not None
+    )

@@ -1,0 +1,133 @@
+"""Working sets: the same answers from fewer columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from catalogue import PENALTIES, SIZE
+from scipy import sparse
+
+import saddleback as sb
+
+N = 600
+SCATTERED = [list(group) for group in np.random.default_rng(3).permutation(N).reshape(-1, 4)]
+SPARSE_PENALTIES = {
+    "L1": lambda a: sb.L1(a),
+    "L1, some weights 0": lambda a: sb.L1(a, np.where(np.arange(N) < 3, 0.0, 1.0)),
+    "L1 + NonNegative": lambda a: sb.L1(a) + sb.NonNegative(),
+    "ElasticNet": lambda a: sb.ElasticNet(a, 0.9),
+    "GroupL2": lambda a: sb.GroupL2(a, 1),
+    "GroupL2 scattered": lambda a: sb.GroupL2(a, [*SCATTERED]),
+    "SparseGroup": lambda a: sb.SparseGroup(a, [*SCATTERED], 0.5),
+}
+
+
+def data(rng, m=80):
+    A = rng.standard_normal((m, N))
+    return A, A[:, :5].sum(axis=1) + 0.5 * rng.standard_t(3, m)
+
+
+def losses(b):
+    labels = np.sign(b)
+    return {
+        "Squared": sb.Squared(b),
+        "Logistic": sb.Logistic(labels),
+        "Huber": sb.Huber(b, 0.5),
+        "Pinball": sb.Pinball(b, 0.3),
+        "Hinge": sb.Hinge(labels),
+        "Norm2": sb.Norm2(b),
+    }
+
+
+@pytest.mark.parametrize("penalty", SPARSE_PENALTIES)
+@pytest.mark.parametrize("loss", ["Squared", "Logistic", "Huber"])
+def test_same_optimum_as_without(penalty, loss, rng):
+    A, b = data(rng)
+    g = losses(b)[loss]
+    alpha = 0.2 * np.abs(A.T @ g.bind(b.shape).subgradient(np.zeros(80))).max()
+    problem = sb.Problem(SPARSE_PENALTIES[penalty](alpha), A, g)
+    with_set = sb.solve(problem, tol=1e-8)
+    without = sb.solve(problem, tol=1e-8, working_set=False, max_passes=50_000)
+    assert with_set.status is without.status is sb.Status.OPTIMAL
+    assert with_set.certificate.primal_value == pytest.approx(without.certificate.primal_value, rel=2e-8)
+    if "scattered" not in penalty and penalty != "SparseGroup":  # those have too few blocks to pay
+        assert 0 < with_set.settings["working_set"] <= N
+
+
+@pytest.mark.parametrize("loss", ["Pinball", "Hinge", "Norm2"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_losses_that_are_not_smooth(loss, intercept, rng):
+    A, b = data(rng)
+    g = losses(b)[loss]
+    alpha = 0.3 * np.abs(A.T @ g.bind(b.shape).subgradient(np.zeros(80))).max()
+    matrix = sparse.csc_matrix(A * (rng.random(A.shape) < 0.5))
+    problem = (
+        sb.Problem([sb.L1(alpha), sb.Zero()], [matrix, np.ones(80)], g)
+        if intercept
+        else (sb.Problem(sb.L1(alpha), matrix, g))
+    )
+    with_set = sb.solve(problem, tol=1e-5, max_passes=30_000)
+    without = sb.solve(problem, tol=1e-5, working_set=False, max_passes=30_000)
+    assert with_set.status is without.status is sb.Status.OPTIMAL
+    assert with_set.certificate.primal_value == pytest.approx(without.certificate.primal_value, rel=2e-5)
+    assert "working_set" in with_set.settings
+    assert sb.certify(problem, with_set.x, with_set.y) == with_set.certificate
+
+
+def test_a_sparse_problem_takes_fewer_passes(rng):
+    A = rng.standard_normal((200, 3000))
+    b = A[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(200)
+    problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
+    with_set, without = sb.solve(problem), sb.solve(problem, working_set=False)
+    assert with_set.status is sb.Status.OPTIMAL
+    assert with_set.passes < 0.4 * without.passes
+
+
+def test_a_misleading_start_costs_time_only(rng):
+    """A random y0 fills the first set with the wrong columns."""
+    A, b = data(rng)
+    problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
+    plain = sb.solve(problem, tol=1e-9)
+    misled = sb.solve(problem, tol=1e-9, y0=rng.standard_normal(80), x0=rng.standard_normal(N))
+    assert misled.status is sb.Status.OPTIMAL
+    assert misled.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=1e-8)
+
+
+def test_only_where_it_pays(rng):
+    A, b = data(rng)
+    for problem in (
+        sb.Problem(sb.L1(1.0), A[:, :50], sb.Squared(b)),  # few blocks
+        sb.Problem(sb.L1(1.0), A, sb.Equality(b)),  # a subset of the columns may not be feasible
+        sb.Problem(sb.SquaredL2(1.0), A, sb.Squared(b)),  # nothing is ever 0
+        sb.Problem(sb.L1(1.0) + sb.Linear(2 * np.ones(N)), A, sb.Squared(b)),  # unbounded
+    ):
+        assert "working_set" not in sb.solve(problem, max_passes=20).settings
+
+
+@pytest.mark.parametrize("name", [n for n in PENALTIES if not n.startswith("Nuclear")])
+def test_restriction_is_the_function_with_the_others_at_zero(name, rng):
+    f = PENALTIES[name].bind((SIZE,))
+    blocks = np.arange(len(f.blocks()))[::2]
+    columns = np.sort(f.blocks().columns(blocks))
+    part = f.restrict_blocks(blocks)
+    x, step = rng.standard_normal(SIZE), rng.uniform(0.5, 2, SIZE)
+    inside = np.zeros(SIZE)
+    inside[columns] = x[columns]
+    assert part.finite_value(x[columns]) == pytest.approx(f.finite_value(inside))
+    assert np.allclose(part.prox(x[columns], step[columns]), f.prox(x, step)[columns])
+
+
+@pytest.mark.parametrize("name", [n for n in PENALTIES if not n.startswith("Nuclear")])
+def test_slack_tells_which_blocks_stay_at_zero(name, rng):
+    """A block with positive slack at z is 0 in prox(z), one with negative slack and a kink is not."""
+    f = PENALTIES[name].bind((SIZE,))
+    for _ in range(20):
+        z = 2 * rng.standard_normal(SIZE)
+        slack = f.zero_slack(z)
+        if slack is None:
+            return
+        blocks = f.blocks()
+        moved = np.logical_or.reduceat(f.prox(1e-3 * z, 1e-3)[blocks.order] != 0, blocks.start[:-1])
+        assert not np.any(moved[slack > 1e-12])
+        free = np.isfinite(slack) & (slack < -1e-12)
+        assert np.all(moved[free])
