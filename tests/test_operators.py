@@ -66,7 +66,12 @@ def test_sums_and_restriction(name, rng):
         assert np.allclose(columns, (np.abs(A) ** power).sum(axis=0), atol=tolerance)
         assert np.allclose(row_sums, (np.abs(A) ** power).sum(axis=1), atol=tolerance)
     assert np.allclose(operator.squares_rmatvec(y), (A * A).T @ y, atol=tolerance)
-    assert np.allclose(operator.row_max(), np.abs(A).max(axis=1), atol=tolerance)
+    c, r = rng.uniform(0.5, 2, 5), rng.uniform(0.5, 2, 7)
+    scaled = np.abs(A) * c * r[:, None]
+    for found, expected in zip(operator.largest(c, r), (scaled.max(axis=0), scaled.max(axis=1)), strict=True):
+        assert np.allclose(found, expected, atol=tolerance)
+    for found, expected in zip(operator.absolute_products(c, r), (np.abs(A).T @ r, np.abs(A) @ c), strict=True):
+        assert np.allclose(found, expected, atol=10 * tolerance)
     assert np.allclose(operator.block_row_sums(some), np.abs(A[:, some]).sum(axis=1), atol=tolerance)
     kept = operator.restrict(rows, np.sort(some))
     assert np.allclose(kept.dense_columns(np.arange(3)), A[np.ix_(rows, np.sort(some))], atol=tolerance)
@@ -82,7 +87,12 @@ def test_tasks_are_a_kronecker_product(rng):
     assert np.allclose(operator.columns_rmatvec(some, y), kron[:, some].T @ y)
     assert np.allclose(operator.dense_columns(some), kron[:, some])
     assert np.allclose(operator.sums(1)[0], np.abs(kron).sum(axis=0))
-    assert np.allclose(operator.row_max(), np.abs(kron).max(axis=1))
+    c, r = rng.uniform(0.5, 2, 15), rng.uniform(0.5, 2, 21)
+    scaled = np.abs(kron) * c * r[:, None]
+    assert np.allclose(operator.largest(c, r)[0], scaled.max(axis=0))
+    assert np.allclose(operator.largest(c, r)[1], scaled.max(axis=1))
+    assert np.allclose(operator.absolute_products(c, r)[0], np.abs(kron).T @ r)
+    assert np.allclose(operator.absolute_products(c, r)[1], np.abs(kron) @ c)
     assert np.allclose(operator.squares_rmatvec(y), (kron * kron).T @ y)
     assert np.allclose(operator.block_row_sums(some), np.abs(kron[:, some]).sum(axis=1))
 

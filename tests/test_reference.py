@@ -125,6 +125,10 @@ def test_grplasso_splice(data):
         ("sc50a", -64.575077059),
         ("sc50b", -70.0),
         ("sc105", -52.202061212),
+        ("brandy", 1518.5098965),
+        ("israel", -896644.82186),
+        ("kb2", -1749.9001299),
+        ("stocfor1", -41131.976219),
     ],
 )
 def test_netlib(data, name, optimum):

@@ -8,7 +8,7 @@ brought into column order once, by ``columnar``, when a method starts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,8 +60,12 @@ class Operator(ABC):
         """Return (A * A)' y, the column sums of squares under row weights y."""
 
     @abstractmethod
-    def row_max(self) -> Vector:
-        """Return the largest |A| of every row."""
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        """Return the largest entry of every column and of every row of |A|, scaled by a weight a column and a row."""
+
+    @abstractmethod
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        """Return |A|' rows and |A| columns."""
 
     @abstractmethod
     def block_row_sums(self, columns: Indices) -> Vector:
@@ -109,14 +113,28 @@ class Dense(Operator):
         return _native.dense_sums(self.array, power)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
-        return np.concatenate([y @ np.square(panel, dtype=np.float64) for panel in self._panels()])
+        return np.concatenate([y @ np.square(panel, dtype=np.float64) for _, panel in self._panels()])
 
-    def _panels(self) -> Iterator[NDArray[Any]]:
+    def _panels(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield contiguous panels of columns, and where each begins: what fits a temporary copy."""
         width = max(1, PANEL // self.shape[0])
-        return (self.array[:, start : start + width] for start in range(0, self.shape[1], width))
+        return ((start, self.array[:, start : start + width]) for start in range(0, self.shape[1], width))
 
-    def row_max(self) -> Vector:
-        return np.asarray(np.max([np.abs(panel).max(axis=1) for panel in self._panels()], axis=0), dtype=np.float64)
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_columns, of_rows = [], np.zeros(self.shape[0])
+        for start, panel in self._panels():
+            scaled = np.abs(panel) * rows[:, None] * columns[start : start + panel.shape[1]]
+            of_columns.append(scaled.max(axis=0))
+            np.maximum(of_rows, scaled.max(axis=1), out=of_rows)
+        return np.concatenate(of_columns), of_rows
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_columns, of_rows = [], np.zeros(self.shape[0])
+        for start, panel in self._panels():
+            absolute = np.abs(panel)
+            of_columns.append(rows @ absolute)
+            of_rows += absolute @ columns[start : start + panel.shape[1]]
+        return np.concatenate(of_columns), of_rows
 
     def block_row_sums(self, columns: Indices) -> Vector:
         return np.asarray(np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64))
@@ -166,8 +184,18 @@ class Compressed(Operator):
         indptr, indices, data = self._parts()
         return _native.csc_rmatvec(indptr, indices, np.square(data, dtype=np.float64), self.shape[0], y)
 
-    def row_max(self) -> Vector:
-        return np.asarray(abs(self.matrix).max(axis=1).todense(), dtype=np.float64).ravel()
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        indptr, indices, data = self._parts()
+        own = np.repeat(np.arange(self.shape[1]), np.diff(indptr))
+        scaled = np.abs(data) * columns[own] * rows[indices]
+        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
+        np.maximum.at(of_columns, own, scaled)
+        np.maximum.at(of_rows, indices, scaled)
+        return of_columns, of_rows
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        absolute = abs(self.matrix)
+        return np.asarray(absolute.T @ rows), np.asarray(absolute @ columns)
 
     def block_row_sums(self, columns: Indices) -> Vector:
         return np.asarray(abs(self.matrix[:, columns]).sum(axis=1), dtype=np.float64).ravel()
@@ -213,8 +241,13 @@ class Transposed(Operator):
     def squares_rmatvec(self, y: Vector) -> Vector:
         return self.columnar().squares_rmatvec(y)
 
-    def row_max(self) -> Vector:
-        return self.columnar().row_max()
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_rows, of_columns = self.across.largest(rows, columns)
+        return of_columns, of_rows
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_rows, of_columns = self.across.absolute_products(rows, columns)
+        return of_columns, of_rows
 
     def block_row_sums(self, columns: Indices) -> Vector:
         return self.columnar().block_row_sums(columns)
@@ -261,8 +294,12 @@ class ScaledIdentity(Operator):
     def squares_rmatvec(self, y: Vector) -> Vector:
         return self.scale**2 * y
 
-    def row_max(self) -> Vector:
-        return np.full(self.shape[0], abs(self.scale))
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        diagonal = abs(self.scale) * columns * rows
+        return diagonal, diagonal
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return abs(self.scale) * rows, abs(self.scale) * columns
 
     def block_row_sums(self, columns: Indices) -> Vector:
         result = np.zeros(self.shape[0])
@@ -306,8 +343,11 @@ class Abstract(Operator):
     def squares_rmatvec(self, y: Vector) -> Vector:
         raise _unknown_entries("sums of squares")
 
-    def row_max(self) -> Vector:
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
         raise _unknown_entries("largest entries")
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        raise _unknown_entries("products with |A|")
 
     def block_row_sums(self, columns: Indices) -> Vector:
         raise _unknown_entries("sums over columns")
@@ -362,8 +402,18 @@ class Tasks(Operator):
     def squares_rmatvec(self, y: Vector) -> Vector:
         return np.stack([self.single.squares_rmatvec(task) for task in self._split(y)], axis=1).ravel()
 
-    def row_max(self) -> Vector:
-        return np.repeat(self.single.row_max(), self.tasks)
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._by_task(self.single.largest, columns, rows)
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._by_task(self.single.absolute_products, columns, rows)
+
+    def _by_task(
+        self, measure: Callable[[Vector, Vector], tuple[Vector, Vector]], columns: Vector, rows: Vector
+    ) -> tuple[Vector, Vector]:
+        pairs = [measure(c, r) for c, r in zip(self._split(columns), self._split(rows), strict=True)]
+        of_columns, of_rows = (np.stack(side, axis=1).ravel() for side in zip(*pairs, strict=True))
+        return of_columns, of_rows
 
     def block_row_sums(self, columns: Indices) -> Vector:
         result = np.zeros((self.single.shape[0], self.tasks))
@@ -434,8 +484,15 @@ class Stacked(Operator):
     def squares_rmatvec(self, y: Vector) -> Vector:
         return np.concatenate([part.squares_rmatvec(y) for part in self.parts])
 
-    def row_max(self) -> Vector:
-        return np.asarray(np.max([part.row_max() for part in self.parts], axis=0))
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        pairs = [part.largest(own, rows) for part, own in zip(self.parts, self._stretches(columns), strict=True)]
+        return np.concatenate([c for c, _ in pairs]), np.asarray(np.max([r for _, r in pairs], axis=0))
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        pairs = [
+            part.absolute_products(own, rows) for part, own in zip(self.parts, self._stretches(columns), strict=True)
+        ]
+        return np.concatenate([c for c, _ in pairs]), np.asarray(np.sum([r for _, r in pairs], axis=0))
 
     def block_row_sums(self, columns: Indices) -> Vector:
         return np.asarray(np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0))

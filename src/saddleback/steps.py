@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from .functions._base import Indices, Vector
+from .operators import Operator
 from .problem import Model
 
 SLACK = 1.01
@@ -46,6 +47,10 @@ LANCZOS_TOLERANCE = 0.1
 of A shortens the steps by a few percent only."""
 
 LANCZOS_MARGIN = 1.02
+RUIZ_ROUNDS = 8
+RUIZ_SPREAD = 10.0
+"""Largest entries of columns, or of rows, within this factor of each other need no scaling."""
+
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 
@@ -134,9 +139,29 @@ def base_weights(model: Model) -> tuple[Vector, Vector, Vector | None, float]:
         rows = 1.0 / positive(curvature)
         squares = model.A.squares_rmatvec(1.0 / rows)
         return model.f.admissible(positive(squares)), rows, squares, 0.5
-    columns, rows = model.A.sums(1)
+    scale, passes = equilibrate(model.A)
+    columns, rows = model.A.sums(1) if scale is None else model.A.absolute_products(*scale)
+    if scale is not None:
+        columns, rows = columns / scale[0], rows / scale[1]
     rows = model.g.admissible(positive(rows))
-    return model.f.admissible(positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), 1.0
+    return model.f.admissible(positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), passes + 1.0
+
+
+def equilibrate(A: Operator) -> tuple[tuple[Vector, Vector] | None, float]:
+    r"""Return column and row scales that bring the largest entries of all columns and rows towards 1, and the passes.
+
+    l1 weights of a matrix whose columns or rows are in different units favour the large ones: a column with entries of
+    1e6 takes all of every row's strength. The weights are therefore those of the scaled matrix T|A|S, after some rounds
+    of Ruiz (2001), :math:`c = |A|'t / s`, :math:`w = |A|s / t`. None where the entries are of one size as they are.
+    """
+    columns, rows = np.ones(A.shape[1]), np.ones(A.shape[0])
+    for rounds in range(RUIZ_ROUNDS):
+        of_columns, of_rows = (positive(largest) for largest in A.largest(columns, rows))
+        spread = max(of_columns.max() / of_columns.min(), of_rows.max() / of_rows.min())
+        if spread <= RUIZ_SPREAD:
+            return (None if rounds == 0 else (columns, rows)), 0.5 * (rounds + 1)
+        columns, rows = columns / np.sqrt(of_columns), rows / np.sqrt(of_rows)
+    return (columns, rows), 0.5 * RUIZ_ROUNDS
 
 
 def positive(weights: Vector) -> Vector:
@@ -211,7 +236,7 @@ def _largest_block_row_sums(model: Model) -> Vector:
     """Return max_j B_kj for every row k."""
     blocks = model.blocks
     if len(blocks) == blocks.order.size:
-        return model.A.row_max()
+        return model.A.largest(np.ones(blocks.order.size), np.ones(model.A.shape[0]))[1]
     largest = np.zeros(model.A.shape[0])
     for j in range(len(blocks)):
         own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
