@@ -93,6 +93,18 @@ def test_a_misleading_start_costs_time_only(rng):
     assert misled.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=1e-8)
 
 
+def test_strengths_by_column_follow_the_set(rng):
+    """Explicit strengths are those of the user's columns, whichever are in the set, empty ones left out."""
+    A, b = data(rng)
+    A[:, 7] = 0.0
+    problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
+    norms = np.maximum(np.linalg.norm(A, axis=0), 1.0)
+    step = (norms**2 * 5, np.full(80, 10.0))
+    result = sb.solve(problem, step=step, blocks_per_iteration=1, max_passes=2000, tol=1e-5)
+    assert result.status is sb.Status.OPTIMAL
+    assert "working_set" in result.settings
+
+
 def test_only_where_it_pays(rng):
     A, b = data(rng)
     for problem in (

@@ -72,29 +72,35 @@ def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     return PrimalSide(x, float(value), x - model.f.project(x), u - model.g.project(u))
 
 
-def dual_side(model: Model, y: Vector, x: Vector, u: Vector) -> DualSide:
+def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
     """Return the bound that y proves, after it was made feasible as far as the problem allows.
 
-    y is moved into the domain of g*, onto A_0'y = -c_0 for the unpenalised columns A_0, and scaled until -A'y is in the
-    domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the distance that remains is
-    reported, as for a linear program.
+    y is moved into the domain of g*, onto A_0'y = -c_0 for the unpenalised columns A_0, and scaled until z = -A'y is in
+    the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the distance that remains is
+    reported, as for a linear program. A z that is at hand saves a product where y need not move.
     """
+    given = y
     y, conjugate_g = model.g.conjugate_near(y, u)
-    scalable = model.g.scaling(y) == 1.0 and model.g.bounded_below()
-    free = model.f.unpenalised()
+    scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
+    free = model.unpenalised
     exact = False
     if scalable and 0 < free.size <= MAX_PROJECTED:
         y, exact = _project_unpenalised(model, y, free)
-    z = -model.A.rmatvec(y)
+    if z is None or not np.array_equal(y, given):
+        z = -model.A.rmatvec(y)
     if exact:
+        z = z.copy()
         z[free] = model.f.project_conjugate(z)[free]
-    if scalable:
-        t = model.f.scaling(z)
-        if t > 0:
-            t = _best_multiple(model, y, z, t)
-            y, z = t * y, t * z
-        conjugate_g = model.g.conjugate_near(y, u)[1]
+    t = model.f.scaling(z) if scalable else np.nan
+    if t > 0:
+        y, z = t * y, t * z
     near, conjugate_f = model.f.conjugate_near(z, x)
+    if t > 0 and conjugate_f == 0 and model.penalty_at_zero == 0:
+        # f* is 0 from here down to 0, so that any multiple of y is as feasible: take the best
+        shorter = model.g.best_scaling(y, 1.0)
+        y, z, near = shorter * y, shorter * z, shorter * near
+    if scalable:
+        conjugate_g = model.g.conjugate_near(y, u)[1]
     missed = z - near
     if np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
@@ -163,12 +169,6 @@ def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:
 
 def _proves(value: float, violation: Vector, scale: float) -> bool:
     return value < -1e-9 * scale and float(np.abs(violation).sum()) * RAY_RADIUS <= -value
-
-
-def _best_multiple(model: Model, y: Vector, z: Vector, limit: float) -> float:
-    """Return the multiple of y with the best bound, where f* is 0 all the way up to the limit."""
-    zero_penalty = model.f.value(np.zeros_like(z)) == 0 and model.f.conjugate_near(limit * z, z)[1] == 0
-    return model.g.best_scaling(y, limit) if zero_penalty else limit
 
 
 def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:

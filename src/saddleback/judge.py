@@ -44,9 +44,10 @@ class Judge:
             point = self.reduction.restore_x(x)
             points.append((point, self._product(point) if u is None else self.reduction.restore_u(u)))
         primals += [primal_side(self.model, x, u) for x, u in points]
-        for y in candidates.dual:
-            duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0]))
-            self.passes += 0.5
+        for y, z in candidates.dual:
+            z = None if z is None else self.reduction.restore_z(z)
+            duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
+            self.passes += 0.5 if z is None else 0.0
         certificates = [(pair(self.model, p, d), p, d) for p in primals for d in duals]
         self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Vector
+from .functions._base import Blocks, Indices, Vector
 from .functions.calculus import BlockSum
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
@@ -44,6 +44,21 @@ class Model:
         return self.f.blocks()
 
     @cached_property
+    def unpenalised(self) -> Indices:
+        """Columns along which f is linear, whose dual constraint is an equation."""
+        return self.f.unpenalised()
+
+    @cached_property
+    def penalty_at_zero(self) -> float:
+        """f(0)."""
+        return self.f.value(np.zeros(self.A.shape[1]))
+
+    @cached_property
+    def loss_bounded_below(self) -> bool:
+        """Whether 0 is in the domain of g*, so that a dual point may be scaled towards it."""
+        return self.g.bounded_below()
+
+    @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
         return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
@@ -65,8 +80,8 @@ class Model:
     @cached_property
     def value_at_zero(self) -> float:
         """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
-        rows, columns = self.A.shape
-        value = abs(self.f.value(np.zeros(columns)) + self.g.value(np.zeros(rows)))
+        rows = self.A.shape[0]
+        value = abs(self.penalty_at_zero + self.g.value(np.zeros(rows)))
         return value if np.isfinite(value) and value > 0 else 1.0
 
 

@@ -55,6 +55,12 @@ class Reduction:
         full[self.rows] = y
         return full
 
+    def restore_z(self, z: Vector) -> Vector:
+        """Return -A'y of the original problem: 0 in the columns that were left out, which are empty."""
+        full = np.zeros_like(self.x)
+        full[self.columns] = z
+        return full
+
     def restore_u(self, u: Vector) -> Vector:
         """Return Ax of the original problem: 0 in the rows that were left out."""
         full = np.zeros_like(self.y)

@@ -75,9 +75,9 @@ def solve(
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default.
-    **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts`` and
-        ``working_set`` ("auto", True or False) and ``backend`` ("auto", "numpy" or "native"); "sp-bcd-published" has
-        ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal" or "skip"); "pdhg" has none.
+    **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
+        and ``working_set`` ("auto", True or False) and ``backend`` ("auto", "numpy" or "native"); "sp-bcd-published"
+        has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal" or "skip"); "pdhg" has none.
 
     Returns
     -------

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..certificate import DualSide, PrimalSide, dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
-from ..methods._base import Candidates, Method, Start, State
+from ..methods._base import Candidates, Kept, Method, Start, State
 from ..problem import Model
 
 SMALLEST = 100
@@ -63,6 +63,7 @@ class WorkingSetState(State):
     column_norms: Vector
     small: Small
     u: Vector | None
+    z: Vector | None
     error: float
 
 
@@ -85,6 +86,7 @@ class WorkingSet(Method[Any]):
             x=start.x.copy(),
             y=start.y.copy(),
             u=None,
+            z=None,
             passes=0.5,
             settings={"n_blocks": len(model.blocks)},
             model=model,
@@ -109,7 +111,7 @@ class WorkingSet(Method[Any]):
             state.passes += (small.state.passes - before) * small.share
             state.x[:] = 0.0
             state.x[small.columns] = primal.x
-            state.y, state.u = dual.y, None
+            state.y, state.u, state.z = dual.y, None, None
             if pair(small.model, primal, dual).error <= INNER * state.error:
                 small.round = 0.0
                 self._choose(state, dual.y)
@@ -123,10 +125,10 @@ class WorkingSet(Method[Any]):
         if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
             x, u = offered.primal[0]
             u = model.A.matvec(x) if u is None else u
-            offered = Candidates([(x, u)], [model.g.subgradient(u)])
+            offered = Candidates([(x, u)], [(model.g.subgradient(u), None)])
         points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
         primals = [primal_side(model, x, u) for x, u in points]
-        duals = [dual_side(model, y, *points[0]) for y in offered.dual]
+        duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         small.state.passes += 0.5 * (len(primals) - 1 + len(duals))
         return min(primals, key=lambda side: side.value), max(duals, key=lambda side: side.value)
 
@@ -139,6 +141,7 @@ class WorkingSet(Method[Any]):
         dual = dual_side(model, y, state.x, u)
         state.error = pair(model, primal_side(model, state.x, u), dual).error
         state.passes += 1.0
+        state.y, state.z = dual.y, dual.z
         slack = model.f.zero_slack(dual.z)
         assert slack is not None
         first = model.blocks.start[:-1]
@@ -163,17 +166,26 @@ class WorkingSet(Method[Any]):
             small = replace(model, f=model.f.restrict_blocks(blocks), A=model.A.restrict(rows, columns))
         weight = float(state.settings.get("primal_weight", state.start.weight))
         drawn = None if state.start.drawn is None else min(state.start.drawn, blocks.size)
-        inner = self.method.init(small, replace(state.start, x=state.x[columns], y=y, drawn=drawn, weight=weight))
+        start = replace(
+            state.start, x=state.x[columns], y=y, drawn=drawn, weight=weight, kept=self._kept(state, columns)
+        )
+        inner = self.method.init(small, start)
         share = columns.size / model.A.shape[1]
         state.passes += share * (inner.passes + 0.5)
         state.settings = inner.settings | {"n_blocks": len(model.blocks), "working_set": int(blocks.size)}
         return Small(small, blocks, columns, share, inner)
 
+    @staticmethod
+    def _kept(state: WorkingSetState, columns: Indices) -> Kept:
+        """Return what is left of the user's problem, for strengths given by column and row."""
+        before = state.start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
+        return before._replace(columns=before.columns[columns])
+
     def candidates(self, state: Any) -> Candidates:
         if not isinstance(state, WorkingSetState):
             offered: Candidates = self.method.candidates(state)
             return offered
-        return Candidates([(state.x.copy(), state.u)], [state.y.copy()])
+        return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
 
 
 def pays(model: Model) -> bool:

@@ -14,6 +14,8 @@ native kernels.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -73,8 +75,9 @@ class Coordinate(Restrictable):
 
     def finite_value(self, x: Vector) -> float:
         slope = np.where(x > 0, self.right, self.left)
-        slope = np.where(x == 0, 0.0, slope)  # a slope may be infinite
-        return float(np.sum(slope * x + 0.5 * self.quadratic * x * x))
+        if not self._finite_slopes:
+            slope = np.where(x == 0, 0.0, slope)
+        return float(slope @ x + 0.5 * (self.quadratic @ (x * x)))
 
     def project(self, x: Vector) -> Vector:
         return np.clip(x, self.lower, self.upper)
@@ -122,15 +125,20 @@ class Coordinate(Restrictable):
             exact = slope + self.quadratic * y
         return np.where(attained | flat, exact, v - step * y)
 
+    @cached_property
     def conjugate_bounds(self) -> tuple[Vector, Vector]:
-        """Return the interval that is the domain of the conjugate, coordinate by coordinate."""
+        """The interval that is the domain of the conjugate, coordinate by coordinate."""
         straight = self.quadratic == 0
         low = np.where(straight & (self.lower == -np.inf), self.left, -np.inf)
         high = np.where(straight & (self.upper == np.inf), self.right, np.inf)
         return low, high
 
+    @cached_property
+    def _finite_slopes(self) -> bool:
+        return bool(np.all(np.isfinite(self.left)) and np.all(np.isfinite(self.right)))
+
     def project_conjugate(self, y: Vector) -> Vector:
-        return np.clip(y, *self.conjugate_bounds())
+        return np.clip(y, *self.conjugate_bounds)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)
@@ -147,10 +155,10 @@ class Coordinate(Restrictable):
         return np.where(feasible, np.clip(0.0, low, high), np.nan)
 
     def scaling(self, y: Vector) -> float:
-        return ray_scaling(y, *self.conjugate_bounds())
+        return ray_scaling(y, *self.conjugate_bounds)
 
     def unpenalised(self) -> Indices:
-        low, high = self.conjugate_bounds()
+        low, high = self.conjugate_bounds
         return np.flatnonzero(low == high)
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
@@ -273,7 +281,7 @@ class ConjugateOfCoordinate(Restrictable):
         return interval_room(y, self.dual.lower, self.dual.upper)
 
     def finite_everywhere(self) -> bool:
-        low, high = self.dual.conjugate_bounds()
+        low, high = self.dual.conjugate_bounds
         return bool(np.all(np.isinf(low) & np.isinf(high)))
 
     def curvature(self) -> Vector | None:

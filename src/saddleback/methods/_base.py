@@ -47,10 +47,10 @@ class Start:
 
 
 class Candidates(NamedTuple):
-    """Points offered to the certificate: each x with its product u = Ax where that is at hand."""
+    """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand."""
 
     primal: Sequence[tuple[Vector, Vector | None]]
-    dual: Sequence[Vector]
+    dual: Sequence[tuple[Vector, Vector | None]]
 
 
 @dataclass(kw_only=True)
@@ -130,12 +130,12 @@ def current_and_average(
 ) -> Candidates:
     """Return the current point, its averages, which begin anew unless kept, and the gradient of a smooth loss at u."""
     primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
-    dual = [y.copy()]
+    dual: list[tuple[Vector, Vector | None]] = [(y.copy(), None)]
     if model.g.smooth:
-        dual.append(model.g.subgradient(u))
+        dual.append((model.g.subgradient(u), None))
     if averages.count:
         primal.append((averages.x / averages.count, None))
-        dual.append(averages.y / averages.count)
+        dual.append((averages.y / averages.count, None))
     if not keep:
         averages.clear()
     return Candidates(primal, dual)
