@@ -54,6 +54,19 @@ def test_definitions(rng):
     assert certificate.relative_gap == pytest.approx((P - D) / max(P, D, 1e-6 * 0.5 * b @ b))
 
 
+@pytest.mark.parametrize("penalty", [sb.L1(0.5) + sb.Linear(1.0), sb.Box(-1, 1) + sb.Linear(1.0), sb.NonNegative()])
+@pytest.mark.parametrize("b", [-2.0, -0.2, 0.2, 0.5, 3.0])
+def test_no_dual_value_exceeds_the_optimum(penalty, b):
+    """Over a grid of dual points, whatever is done to make them feasible."""
+    problem = sb.Problem(penalty, [[1.0]], sb.Squared([b]))
+    grid = np.linspace(-4, 4, 4001)
+    optimum = min(penalty.value([x]) + 0.5 * (x - b) ** 2 for x in grid)
+    for y in np.linspace(-4, 4, 81):
+        certificate = sb.certify(problem, [0.0], [y])
+        if certificate.dual_infeasibility == 0:
+            assert certificate.dual_value <= optimum + 1e-9
+
+
 def test_infeasibilities(rng):
     """Distances over 1 + ||b|| and 1 + ||c||, of a linear program's points."""
     A, b, c = rng.standard_normal((3, 5)), rng.standard_normal(3), rng.standard_normal(5)

@@ -99,10 +99,87 @@ def test_strengths_by_column_follow_the_set(rng):
     A[:, 7] = 0.0
     problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
     norms = np.maximum(np.linalg.norm(A, axis=0), 1.0)
-    step = (norms**2 * 5, np.full(80, 10.0))
+    step = (norms**2, np.full(80, 1.01 * 600))
     result = sb.solve(problem, step=step, blocks_per_iteration=1, max_passes=2000, tol=1e-5)
     assert result.status is sb.Status.OPTIMAL
     assert "working_set" in result.settings
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        sb.L1(8.0),
+        sb.ElasticNet(8.0, 0.9),
+        sb.GroupL2(8.0, 1),
+        [sb.L1(8.0), sb.Zero()],
+        [sb.GroupL2(8.0, 1), sb.L1(8.0)],
+    ],
+)
+def test_matrix_variables(penalty, rng):
+    """Entries of a row are blocks of their own, or a block together: the small problem must take whole rows."""
+    A, b = data(rng)
+    target = np.column_stack([b, -b])
+    matrices = [A, np.ones((80, 1))] if isinstance(penalty, list) else A
+    problem = sb.Problem(penalty, matrices, sb.Squared(target))
+    with_set, without = sb.solve(problem), sb.solve(problem, working_set=False)
+    assert with_set.status is without.status is sb.Status.OPTIMAL
+    assert with_set.certificate.primal_value == pytest.approx(without.certificate.primal_value, rel=2e-6)
+
+
+class MySquaredNorm:
+    """||x||^2 / 2 as a function of one's own, which cannot be taken apart."""
+
+    separable = True
+
+    def value(self, x):
+        return 0.5 * np.sum(np.square(x))
+
+    def prox(self, v, step):
+        return v / (1 + step)
+
+    def conjugate(self, y):
+        return 0.5 * np.sum(np.square(y))
+
+
+def test_parts_that_cannot_be_taken_apart_stay_whole(rng):
+    A, b = data(rng)
+    other = rng.standard_normal((80, 6))
+    for part in (MySquaredNorm(), sb.Nuclear(1.0, (2, 3))):
+        problem = sb.Problem([sb.L1(8.0), part], [A, other], sb.Squared(b))
+        with_set, without = sb.solve(problem), sb.solve(problem, working_set=False)
+        assert with_set.status is without.status is sb.Status.OPTIMAL
+        assert with_set.certificate.primal_value == pytest.approx(without.certificate.primal_value, rel=2e-6)
+
+
+def test_limits_hold(rng):
+    A = rng.standard_normal((200, 1500))
+    b = rng.standard_normal(200)
+    problem = sb.Problem(sb.L1(0.01 * np.abs(A.T @ b).max()), A, sb.Absolute(b))
+    result = sb.solve(problem, tol=0, max_passes=300)
+    assert result.status is sb.Status.MAX_PASSES
+    assert result.passes <= 310
+
+
+def test_settings_are_those_of_the_last_set(rng):
+    A, b = data(rng)
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Pinball(b, 0.3)), tol=1e-6, max_passes=5000)
+    assert result.settings["primal_weight"] != 1.0
+
+
+def test_a_dense_start_does_not_stay_dense(rng):
+    A = rng.standard_normal((200, 3000))
+    b = A[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(200)
+    problem = sb.Problem(sb.L1(0.3 * np.abs(A.T @ b).max()), A, sb.Squared(b))
+    result = sb.solve(problem, x0=1e-8 * rng.standard_normal(3000))
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["working_set"] <= 300
+
+
+def test_divergence_is_reported_as_without(rng):
+    A, b = data(rng)
+    problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
+    result = sb.solve(problem, step=(1e-3, 1e-3), restarts=False, blocks_per_iteration=50)
+    assert result.status is sb.Status.DIVERGED
 
 
 def test_only_where_it_pays(rng):

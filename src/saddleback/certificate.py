@@ -95,8 +95,8 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = 
     if t > 0:
         y, z = t * y, t * z
     near, conjugate_f = model.f.conjugate_near(z, x)
-    if t > 0 and conjugate_f == 0 and model.penalty_at_zero == 0:
-        # f* is 0 from here down to 0, so that any multiple of y is as feasible: take the best
+    if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
+        # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
         shorter = model.g.best_scaling(y, 1.0)
         y, z, near = shorter * y, shorter * z, shorter * near
     if scalable:
@@ -153,18 +153,23 @@ def ray_status(model: Model, dx: Vector, dy: Vector) -> Status | None:
     """
     x_unit, y_unit = model.units
     if np.any(dy):
-        g_ray = model.g.conjugate_recession(dy / np.linalg.norm(dy))
-        e = dy / np.linalg.norm(dy) - g_ray.violation
+        g_ray = model.g.conjugate_recession(_unit(dy))
+        e = _unit(dy) - g_ray.violation
         f_ray = model.f.conjugate_recession(-model.A.rmatvec(e))
         if _proves(f_ray.value + g_ray.value, f_ray.violation * x_unit, model.target_norm):
             return Status.INFEASIBLE
     if np.any(dx):
-        f_ray = model.f.recession(dx / np.linalg.norm(dx))
-        d = dx / np.linalg.norm(dx) - f_ray.violation
+        f_ray = model.f.recession(_unit(dx))
+        d = _unit(dx) - f_ray.violation
         g_ray = model.g.recession(model.A.matvec(d))
         if _proves(f_ray.value + g_ray.value, g_ray.violation * y_unit, model.linear_norm):
             return Status.UNBOUNDED
     return None
+
+
+def _unit(direction: Vector) -> Vector:
+    scaled: Vector = direction / np.abs(direction).max()  # its norm neither overflows nor underflows
+    return scaled / float(np.linalg.norm(scaled))
 
 
 def _proves(value: float, violation: Vector, scale: float) -> bool:

@@ -32,13 +32,13 @@ class Judge:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes
-        self._looked = False
+        self._looked = self._confirmed = False
         self._reference: tuple[float, Vector, Vector] | None = None
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
         primals, duals = ([self.primal], [self.dual]) if self._looked else ([], [])
-        self._looked = True
+        self._looked, self._confirmed = True, False
         points = []
         for x, u in candidates.primal:
             point = self.reduction.restore_x(x)
@@ -53,6 +53,9 @@ class Judge:
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
+        if self._confirmed:
+            return self.certificate
+        self._confirmed = True
         u = self._product(self.primal.x)
         self.passes += 0.5
         self.certificate = pair(

@@ -448,6 +448,7 @@ class Stacked(Operator):
         self.start = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
         self.shape = (parts[0].shape[0], int(self.start[-1]))
         self.explicit = all(part.explicit for part in parts)
+        self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
 
     def _stretches(self, x: Vector) -> list[Vector]:

@@ -54,6 +54,12 @@ class Model:
         return self.f.value(np.zeros(self.A.shape[1]))
 
     @cached_property
+    def penalty_vanishes_at_zero(self) -> bool:
+        """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
+        zero = np.zeros(self.A.shape[1])
+        return self.penalty_at_zero == 0 and self.f.bounded_below() and self.f.conjugate_near(zero, zero)[1] == 0
+
+    @cached_property
     def loss_bounded_below(self) -> bool:
         """Whether 0 is in the domain of g*, so that a dual point may be scaled towards it."""
         return self.g.bounded_below()

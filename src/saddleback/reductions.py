@@ -78,6 +78,7 @@ def drop_empty(model: Model) -> Reduction:
     column_sums, row_sums = model.A.sums(1)
     f, g = model.f, model.g
     status = None
+    row_sums = np.repeat(row_sums.reshape(-1, model.A.tasks).sum(axis=1), model.A.tasks)
     if isinstance(g, Restrictable) and not np.all(row_sums):
         empty, rows = np.flatnonzero(row_sums == 0), np.flatnonzero(row_sums)
         y[empty] = g.conjugate_minimiser()[empty]

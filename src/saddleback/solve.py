@@ -11,7 +11,7 @@ import numpy as np
 
 from .interrupts import Interrupts
 from .judge import Judge
-from .methods import Method, Start, State, drawn_blocks
+from .methods import Method, Start, State, diverged, drawn_blocks
 from .problem import Problem
 from .progress import progress_bar
 from .reductions import drop_empty
@@ -28,9 +28,6 @@ GROWTH = 0.15
 
 VISITS = 1 << 22
 """Most visits of blocks in one call of a method, for the memory that their draws take."""
-
-HUGE = 1e25
-"""Iterates of this size have diverged: where a problem has no solution they grow linearly only."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,8 @@ def solve(
     ----------
     problem : what to solve.
     method : one of ``saddleback.methods()``; "auto" is the block method with everything chosen for you.
-    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility are all at most this; 0 runs to a
-        limit.
+    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
+        hide, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration updates; "auto" takes as many as cost nothing.
@@ -162,7 +159,7 @@ def run_until(
         state = method.advance(state, ahead)
         pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
         ahead = SLICE_SECONDS / pace
-        if not (np.all(np.abs(state.x) < HUGE) and np.all(np.abs(state.y) < HUGE)):
+        if diverged(state.x, state.y):
             return state, Status.DIVERGED
     return state, Status.INTERRUPTED if interrupts.requested else None
 

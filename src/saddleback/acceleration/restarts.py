@@ -69,9 +69,10 @@ class Point:
     def residual(self, model: Model, strengths: Strengths) -> float:
         """Return the fixed-point residual in the metric of the strengths."""
         h, sigma = strengths.primal, strengths.dual
-        dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
-        dy = self.y - model.g.prox_conjugate(self.y + self.u / sigma, 1.0 / sigma)
-        return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
+        with np.errstate(over="ignore", invalid="ignore"):  # a point may have exploded, which the residual then tells
+            dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
+            dy = self.y - model.g.prox_conjugate(self.y + self.u / sigma, 1.0 / sigma)
+            return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
 
 
 @dataclass
@@ -132,7 +133,7 @@ class Restarted(Method[RestartedState]):
 
     def advance(self, state: RestartedState, passes: float) -> RestartedState:
         goal = state.passes + passes
-        while state.passes < goal:
+        while True:  # at least once, however little is asked for
             inner, epoch = state.inner, state.epoch
             before = inner.passes
             state.inner = inner = self.method.advance(inner, min(goal - state.passes, epoch.due - epoch.length))
@@ -142,6 +143,8 @@ class Restarted(Method[RestartedState]):
             state.passes += inner.passes - before
             if epoch.length >= epoch.due:
                 self._test(state)
+            if state.passes >= goal:
+                break
         state.x, state.y = state.inner.x, state.inner.y
         return state
 

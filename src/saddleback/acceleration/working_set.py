@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import DualSide, PrimalSide, dual_side, pair, primal_side
+from ..certificate import dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
-from ..methods._base import Candidates, Kept, Method, Start, State
+from ..methods._base import Candidates, Kept, Method, Start, State, diverged
 from ..problem import Model
 
 SMALLEST = 100
@@ -38,12 +38,16 @@ FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
 """Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
 
+REPORTED = ("restarts", "primal_weight")
+"""Settings of the method on the current working set that are worth telling."""
+
 
 @dataclass
 class Small:
     """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
 
-    ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged.
+    ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged,
+    ``look`` those at which its error is next looked at.
     """
 
     model: Model
@@ -52,6 +56,7 @@ class Small:
     share: float
     state: Any
     round: float = 0.0
+    look: float = FIRST_LOOK
 
 
 @dataclass(kw_only=True)
@@ -105,23 +110,23 @@ class WorkingSet(Method[Any]):
         while state.passes < goal and not state.ripe:
             small = state.small
             before = small.state.passes
-            small.state = self.method.advance(small.state, max(FIRST_LOOK, LOOK_GROWTH * small.round))
-            primal, dual = self._look(small)
+            ahead = min(small.look - small.round, (goal - state.passes) / small.share)
+            small.state = self.method.advance(small.state, ahead)
             small.round += small.state.passes - before
             state.passes += (small.state.passes - before) * small.share
-            state.x[:] = 0.0
-            state.x[small.columns] = primal.x
-            state.y, state.u, state.z = dual.y, None, None
-            if pair(small.model, primal, dual).error <= INNER * state.error:
-                small.round = 0.0
-                self._choose(state, dual.y)
-                state.ripe = True
+            if diverged(small.state.x, small.state.y):
+                state.x[small.columns], state.y = small.state.x, small.state.y
+                return state
+            if small.round >= small.look:
+                self._look(state)
+        state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
         return state
 
-    def _look(self, small: Small) -> tuple[PrimalSide, DualSide]:
-        """Return the best primal and the best dual point that the method offers on the small problem."""
-        offered = self.method.candidates(small.state)
+    def _look(self, state: WorkingSetState) -> None:
+        """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
+        small = state.small
         model = small.model
+        offered = self.method.candidates(small.state)
         if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
             x, u = offered.primal[0]
             u = model.A.matvec(x) if u is None else u
@@ -129,8 +134,17 @@ class WorkingSet(Method[Any]):
         points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
         primals = [primal_side(model, x, u) for x, u in points]
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
-        small.state.passes += 0.5 * (len(primals) - 1 + len(duals))
-        return min(primals, key=lambda side: side.value), max(duals, key=lambda side: side.value)
+        state.passes += 0.5 * (len(primals) + len(duals)) * small.share
+        certificates = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
+        certificate, primal, dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+        state.x[:] = 0.0
+        state.x[small.columns] = primal.x
+        state.y, state.u, state.z = dual.y, None, None
+        small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
+        if certificate.error <= INNER * state.error:
+            small.round, small.look = 0.0, FIRST_LOOK
+            self._choose(state, dual.y)
+            state.ripe = True
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Judge the point in the whole problem, and choose the blocks to go on with."""
@@ -154,8 +168,13 @@ class WorkingSet(Method[Any]):
             blocks = np.arange(distance.size)
         else:
             blocks = np.sort(np.argpartition(distance, size)[:size])
-        if state.small is None or not np.all(np.isin(blocks, state.small.blocks)):
+        if state.small is None or self._outdated(state.small.blocks, blocks):
             state.small = self._pack(state, blocks, dual.y)
+
+    @staticmethod
+    def _outdated(old: Indices, new: Indices) -> bool:
+        """Return whether a set lacks blocks that it should have, or is far larger than it need be."""
+        return new.size < 0.5 * old.size or not np.all(np.isin(new, old))
 
     def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
         model = state.model
@@ -164,7 +183,9 @@ class WorkingSet(Method[Any]):
         if blocks.size < len(model.blocks):
             rows = np.arange(model.A.shape[0])
             small = replace(model, f=model.f.restrict_blocks(blocks), A=model.A.restrict(rows, columns))
-        weight = float(state.settings.get("primal_weight", state.start.weight))
+        weight = state.start.weight
+        if state.small is not None:
+            weight = float(state.small.state.settings.get("primal_weight", weight))
         drawn = None if state.start.drawn is None else min(state.start.drawn, blocks.size)
         start = replace(
             state.start, x=state.x[columns], y=y, drawn=drawn, weight=weight, kept=self._kept(state, columns)
@@ -189,11 +210,12 @@ class WorkingSet(Method[Any]):
 
 
 def pays(model: Model) -> bool:
-    """Return whether a problem has enough blocks that may be 0, and stays feasible without some of them."""
-    return (
+    """Return whether a problem has enough blocks that may be 0, can be taken apart, and stays feasible without some."""
+    return bool(
         len(model.blocks) >= WORTHWHILE
         and model.A.explicit
         and model.A.entries_known
+        and np.all(model.blocks.sizes % model.A.tasks == 0)
         and model.g.finite_everywhere()
         and model.f.bounded_below()
         and model.f.zero_slack(np.zeros(model.A.shape[1])) is not None

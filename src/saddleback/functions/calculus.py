@@ -179,7 +179,7 @@ class BlockSum(Function):
         ):
             mine = blocks[(blocks >= first) & (blocks < stop)] - first
             if mine.size:
-                parts.append(part.restrict_blocks(mine))
+                parts.append(part if mine.size == len(own) else part.restrict_blocks(mine))
                 sizes.append(int(own.sizes[mine].sum()))
         return BlockSum(parts, sizes, [True] * len(parts))
 

@@ -67,6 +67,15 @@ class State:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+HUGE = 1e25
+"""Iterates of this size have diverged: where a problem has no solution they grow linearly only."""
+
+
+def diverged(x: Vector, y: Vector) -> bool:
+    """Return whether a point is so large, or not finite, that nothing can come of it."""
+    return not (np.all(np.abs(x) < HUGE) and np.all(np.abs(y) < HUGE))
+
+
 S = TypeVar("S", bound=State)
 
 
