@@ -6,9 +6,9 @@ through numpy or scipy, best of several runs taken in turns. The bars:
 
 - dense, 2000 columns an iteration: at most 1.3. The product with y and the
   update of A x share one read of the matrix, so about 0.6 was predicted;
-- the same pass on one thread divided by that on two: at least 1.6, where both
-  cores are free and memory keeps up with them. The line after it is the same
-  quotient for A.T @ y alone, which does nothing but read the matrix;
+- the same pass on one thread divided by that on two: at least 1.6. The line
+  after it is the same quotient for A.T @ y alone, which does nothing but read
+  the matrix: what the memory of the machine gave at that moment;
 - sparse, one thread against scipy's one: at most 1.5;
 - one group an iteration of a one-hot matrix: at most 4, as all of y moves for
   each group.
