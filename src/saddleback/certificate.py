@@ -6,6 +6,7 @@ with any y, so a solve keeps the best pair seen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +138,14 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
             _ratio(float(np.linalg.norm(dual.z_violation)), model.linear_norm),
         ),
     )
+
+
+def best_pair(
+    model: Model, primals: Sequence[PrimalSide], duals: Sequence[DualSide]
+) -> tuple[Certificate, PrimalSide, DualSide]:
+    """Return the pair with the smallest error, any x with any y, and its certificate first."""
+    pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
+    return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
 
 
 def _ratio(value: float, scale: float) -> float:

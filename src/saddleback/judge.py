@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .certificate import DualSide, PrimalSide, dual_side, pair, primal_side, ray_status
+from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, ray_status
 from .functions._base import Vector
 from .methods import Candidates
 from .problem import Model
@@ -48,8 +48,7 @@ class Judge:
             z = None if z is None else self.reduction.restore_z(z)
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
             self.passes += 0.5 if z is None else 0.0
-        certificates = [(pair(self.model, p, d), p, d) for p in primals for d in duals]
-        self.certificate, self.primal, self.dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+        self.certificate, self.primal, self.dual = best_pair(self.model, primals, duals)
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""

@@ -114,6 +114,7 @@ def solve(
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
         certificate = judge.confirm()
+        passes = state.passes + judge.passes
     return Result(
         x=problem.shape_x(judge.primal.x),
         y=problem.shape_y(judge.dual.y),

@@ -13,7 +13,7 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 ``norm``
     :math:`\kappa = \rho\,[(1-\beta) \max_j \|\tilde A_j\|^2 + \beta \|\tilde A\|^2]`, :math:`h = \sqrt\kappa\, c`,
     :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient w is one over its curvature and c the
-    diagonal of A'W^{-1}A; otherwise both are l1 norms. The default.
+    diagonal of A'W^{-1}A; otherwise both are l1 norms, of the equilibrated matrix where units differ. The default.
 ``l1``
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
@@ -175,8 +175,7 @@ def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[fl
     """Return max_j ||At_j||^2 and the passes it took."""
     blocks = model.blocks
     largest, passes = 0.0, 0.0
-    for j in range(len(blocks)):
-        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+    for own in blocks:
         norm, cost = _block_norm(model, own, columns[own], rows)
         largest = max(largest, norm)
         passes += cost * own.size / columns.size
@@ -238,8 +237,7 @@ def _largest_block_row_sums(model: Model) -> Vector:
     if len(blocks) == blocks.order.size:
         return model.A.largest(np.ones(blocks.order.size), np.ones(model.A.shape[0]))[1]
     largest = np.zeros(model.A.shape[0])
-    for j in range(len(blocks)):
-        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+    for own in blocks:
         np.maximum(largest, model.A.block_row_sums(own), out=largest)
     return largest
 
@@ -250,8 +248,7 @@ def remark_strengths(model: Model, drawn: int) -> Strengths:
     m, n = model.A.shape
     primal = np.empty(n)
     passes = 0.0
-    for j in range(len(blocks)):
-        own = blocks.order[blocks.start[j] : blocks.start[j + 1]]
+    for own in blocks:
         norm, cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
         primal[own] = np.sqrt(norm)
         passes += cost * own.size / n

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..functions._base import Vector
-from ..methods._base import Averages, Candidates, Method, Start, State, current_and_average
+from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average
 from ..problem import Model
 from ..steps import Strengths
 
@@ -106,15 +106,8 @@ class RestartedState(State):
 
 
 @dataclass(frozen=True)
-class Restarted(Method[RestartedState]):
+class Restarted(Layer[RestartedState]):
     """A method that starts again from its best point when that pays."""
-
-    method: Any
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the wrapped method: restarts are a layer of it, not another method."""
-        return str(self.method.name)
 
     def init(self, model: Model, start: Start) -> RestartedState:
         inner = self.method.init(model, start)

@@ -3,8 +3,8 @@
 Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a small problem, packed
 together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
 whole, one product with all of A tells how far every other block is from leaving 0, and the set is chosen anew: the
-active blocks, and as many again of those with the least slack. A run ends on the certificate of the whole problem
-only, which the loop takes as always, so a block left out costs time and never correctness.
+active blocks, and more than half as many again of those with the least slack. A run ends on the certificate of the
+whole problem only, which the loop takes as always, so a block left out costs time and never correctness.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import dual_side, pair, primal_side
+from ..certificate import best_pair, dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
-from ..methods._base import Candidates, Kept, Method, Start, State, diverged
+from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
 from ..problem import Model
 
 SMALLEST = 100
@@ -73,15 +73,8 @@ class WorkingSetState(State):
 
 
 @dataclass(frozen=True)
-class WorkingSet(Method[Any]):
+class WorkingSet(Layer[Any]):
     """A method on a small part of the blocks. Where that cannot pay, the method as it is."""
-
-    method: Any
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the wrapped method: working sets are a layer of it, not another method."""
-        return str(self.method.name)
 
     def init(self, model: Model, start: Start) -> Any:
         if not pays(model):
@@ -135,8 +128,7 @@ class WorkingSet(Method[Any]):
         primals = [primal_side(model, x, u) for x, u in points]
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         state.passes += 0.5 * (len(primals) + len(duals)) * small.share
-        certificates = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
-        certificate, primal, dual = min(certificates, key=lambda c: (c[0].error, abs(c[0].gap)))
+        certificate, primal, dual = best_pair(model, primals, duals)
         state.x[:] = 0.0
         state.x[small.columns] = primal.x
         state.y, state.u, state.z = dual.y, None, None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, get_args
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
 from .array import ArraySweeper
+from .iterate import Iterate
 from .native import NativeSweeper
 
 BackendName = Literal["auto", "numpy", "native"]
@@ -22,18 +23,8 @@ class Sweeper(Protocol):
 
     name: str
 
-    def sweep(
-        self,
-        draws: Indices,
-        strengths: Strengths,
-        extrapolation: float,
-        x: Vector,
-        y: Vector,
-        u: Vector,
-        x_sum: Vector,
-        y_sum: Vector,
-    ) -> None:
-        """Run one iteration a row of ``draws``, in place, and add each new x and y to the sums."""
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        """Run one iteration a row of ``draws``, in place, and add each new point to the sums."""
 
 
 def sweeper_for(model: Model, name: BackendName) -> Sweeper:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
+from .iterate import Iterate, dual_half
 
 
 class ArraySweeper:
@@ -15,27 +16,13 @@ class ArraySweeper:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def sweep(
-        self,
-        draws: Indices,
-        strengths: Strengths,
-        extrapolation: float,
-        x: Vector,
-        y: Vector,
-        u: Vector,
-        x_sum: Vector,
-        y_sum: Vector,
-    ) -> None:
-        f, A, g, blocks = self.model.f, self.model.A, self.model.g, self.model.blocks
-        dual_step = 1.0 / strengths.dual
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        f, A, blocks = self.model.f, self.model.A, self.model.blocks
         for drawn in draws:
             columns = blocks.columns(drawn)
             step = 1.0 / strengths.primal[columns]
-            before = x[columns]
-            after = f.prox_blocks(drawn, before - step * A.columns_rmatvec(columns, y), step)
-            x[columns] = after
+            before = at.x[columns]
+            after = f.prox_blocks(drawn, before - step * A.columns_rmatvec(columns, at.y), step)
+            at.x[columns] = after
             change = A.columns_matvec(columns, after - before)
-            u += change
-            y[:] = g.prox_conjugate(y + dual_step * (u + extrapolation * change), dual_step)
-            x_sum += x
-            y_sum += y
+            dual_half(self.model.g, strengths, extrapolation, change, at)

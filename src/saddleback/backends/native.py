@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from ..functions._base import Compiled, Indices, Slopes, Vector
+from ..functions._base import Compiled, Indices, Slopes
 from ..problem import Model
 from ..steps import Strengths
+from .iterate import Iterate, dual_half
 
 
 class NativeSweeper:
@@ -44,29 +45,16 @@ class NativeSweeper:
             return "A is not a dense or sparse matrix"
         return None
 
-    def sweep(
-        self,
-        draws: Indices,
-        strengths: Strengths,
-        extrapolation: float,
-        x: Vector,
-        y: Vector,
-        u: Vector,
-        x_sum: Vector,
-        y_sum: Vector,
-    ) -> None:
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         if self.fused:
             draws = np.ascontiguousarray(draws)
-            self.kernel.sweep(draws, strengths.primal, strengths.dual, extrapolation, x, y, u, x_sum, y_sum)
+            sides = strengths.primal, strengths.dual
+            self.kernel.sweep(draws, *sides, extrapolation, at.x, at.y, at.u, at.averages.x, at.averages.y)
             return
-        dual_step = 1.0 / strengths.dual
-        change = np.empty_like(u)
+        change = np.empty_like(at.u)
         for drawn in draws:
-            self.kernel.primal_step(drawn, strengths.primal, x, y, change)
-            u += change
-            y[:] = self.model.g.prox_conjugate(y + dual_step * (u + extrapolation * change), dual_step)
-            x_sum += x
-            y_sum += y
+            self.kernel.primal_step(drawn, strengths.primal, at.x, at.y, change)
+            dual_half(self.model.g, strengths, extrapolation, change, at)
 
 
 def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ declared in this file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +44,10 @@ class Blocks:
 
     def __len__(self) -> int:
         return self.start.size - 1
+
+    def __iter__(self) -> Iterator[Indices]:
+        """Yield the coordinates of each block."""
+        return (self.order[a:b] for a, b in zip(self.start[:-1], self.start[1:], strict=True))
 
     @property
     def sizes(self) -> Indices:

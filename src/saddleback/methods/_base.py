@@ -99,6 +99,18 @@ class Method(ABC, Generic[S]):
         """Return the points worth judging."""
 
 
+@dataclass(frozen=True)
+class Layer(Method[S]):
+    """What wraps a method, and is one itself, under the same name."""
+
+    method: Any
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the wrapped method."""
+        return str(self.method.name)
+
+
 @dataclass
 class Averages:
     """Sums of the iterates since the last time that they were judged."""

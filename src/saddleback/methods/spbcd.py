@@ -94,17 +94,7 @@ class SPBCD(Method[SPBCDState]):
     def advance(self, state: SPBCDState, passes: float) -> SPBCDState:
         share = state.sampling.drawn / state.sampling.n_blocks
         iterations = max(1, round(passes / share))
-        extrapolation = 1.0 / share
-        state.sweeper.sweep(
-            state.sampling.draw(iterations),
-            state.strengths,
-            extrapolation,
-            state.x,
-            state.y,
-            state.u,
-            state.averages.x,
-            state.averages.y,
-        )
+        state.sweeper.sweep(state.sampling.draw(iterations), state.strengths, 1.0 / share, state)
         state.averages.count += iterations
         state.passes += iterations * share
         return state
