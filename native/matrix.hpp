@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "gradient.hpp"
 #include "simd.hpp"
+#include "threads.hpp"
 
 namespace saddleback {
 
@@ -39,6 +41,27 @@ class Columns {
   virtual void add(const Index* column, int count, const double* factor, double* v,
                    int following = 0) const = 0;
 
+  /// Whether some of the rows can be read without the others.
+  virtual bool sliceable() const { return false; }
+
+  /// The same two products over some of the rows; all of them where the matrix is not sliceable.
+  virtual void dots_in(Range, const Index* column, int count, const double* y, double* out) const {
+    dots(column, count, y, out);
+  }
+  virtual void add_in(Range, const Index* column, int count, const double* factor,
+                      double* v) const {
+    add(column, count, factor, v);
+  }
+
+  /// Writes weight * column, entry by entry, to v, which must be 0 where the column has entries; erase undoes it.
+  virtual void scatter(Index column, const double* weight, double* v) const = 0;
+  virtual void erase(Index column, double* v) const = 0;
+
+  /// y = gradient(u) in the rows where the column has entries.
+  virtual void refresh(Index, const Gradient& gradient, const double* u, double* y) const {
+    gradient({0, rows_}, u, y);
+  }
+
   /// Adds |column|^power to v and returns its sum; power is 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
 
@@ -60,29 +83,51 @@ class Dense final : public Columns {
 
   void dots(const Index* column, int count, const double* y, double* out,
             const double*) const override {
-    int k = 0;
-    for (; count - k >= kTogether; k += kTogether) {
-      const T* start[] = {at(column[k]), at(column[k + 1]), at(column[k + 2]), at(column[k + 3])};
-      simd::dot4(start, y, rows(), out + k);
-    }
-    for (; k < count; ++k) out[k] = simd::dot(at(column[k]), y, rows());
+    dots_in({0, rows()}, column, count, y, out);
   }
 
   void add(const Index* column, int count, const double* factor, double* v,
            int) const override {
+    add_in({0, rows()}, column, count, factor, v);
+  }
+
+  bool sliceable() const override { return true; }
+
+  void dots_in(Range range, const Index* column, int count, const double* y,
+               double* out) const override {
+    const Index size = range.end - range.begin;
+    y += range.begin;
+    int k = 0;
+    for (; count - k >= kTogether; k += kTogether) {
+      const T* start[] = {at(column[k], range), at(column[k + 1], range), at(column[k + 2], range),
+                          at(column[k + 3], range)};
+      simd::dot4(start, y, size, out + k);
+    }
+    for (; k < count; ++k) out[k] = simd::dot(at(column[k], range), y, size);
+  }
+
+  void add_in(Range range, const Index* column, int count, const double* factor,
+              double* v) const override {
+    const Index size = range.end - range.begin;
+    v += range.begin;
     const T* start[kTogether];
     double nonzero[kTogether];
     int used = 0;
     for (int k = 0; k < count; ++k) {
       if (factor[k] == 0) continue;
-      start[used] = at(column[k]);
+      start[used] = at(column[k], range);
       nonzero[used++] = factor[k];
       if (used < kTogether) continue;
-      simd::axpy4(start, nonzero, v, rows());
+      simd::axpy4(start, nonzero, v, size);
       used = 0;
     }
-    for (int k = 0; k < used; ++k) simd::axpy(start[k], nonzero[k], v, rows());
+    for (int k = 0; k < used; ++k) simd::axpy(start[k], nonzero[k], v, size);
   }
+
+  void scatter(Index column, const double* weight, double* v) const override {
+    simd::multiply(at(column), weight, v, rows());
+  }
+  void erase(Index, double* v) const override { std::fill_n(v, rows(), 0.0); }
 
   double add_powers(Index column, int power, double* v) const override {
     return power == 1 ? simd::add_powers<1>(at(column), v, rows())
@@ -93,6 +138,7 @@ class Dense final : public Columns {
   static_assert(kTogether == 4);
 
   const T* at(Index column) const { return data_ + column * stride_; }
+  const T* at(Index column, Range range) const { return at(column) + range.begin; }
 
   const T* data_;
   Index stride_;
@@ -135,6 +181,20 @@ class Sparse final : public Columns {
       visit(column[k], column[k < following ? k + count : k],
             [&](Index p, int) { v[indices_[p]] += scale * value(p); });
     }
+  }
+
+  void scatter(Index column, const double* weight, double* v) const override {
+    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p)
+      v[indices_[p]] += weight[indices_[p]] * value(p);
+  }
+
+  void erase(Index column, double* v) const override {
+    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p) v[indices_[p]] = 0;
+  }
+
+  void refresh(Index column, const Gradient& gradient, const double* u, double* y) const override {
+    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p)
+      y[indices_[p]] = gradient(indices_[p], u[indices_[p]]);
   }
 
   double add_powers(Index column, int power, double* v) const override {

@@ -2,11 +2,13 @@
 /// The Python module: checks what comes in and hands it on.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <string>
 
+#include "descent.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
 #include "products.hpp"
@@ -134,6 +136,21 @@ Result multiply(const Columns& matrix, const Input& vector, bool transposed) {
   return result;
 }
 
+void require_columns(const Indices& columns, Index count) {
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    require(columns.data()[k] >= 0 && columns.data()[k] < count, "a listed column does not exist");
+}
+
+Result multiply_listed(const Columns& matrix, const Indices& columns, const Input& y) {
+  require(static_cast<Index>(y.size()) == matrix.rows(), "the vector does not fit the matrix");
+  require_columns(columns, matrix.count());
+  double* entries;
+  Result result = new_array(static_cast<Index>(columns.size()), entries);
+  nb::gil_scoped_release released;
+  multiply_transposed(matrix, columns.data(), static_cast<Index>(columns.size()), y.data(), entries);
+  return result;
+}
+
 std::pair<Result, Result> sums(const Columns& matrix, int power) {
   require(power == 1 || power == 2, "power must be 1 or 2");
   double *columns, *rows;
@@ -141,6 +158,35 @@ std::pair<Result, Result> sums(const Columns& matrix, int power) {
   nb::gil_scoped_release released;
   sum_powers(matrix, power, columns, rows);
   return result;
+}
+
+/// Some columns of a dense array, in memory of their own and in the precision of To.
+template <class From, class To>
+nb::object gather(const Anything& matrix, const Indices& columns) {
+  // Columns a multiple of a page apart would all compete for the same few places in the cache.
+  constexpr Index line = 64 / sizeof(To), page = 4096 / sizeof(To);
+  const auto rows = static_cast<Index>(matrix.shape(0)), count = static_cast<Index>(columns.size());
+  Index stride = (rows + line - 1) / line * line;
+  if (stride % page == 0) stride += line;
+  To* entries = new To[std::max<Index>(1, stride * count)];
+  nb::capsule owner(entries, [](void* p) noexcept { delete[] static_cast<To*>(p); });
+  {
+    nb::gil_scoped_release released;
+    copy_columns(data<From>(matrix), rows, matrix.stride(1), columns.data(), count, entries, stride);
+  }
+  const std::size_t shape[] = {static_cast<std::size_t>(rows), static_cast<std::size_t>(count)};
+  const std::int64_t strides[] = {1, stride};
+  return nb::cast(nb::ndarray<nb::numpy, To, nb::ndim<2>>(entries, 2, shape, owner, strides));
+}
+
+nb::object gather(const Anything& matrix, const Indices& columns, bool single) {
+  require(matrix.ndim() == 2 && contiguous_along(matrix, 0),
+          "a dense matrix must have contiguous columns");
+  require_columns(columns, static_cast<Index>(matrix.shape(1)));
+  if (holds<double>(matrix))
+    return single ? gather<double, float>(matrix, columns) : gather<double, double>(matrix, columns);
+  require(holds<float>(matrix), "a matrix must hold float32 or float64");
+  return gather<float, float>(matrix, columns);
 }
 
 Callable callable(nb::handle address, nb::handle user_data, nb::handle takes_user_data) {
@@ -167,16 +213,23 @@ std::unique_ptr<Loss> make_loss(Index rows, nb::tuple loss, nb::object loss_call
   throw nb::value_error("the loss must be coordinate, logistic or callable, with its parameters");
 }
 
-Penalty make_penalty(nb::tuple parameters, nb::sequence callables) {
+std::vector<Coordinate> make_coordinates(nb::tuple parameters) {
   constexpr auto message = "the penalty must be five float64 vectors of equal length";
   require(nb::len(parameters) == 5, message);
   const auto n = static_cast<Index>(as<Input>(parameters[0], message).size());
   std::vector<double> p[5];
   for (int i = 0; i < 5; ++i) p[i] = copy(parameters[i], n, message);
-  Penalty penalty;
-  penalty.coordinate.reserve(n);
+  std::vector<Coordinate> coordinates;
+  coordinates.reserve(n);
   for (Index d = 0; d < n; ++d)
-    penalty.coordinate.push_back({p[0][d], p[1][d], p[2][d], p[3][d], p[4][d]});
+    coordinates.push_back({p[0][d], p[1][d], p[2][d], p[3][d], p[4][d]});
+  return coordinates;
+}
+
+Penalty make_penalty(nb::tuple parameters, nb::sequence callables) {
+  Penalty penalty;
+  penalty.coordinate = make_coordinates(parameters);
+  const auto n = static_cast<Index>(penalty.coordinate.size());
   for (nb::handle entry : callables) {
     require(nb::len(entry) == 5, "a penalty callable must be a tuple of five");
     const auto first = nb::cast<Index>(entry[0]), stop = nb::cast<Index>(entry[1]);
@@ -189,22 +242,55 @@ Penalty make_penalty(nb::tuple parameters, nb::sequence callables) {
   return penalty;
 }
 
+/// Matrices that Python owns, and the arrays that keep them alive.
+class Owners {
+ public:
+  MatrixPointer view(nb::handle matrix, Index rows) {
+    constexpr auto message = "a matrix must be an array or a tuple (indptr, indices, data, n_columns)";
+    const auto keep = [&](nb::handle object) {
+      return owners_.emplace_back(as<Anything>(object, message));
+    };
+    if (!nb::isinstance<nb::tuple>(matrix)) {
+      const Anything array = keep(matrix);
+      require(array.ndim() == 2 && contiguous_along(array, 0),
+              "a dense matrix must have contiguous columns");
+      return dense_view(array, false);
+    }
+    require(nb::len(matrix) == 4, message);
+    const Anything indptr = keep(matrix[0]), indices = keep(matrix[1]), values = keep(matrix[2]);
+    require(static_cast<Index>(indptr.size()) == nb::cast<Index>(matrix[3]) + 1,
+            "indptr must have one entry more than there are columns");
+    return sparse_view(indptr, indices, values, rows);
+  }
+
+  std::vector<MatrixPointer> views(nb::sequence matrices, Index rows) {
+    require(rows >= 0, "rows must not be negative");
+    std::vector<MatrixPointer> result;
+    for (nb::handle matrix : matrices) result.push_back(view(matrix, rows));
+    return result;
+  }
+
+ private:
+  std::vector<Anything> owners_;
+};
+
+Blocks make_blocks(const Indices& start, const Indices& columns, const Input& group_weight) {
+  const auto vector = [](const auto& array) {
+    return std::vector(array.data(), array.data() + array.size());
+  };
+  return Blocks(vector(start), vector(columns), vector(group_weight));
+}
+
 /// A kernel and the arrays it looks into.
 class BoundKernel {
  public:
   BoundKernel(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
               nb::tuple penalty, Input group_weight, nb::tuple loss, nb::sequence callables,
               nb::object loss_callable) {
-    require(rows >= 0, "rows must not be negative");
-    std::vector<MatrixPointer> views;
-    for (nb::handle matrix : matrices) views.push_back(view(matrix, rows));
-    const auto vector = [](const auto& array) {
-      return std::vector(array.data(), array.data() + array.size());
-    };
-    kernel_ = std::make_unique<Kernel>(
-        rows, std::move(views),
-        Blocks(vector(block_start), vector(block_columns), vector(group_weight)),
-        make_penalty(penalty, callables), make_loss(rows, loss, loss_callable));
+    kernel_ = std::make_unique<Kernel>(rows, owners_.views(matrices, rows),
+                                       make_blocks(block_start, block_columns, group_weight),
+                                       make_penalty(penalty, callables),
+                                       make_loss(rows, loss, loss_callable));
   }
 
   void sweep(const Draws& draws, const Input& h, const Input& sigma, double extrapolation,
@@ -229,24 +315,6 @@ class BoundKernel {
   }
 
  private:
-  MatrixPointer view(nb::handle matrix, Index rows) {
-    constexpr auto message = "a matrix must be an array or a tuple (indptr, indices, data, n_columns)";
-    const auto keep = [&](nb::handle object) {
-      return owners_.emplace_back(as<Anything>(object, message));
-    };
-    if (!nb::isinstance<nb::tuple>(matrix)) {
-      const Anything array = keep(matrix);
-      require(array.ndim() == 2 && contiguous_along(array, 0),
-              "a dense matrix must have contiguous columns");
-      return dense_view(array, false);
-    }
-    require(nb::len(matrix) == 4, message);
-    const Anything indptr = keep(matrix[0]), indices = keep(matrix[1]), values = keep(matrix[2]);
-    require(static_cast<Index>(indptr.size()) == nb::cast<Index>(matrix[3]) + 1,
-            "indptr must have one entry more than there are columns");
-    return sparse_view(indptr, indices, values, rows);
-  }
-
   template <class... Vectors>
   void require_columns(const Vectors&... vectors) const {
     require(((static_cast<Index>(vectors.size()) == kernel_->columns()) && ...),
@@ -259,8 +327,108 @@ class BoundKernel {
             "sigma, y, r, v and y_sum must have one entry a row");
   }
 
-  std::vector<Anything> owners_;
+  Owners owners_;
   std::unique_ptr<Kernel> kernel_;
+};
+
+Gradient make_gradient(Index rows, nb::tuple loss) {
+  constexpr auto message = "the parameters of the loss must be float64 vectors with one entry a row";
+  require(nb::len(loss) >= 1, "the loss must have a kind");
+  const auto kind = nb::cast<std::string>(loss[0]);
+  const auto parameter = [&](int i) { return copy(loss[i], rows, message); };
+  if (kind == "coordinate" && nb::len(loss) == 6)
+    return Gradient::of_coordinate(parameter(1), parameter(2), parameter(3), parameter(4),
+                                   parameter(5));
+  if (kind == "logistic" && nb::len(loss) == 3)
+    return Gradient::of_logistic(parameter(1), parameter(2));
+  throw nb::value_error("the loss must be coordinate or logistic, with its parameters");
+}
+
+/// Coordinate descent and the arrays it looks into.
+class BoundDescent {
+ public:
+  BoundDescent(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
+               nb::tuple penalty, Input group_weight, nb::tuple loss, Input curvature, Index width,
+               std::optional<BoundDescent*> measured) {
+    require(width >= 1, "a panel must have at least one column");
+    Stack stack(owners_.views(matrices, rows));
+    auto blocks = make_blocks(block_start, block_columns, group_weight);
+    auto coordinates = make_coordinates(penalty);
+    auto gradient = make_gradient(rows, loss);
+    std::vector<double> rows_of(curvature.data(), curvature.data() + curvature.size());
+    nb::gil_scoped_release released;
+    descent_ = std::make_unique<Descent>(rows, std::move(stack), std::move(blocks),
+                                         std::move(coordinates), std::move(gradient),
+                                         std::move(rows_of), width,
+                                         measured ? (*measured)->descent_.get() : nullptr);
+  }
+
+  void sweep(Index sweeps, const Output& x, const Output& u, const Output& y) {
+    require(static_cast<Index>(x.size()) == descent_->columns(), "x must have one entry a column");
+    require_rows(u.size());
+    require_rows(y.size());
+    nb::gil_scoped_release released;
+    descent_->sweep(sweeps, x.data(), u.data(), y.data());
+  }
+
+  Result strength() const {
+    double* entries;
+    Result result = new_array(descent_->columns(), entries);
+    std::copy_n(descent_->strength(), descent_->columns(), entries);
+    return result;
+  }
+
+  Result products(const Indices& columns, const Input& y) {
+    require_columns(columns, descent_->columns());
+    require_rows(y.size());
+    double* entries;
+    Result result = new_array(static_cast<Index>(columns.size()), entries);
+    nb::gil_scoped_release released;
+    descent_->products(columns.data(), static_cast<Index>(columns.size()), y.data(), entries);
+    return result;
+  }
+
+  Result image(const Indices& columns, const Input& d) {
+    require_columns(columns, descent_->columns());
+    require(d.size() == columns.size(), "there must be one entry a listed column");
+    double* entries;
+    Result result = new_array(descent_->rows(), entries);
+    nb::gil_scoped_release released;
+    descent_->image(columns.data(), static_cast<Index>(columns.size()), d.data(), entries);
+    return result;
+  }
+
+  std::pair<Result, Index> solve(const Indices& columns, const Input& weight, const Input& extra,
+                                 const Input& along, const Indices& group, const Input& right,
+                                 const Input& diagonal, double tolerance, Index most) {
+    require_columns(columns, descent_->columns());
+    require_rows(weight.size());
+    for (const std::size_t size :
+         {extra.size(), along.size(), group.size(), right.size(), diagonal.size()})
+      require(size == columns.size(), "there must be one entry a listed column");
+    for (std::size_t k = 0; k < group.size(); ++k)
+      require(group.data()[k] >= 0 && group.data()[k] < static_cast<Index>(columns.size()),
+              "groups are numbered from 0, and fewer than the listed columns");
+    double* entries;
+    Result result = new_array(static_cast<Index>(columns.size()), entries);
+    Index steps;
+    {
+      nb::gil_scoped_release released;
+      steps = descent_->solve({columns.data(), static_cast<Index>(columns.size()), weight.data(),
+                               extra.data(), along.data(), group.data(), right.data(),
+                               diagonal.data()},
+                              tolerance, most, entries);
+    }
+    return {result, steps};
+  }
+
+ private:
+  void require_rows(std::size_t size) const {
+    require(static_cast<Index>(size) == descent_->rows(), "u, y and weight must have one entry a row");
+  }
+
+  Owners owners_;
+  std::unique_ptr<Descent> descent_;
 };
 
 }  // namespace
@@ -303,6 +471,30 @@ NB_MODULE(_native, m) {
       "A"_a.noconvert(), "power"_a, "Return the column and the row sums of |A| ** power.");
 
   m.def(
+      "dense_columns_rmatvec",
+      [](const Anything& A, const Indices& columns, const Input& y) {
+        const DenseArgument matrix(A);
+        require(!matrix.transposed, "a dense matrix must have contiguous columns");
+        return multiply_listed(*matrix.view, columns, y);
+      },
+      "A"_a.noconvert(), "columns"_a.noconvert(), "y"_a.noconvert(),
+      "Return A[:, columns].T @ y in double precision.");
+  m.def(
+      "csc_columns_rmatvec",
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
+         const Indices& columns, const Input& y) {
+        return multiply_listed(*sparse_view(indptr, indices, values, rows), columns, y);
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
+      "columns"_a.noconvert(), "y"_a.noconvert(),
+      "Return A[:, columns].T @ y for A in compressed sparse columns.");
+  m.def("dense_columns", [](const Anything& A, const Indices& columns, bool single) {
+          return gather(A, columns, single);
+        },
+        "A"_a.noconvert(), "columns"_a.noconvert(), "single"_a,
+        "Return some columns in memory of their own, in single precision if asked for.");
+
+  m.def(
       "csc_matvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
          const Input& x) {
@@ -339,6 +531,26 @@ NB_MODULE(_native, m) {
       .def("primal_step", &BoundKernel::primal_step, "blocks"_a.noconvert(), "h"_a.noconvert(),
            "x"_a.noconvert(), "y"_a.noconvert(), "v"_a.noconvert(),
            "Update x on the drawn blocks and write the change of A @ x to v.");
+
+  nb::class_<BoundDescent>(m, "Descent", "Coordinate descent on a smooth loss; looks into the matrices it is given.")
+      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple, Input,
+                    Index, std::optional<BoundDescent*>>(),
+           "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(),
+           "penalty"_a, "group_weight"_a.noconvert(), "loss"_a, "curvature"_a.noconvert(),
+           "width"_a, "measured"_a = nb::none(),
+           "Check the parts of a problem and measure the panels; take over those of a part of it.")
+      .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
+           "y"_a.noconvert(), "Visit all blocks so many times, updating x, u = A @ x and y in place.")
+      .def("strength", &BoundDescent::strength,
+           "Return a bound on the curvature of the loss along the block of each column.")
+      .def("products", &BoundDescent::products, "columns"_a.noconvert(), "y"_a.noconvert(),
+           "Return A_S.T @ y over the listed columns S.")
+      .def("image", &BoundDescent::image, "columns"_a.noconvert(), "d"_a.noconvert(),
+           "Return A_S @ d over the listed columns S.")
+      .def("solve", &BoundDescent::solve, "columns"_a.noconvert(), "weight"_a.noconvert(),
+           "extra"_a.noconvert(), "along"_a.noconvert(), "group"_a.noconvert(),
+           "right"_a.noconvert(), "diagonal"_a.noconvert(), "tolerance"_a, "most"_a,
+           "Solve the system of a Newton step by conjugate gradients; return it and the steps.");
 }
 
 }  // namespace saddleback

@@ -51,20 +51,21 @@ inline void require_valid(bool valid) {
   if (!valid) throw std::invalid_argument("a row index lies outside the matrix");
 }
 
-/// Calls body(columns, count) for the range in batches, leaving out batches
-/// with a bad row index; returns whether there were none.
+/// Calls body(columns, count, at) for the range in batches, leaving out batches
+/// with a bad row index; returns whether there were none. The columns are those
+/// of a list, or all of them where there is none.
 template <class Body>
-bool in_batches(const Columns& matrix, Range range, const Body& body) {
+bool in_batches(const Columns& matrix, Range range, const Body& body, const Index* list = nullptr) {
   bool all_valid = true;
   for (Index at = range.begin; at < range.end; at += kBatch) {
     const int count = static_cast<int>(std::min<Index>(kBatch, range.end - at));
     Index column[kBatch];
     bool valid = true;
     for (int k = 0; k < count; ++k) {
-      column[k] = at + k;
-      valid &= matrix.valid(at + k);
+      column[k] = list ? list[at + k] : at + k;
+      valid &= matrix.valid(column[k]);
     }
-    if (valid) body(column, count);
+    if (valid) body(column, count, at);
     all_valid &= valid;
   }
   return all_valid;
@@ -95,29 +96,52 @@ void sum_over_columns(const Columns& matrix, double* rows, const Body& body) {
 /// out = A x.
 inline void multiply(const Columns& matrix, const double* x, double* out) {
   detail::sum_over_columns(matrix, out, [&](Range range, double* sums) {
-    return detail::in_batches(matrix, range, [&](const Index* column, int count) {
-      matrix.add(column, count, x + column[0], sums);
+    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
+      matrix.add(column, count, x + at, sums);
     });
   });
 }
 
-/// out = A' y.
-inline void multiply_transposed(const Columns& matrix, const double* y, double* out) {
-  const int parts = parts_for(static_cast<double>(matrix.stored()));
+/// out = A_S' y for a list S of columns.
+inline void multiply_transposed(const Columns& matrix, const Index* list, Index size,
+                                const double* y, double* out) {
+  const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
+  const int parts = parts_for(static_cast<double>(matrix.stored()) * share);
   std::atomic<bool> valid = true;
   Lease().run(parts, [&](int i) {
     const bool inside = detail::in_batches(
-        matrix, part(matrix.count(), i, parts),
-        [&](const Index* column, int count) { matrix.dots(column, count, y, out + column[0]); });
+        matrix, part(size, i, parts),
+        [&](const Index* column, int count, Index at) { matrix.dots(column, count, y, out + at); },
+        list);
     if (!inside) valid = false;
   });
   detail::require_valid(valid);
 }
 
+/// out = A' y.
+inline void multiply_transposed(const Columns& matrix, const double* y, double* out) {
+  multiply_transposed(matrix, nullptr, matrix.count(), y, out);
+}
+
+/// Copies some columns, one after the other, `stride` entries apart.
+template <class From, class To>
+void copy_columns(const From* data, Index rows, Index from_stride, const Index* column, Index count, To* out,
+            Index stride) {
+  const int parts = parts_for(static_cast<double>(rows) * static_cast<double>(count));
+  Lease().run(parts, [&](int i) {
+    const Range range = part(count, i, parts);
+    for (Index k = range.begin; k < range.end; ++k) {
+      const From* from = data + column[k] * from_stride;
+      To* to = out + k * stride;
+      for (Index r = 0; r < rows; ++r) to[r] = static_cast<To>(from[r]);
+    }
+  });
+}
+
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
   detail::sum_over_columns(matrix, rows, [&](Range range, double* sums) {
-    return detail::in_batches(matrix, range, [&](const Index* column, int count) {
+    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index) {
       for (int k = 0; k < count; ++k)
         columns[column[k]] = matrix.add_powers(column[k], power, sums);
     });

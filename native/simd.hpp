@@ -56,6 +56,14 @@ SADDLEBACK_CLONES static void axpy(const T* column, double factor, double* v, st
   for (std::int64_t i = 0; i < rows; ++i) v[i] += factor * static_cast<double>(column[i]);
 }
 
+/// v = weight * column, entry by entry.
+template <class T>
+SADDLEBACK_CLONES static void multiply(const T* column, const double* weight, double* v,
+                                       std::int64_t rows) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < rows; ++i) v[i] = weight[i] * static_cast<double>(column[i]);
+}
+
 /// v += sum of factors[k] * columns[k]: four columns share each access to v.
 template <class T>
 SADDLEBACK_CLONES static void axpy4(const T* const columns[4], const double factors[4], double* v,

@@ -35,14 +35,25 @@ def dense_matvec(A: _Stored, x: _Vector) -> _Vector:
 def dense_rmatvec(A: _Stored, y: _Vector) -> _Vector:
     """Return A.T @ y in double precision; A has contiguous columns or contiguous rows."""
 
+def dense_columns_rmatvec(A: _Stored, columns: _Indices, y: _Vector) -> _Vector:
+    """Return A[:, columns].T @ y in double precision; A has contiguous columns."""
+
 def dense_sums(A: _Stored, power: int) -> tuple[_Vector, _Vector]:
     """Return the column and the row sums of |A| ** power, power 1 or 2."""
+
+def dense_columns(A: _Stored, columns: _Indices, single: bool) -> _Stored:
+    """Return some columns, contiguous and in memory of their own, in float32 if ``single`` or where A is."""
 
 def csc_matvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector) -> _Vector:
     """Return A @ x for A in compressed sparse columns."""
 
 def csc_rmatvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector) -> _Vector:
     """Return A.T @ y for A in compressed sparse columns."""
+
+def csc_columns_rmatvec(
+    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, columns: _Indices, y: _Vector
+) -> _Vector:
+    """Return A[:, columns].T @ y for A in compressed sparse columns."""
 
 def csc_sums(
     indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, power: int
@@ -104,3 +115,64 @@ class Kernel:
 
     def primal_step(self, blocks: _Indices, h: _Vector, x: _Vector, y: _Vector, v: _Vector) -> None:
         """Update x on the drawn blocks and write the change of A @ x to v."""
+
+class Descent:
+    """Block coordinate descent for one problem with a smooth loss, its columns taken in panels.
+
+    Parameters
+    ----------
+    rows, matrices, block_start, block_columns, penalty, group_weight
+        As for ``Kernel``.
+    loss
+        ("coordinate", ...) with a positive quadratic term, or ("logistic", labels, weights).
+    curvature
+        Bound on the second derivative of the loss, row by row.
+    width
+        Most columns of a panel; a block wider than that is a panel of its own.
+    measured
+        A kernel for the first blocks and columns of this problem, whose panels are taken over. It is not to be used
+        afterwards.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        matrices: Sequence[_Stored | _Sparse],
+        block_start: _Indices,
+        block_columns: _Indices,
+        penalty: _Parameters,
+        group_weight: _Vector,
+        loss: _Loss,
+        curvature: _Vector,
+        width: int,
+        measured: Descent | None = None,
+    ) -> None: ...
+    def sweep(self, sweeps: int, x: _Vector, u: _Vector, y: _Vector) -> None:
+        """Visit all blocks so many times, updating x, u = A @ x and y, the gradient of the loss at u, in place."""
+
+    def strength(self) -> _Vector:
+        """Return a bound on the curvature of the loss along the block of each column."""
+
+    def products(self, columns: _Indices, y: _Vector) -> _Vector:
+        """Return A_S.T @ y over the listed columns S."""
+
+    def image(self, columns: _Indices, d: _Vector) -> _Vector:
+        """Return A_S @ d over the listed columns S."""
+
+    def solve(
+        self,
+        columns: _Indices,
+        weight: _Vector,
+        extra: _Vector,
+        along: _Vector,
+        group: _Indices,
+        right: _Vector,
+        diagonal: _Vector,
+        tolerance: float,
+        most: int,
+    ) -> tuple[_Vector, int]:
+        """Solve (A_S' diag(weight) A_S + diag(extra) - sum_g e_g e_g') d = right over the listed columns S.
+
+        e_g holds the entries of ``along`` in group g. Conjugate gradients under the diagonal, to a relative residual.
+        Return d and the steps taken.
+        """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,18 @@ class Operator(ABC):
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         """Return the operator between the kept rows and columns."""
 
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        """Return some columns in memory of their own, in float32 where ``single`` and that saves memory."""
+        return self.restrict(np.arange(self.shape[0]), columns)
+
     def columnar(self) -> Operator:
         """Return an operator with the same entries whose columns are contiguous in memory."""
         return self
+
+    @cached_property
+    def squares(self) -> tuple[Vector, Vector]:
+        """The column sums and the row sums of the squared entries."""
+        return self.sums(2)
 
     def native(self) -> list[Any]:
         """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
@@ -107,7 +117,12 @@ class Dense(Operator):
         return np.asarray(self.array[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
-        return np.asarray(y @ self.array[:, columns], dtype=np.float64)
+        if not self._columnar():
+            return np.asarray(y @ self.array[:, columns], dtype=np.float64)
+        return _native.dense_columns_rmatvec(self.array, columns, y)
+
+    def _columnar(self) -> bool:
+        return bool(self.array.strides[0] == self.array.itemsize)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.dense_sums(self.array, power)
@@ -146,8 +161,11 @@ class Dense(Operator):
         packed = np.take(self.array.T, columns, axis=0).T
         return Dense(packed if rows.size == self.shape[0] else packed[rows])
 
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        return Dense(_native.dense_columns(self.array, columns, single))
+
     def columnar(self) -> Operator:
-        return self if self.array.strides[0] == self.array.itemsize else Dense(np.asfortranarray(self.array))
+        return self if self._columnar() else Dense(np.asfortranarray(self.array))
 
     def native(self) -> list[Any]:
         return [self.array]
@@ -175,7 +193,7 @@ class Compressed(Operator):
         return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
-        return np.asarray(self.matrix[:, columns].T @ y, dtype=np.float64)
+        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], columns, y)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.csc_sums(*self._parts(), self.shape[0], power)
@@ -206,6 +224,17 @@ class Compressed(Operator):
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = self.matrix[:, columns]
         return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
+
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        indptr, indices, data = self._parts()
+        sizes = np.diff(indptr)[columns]
+        start = np.zeros(columns.size + 1, dtype=indptr.dtype)
+        np.cumsum(sizes, out=start[1:])
+        at = np.arange(start[-1]) + np.repeat(indptr[columns] - start[:-1], sizes)
+        shape = (self.shape[0], columns.size)
+        packed = sparse.csc_array((data[at], indices[at], start), shape=shape)
+        packed.indices, packed.indptr = indices[at], start
+        return Compressed(packed)
 
     def native(self) -> list[Any]:
         return [(*self._parts(), self.shape[1])]
@@ -507,6 +536,9 @@ class Stacked(Operator):
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
 
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        return Stacked([part.pack(local, single) for part, _, local in self._own(columns)])
+
     def columnar(self) -> Operator:
         return Stacked([part.columnar() for part in self.parts])
 
@@ -546,8 +578,10 @@ def as_operator(source: Any, name: str) -> Operator:
     contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
     if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
         array = np.array(array, order="F")
-    _check_finite(array, name)
-    return Dense(array)
+    dense = Dense(array)
+    if not np.all(np.isfinite(dense.squares[0])):  # by far the fastest look at all entries, and kept for later
+        _check_finite(array, name)
+    return dense
 
 
 def _compressed(source: Any, name: str) -> Operator:
@@ -565,8 +599,10 @@ def _compressed(source: Any, name: str) -> Operator:
         indices = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
         matrix = type(matrix)((matrix.data, *indices), shape=matrix.shape)
         matrix.indices, matrix.indptr = indices
-    _check_finite(matrix.data, name)
-    return Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
+    operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
+    if not np.all(np.isfinite(operator.squares[0])):
+        _check_finite(matrix.data, name)
+    return operator
 
 
 def _check_finite(values: NDArray[Any], name: str) -> None:

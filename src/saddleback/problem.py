@@ -38,6 +38,16 @@ class Model:
     g: Function
     linear_norm: float
 
+    def part(self, f: Function, A: Operator) -> Model:
+        """Return the problem of some of the columns, under the same loss.
+
+        It inherits what depends on the loss alone, and the scale of the gap: the columns left out are at 0.
+        """
+        inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
+        part = Model(f, A, self.g, self.linear_norm)
+        part.__dict__.update({name: getattr(self, name) for name in inherited})
+        return part
+
     @cached_property
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
@@ -65,6 +75,11 @@ class Model:
         return self.g.bounded_below()
 
     @cached_property
+    def surely_solvable(self) -> bool:
+        """Whether every x is feasible for the loss and the objective has a bound: no ray can prove anything."""
+        return self.g.finite_everywhere() and self.loss_bounded_below and self.f.bounded_below()
+
+    @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
         return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
@@ -77,7 +92,7 @@ class Model:
         """
         if not self.A.entries_known:
             return np.full(self.A.shape[1], self.target_norm), np.full(self.A.shape[0], self.linear_norm)
-        columns, rows = (np.sqrt(sums) for sums in self.A.sums(2))
+        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
         return (
             np.divide(self.target_norm, columns, out=np.zeros_like(columns), where=columns > 0),
             np.divide(self.linear_norm, rows, out=np.zeros_like(rows), where=rows > 0),

@@ -75,7 +75,9 @@ def drop_empty(model: Model) -> Reduction:
     x, y = np.zeros(n), np.zeros(m)
     if not model.A.entries_known:
         return Reduction(model, rows, columns, x, y)
-    column_sums, row_sums = model.A.sums(1)
+    column_sums, row_sums = model.A.squares
+    if not (np.all(column_sums) and np.all(row_sums)):
+        column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
     f, g = model.f, model.g
     status = None
     row_sums = np.repeat(row_sums.reshape(-1, model.A.tasks).sum(axis=1), model.A.tasks)

@@ -88,7 +88,7 @@ def solve(
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
         x, y = problem.start(x0, y0)
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, kept=reduction.kept())
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, kept=reduction.kept(), tol=tol)
         judge = Judge(problem.model, reduction)
         history = History()
         status: Status | None = None

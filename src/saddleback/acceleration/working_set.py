@@ -2,9 +2,10 @@
 
 Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a small problem, packed
 together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
-whole, one product with all of A tells how far every other block is from leaving 0, and the set is chosen anew: the
-active blocks, and more than half as many again of those with the least slack. A run ends on the certificate of the
-whole problem only, which the loop takes as always, so a block left out costs time and never correctness.
+whole, the products with the other columns tell how far their blocks are from leaving 0, and those that the set lacks
+are added: it should hold the active blocks, and more than half as many again of those with the least slack. A run ends
+on the certificate of the whole problem only, which the loop takes as always, so a block left out costs time and never
+correctness.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..certificate import best_pair, dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
+from ..operators import Operator, Stacked
 from ..problem import Model
 
 SMALLEST = 100
@@ -28,17 +31,29 @@ WORTHWHILE = 4 * SMALLEST
 GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
 
+FILLED, FAST_GROWTH = 0.8, 3.0
+"""A set in which more than this share is active was too small by far: the next one is larger at once."""
+
+SHRINK = 0.5
+"""A set this much larger than it need be is given up."""
+
 LARGEST = 0.5
 """Share of all blocks from which on a working set is the whole problem, and nothing is packed."""
 
 INNER = 0.1
 """How accurately the small problem is solved, relative to the error of the whole."""
 
+SINGLE = 1e-7
+"""Tolerance down to which float32 is enough to store the small problem in, until it shows that it is not."""
+
+ROUNDING = 1e-14
+"""Errors below this are not asked for: they are those of the arithmetic."""
+
 FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
 """Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
 
-REPORTED = ("restarts", "primal_weight")
+REPORTED = ("restarts", "primal_weight", "newton_steps")
 """Settings of the method on the current working set that are worth telling."""
 
 
@@ -47,7 +62,7 @@ class Small:
     """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
 
     ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged,
-    ``look`` those at which its error is next looked at.
+    ``look`` those at which its error is next looked at, ``single`` whether it is stored in float32.
     """
 
     model: Model
@@ -55,8 +70,53 @@ class Small:
     columns: Indices
     share: float
     state: Any
+    single: bool
     round: float = 0.0
     look: float = FIRST_LOOK
+
+    def holds(self, blocks: Indices, n_blocks: int) -> NDArray[np.bool_]:
+        """Return which of the blocks are in the set."""
+        inside = np.zeros(n_blocks, dtype=bool)
+        inside[self.blocks] = True
+        return inside[blocks]
+
+
+class Products:
+    """z = -A'y for one y after another, where most columns are known to be inactive without a product.
+
+    A block that had the slack s at the last y for which all products were taken stays at 0 while
+    ||A_j|| ||y - y_last|| < s: whatever its z is, it adds nothing to the dual value, and the last one will do.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        squares = model.A.squares[0][model.blocks.order]
+        self.norms = np.sqrt(np.add.reduceat(squares, model.blocks.start[:-1]))
+        self.passes = 0.0
+        self.y: Vector | None = None
+        self.z = self.slack = np.empty(0)
+
+    def __call__(self, y: Vector) -> Vector:
+        """Return -A'y, exact where a block may be active."""
+        model = self.model
+        if self.y is not None:
+            near = self.slack <= (1.0 + 1e-9) * self.norms * float(np.linalg.norm(y - self.y))
+            if np.count_nonzero(near) <= LARGEST * near.size:
+                columns = model.blocks.columns(np.flatnonzero(near))
+                z = self.z.copy()
+                z[columns] = -model.A.columns_rmatvec(columns, y)
+                self.passes += 0.5 * columns.size / z.size
+                return z
+        self.y, self.z = y.copy(), -model.A.rmatvec(y)
+        self.slack = self.slack_of(self.z)
+        self.passes += 0.5
+        return self.z
+
+    def slack_of(self, z: Vector) -> Vector:
+        """Return how far each block is from leaving 0."""
+        slack = self.model.f.zero_slack(z)
+        assert slack is not None
+        return slack
 
 
 @dataclass(kw_only=True)
@@ -65,11 +125,12 @@ class WorkingSetState(State):
 
     model: Model
     start: Start
-    column_norms: Vector
-    small: Small
+    products: Products
+    small: Small | None
     u: Vector | None
     z: Vector | None
     error: float
+    single: bool
 
 
 @dataclass(frozen=True)
@@ -89,9 +150,10 @@ class WorkingSet(Layer[Any]):
             settings={"n_blocks": len(model.blocks)},
             model=model,
             start=start,
-            column_norms=np.sqrt(model.A.sums(2)[0]),
-            small=None,  # type: ignore[arg-type]
+            products=Products(model),
+            small=None,
             error=np.inf,
+            single=start.tol >= SINGLE,
         )
         self._choose(state, start.y)
         return state
@@ -102,6 +164,7 @@ class WorkingSet(Layer[Any]):
         goal = state.passes + passes
         while state.passes < goal and not state.ripe:
             small = state.small
+            assert small is not None
             before = small.state.passes
             ahead = min(small.look - small.round, (goal - state.passes) / small.share)
             small.state = self.method.advance(small.state, ahead)
@@ -110,14 +173,14 @@ class WorkingSet(Layer[Any]):
             if diverged(small.state.x, small.state.y):
                 state.x[small.columns], state.y = small.state.x, small.state.y
                 return state
-            if small.round >= small.look:
-                self._look(state)
-        state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
+            state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
+            if small.round >= small.look or small.state.ripe:
+                small.state.ripe = False
+                self._look(state, small)
         return state
 
-    def _look(self, state: WorkingSetState) -> None:
+    def _look(self, state: WorkingSetState, small: Small) -> None:
         """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
-        small = state.small
         model = small.model
         offered = self.method.candidates(small.state)
         if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
@@ -129,76 +192,112 @@ class WorkingSet(Layer[Any]):
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         state.passes += 0.5 * (len(primals) + len(duals)) * small.share
         certificate, primal, dual = best_pair(model, primals, duals)
+        small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
         state.x[:] = 0.0
         state.x[small.columns] = primal.x
         state.y, state.u, state.z = dual.y, None, None
-        small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
-        if certificate.error <= INNER * state.error:
+        if certificate.error <= self._target(state):
             small.round, small.look = 0.0, FIRST_LOOK
             self._choose(state, dual.y)
-            state.ripe = True
+
+    def _target(self, state: WorkingSetState) -> float:
+        """Return the error at which the small problem is solved well enough, given that of the whole."""
+        factor = min(INNER, state.error) if self.method.superlinear else INNER
+        return max(factor * state.error, 0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Judge the point in the whole problem, and choose the blocks to go on with."""
-        model = state.model
+        model, small, target = state.model, state.small, self._target(state)
         state.u = u = model.A.matvec(state.x)
-        if not np.any(y):  # the start of a run: where x is tells more
+        if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
-        dual = dual_side(model, y, state.x, u)
+        before = state.products.passes
+        dual = dual_side(model, y, state.x, u, product=state.products)
         state.error = pair(model, primal_side(model, state.x, u), dual).error
-        state.passes += 1.0
+        state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
         state.y, state.z = dual.y, dual.z
-        slack = model.f.zero_slack(dual.z)
-        assert slack is not None
-        first = model.blocks.start[:-1]
-        order = model.blocks.order
-        norms = np.sqrt(np.maximum(np.add.reduceat(state.column_norms[order] ** 2, first), 1e-300))
-        active = np.logical_or.reduceat(state.x[order] != 0, first)
-        distance = np.where(active, -np.inf, slack / norms)
-        size = int(max(SMALLEST, GROWTH * np.sum(np.isneginf(distance))))
-        if size >= LARGEST * distance.size:
-            blocks = np.arange(distance.size)
-        else:
-            blocks = np.sort(np.argpartition(distance, size)[:size])
-        if state.small is None or self._outdated(state.small.blocks, blocks):
-            state.small = self._pack(state, blocks, dual.y)
+        state.ripe = state.error <= state.start.tol
+        wanted = self._wanted(state, dual.z)
+        added = wanted if small is None else wanted[~small.holds(wanted, len(model.blocks))]
+        if small is None or wanted.size < SHRINK * small.blocks.size:
+            state.small = self._pack(state, wanted, dual.y)
+        elif added.size:
+            state.small = self._extend(state, small, added, dual.y)
+        elif small.single and state.error > max(2.0 * target, state.start.tol):
+            state.single = False
+            state.small = self._pack(state, wanted, dual.y)
 
     @staticmethod
-    def _outdated(old: Indices, new: Indices) -> bool:
-        """Return whether a set lacks blocks that it should have, or is far larger than it need be."""
-        return new.size < 0.5 * old.size or not np.all(np.isin(new, old))
+    def _wanted(state: WorkingSetState, z: Vector) -> Indices:
+        """Return the active blocks and those that are closest to it."""
+        blocks, small = state.model.blocks, state.small
+        active = np.logical_or.reduceat(state.x[blocks.order] != 0, blocks.start[:-1])
+        distance = state.products.slack_of(z) / np.maximum(state.products.norms, 1e-300)
+        distance[active] = -np.inf
+        count = int(np.count_nonzero(np.isneginf(distance)))
+        filled = small is not None and count > FILLED * small.blocks.size
+        size = int(max(SMALLEST, (FAST_GROWTH if filled else GROWTH) * count))
+        if size >= LARGEST * len(blocks):
+            return np.arange(len(blocks))
+        return np.sort(np.argpartition(distance, size)[:size])
 
     def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
+        """Return the small problem of these blocks."""
         model = state.model
-        columns = np.sort(model.blocks.columns(blocks))
-        small = model
-        if blocks.size < len(model.blocks):
-            rows = np.arange(model.A.shape[0])
-            small = replace(model, f=model.f.restrict_blocks(blocks), A=model.A.restrict(rows, columns))
-        weight = state.start.weight
-        if state.small is not None:
-            weight = float(state.small.state.settings.get("primal_weight", weight))
-        drawn = None if state.start.drawn is None else min(state.start.drawn, blocks.size)
-        start = replace(
-            state.start, x=state.x[columns], y=y, drawn=drawn, weight=weight, kept=self._kept(state, columns)
-        )
-        inner = self.method.init(small, start)
-        share = columns.size / model.A.shape[1]
-        state.passes += share * (inner.passes + 0.5)
-        state.settings = inner.settings | {"n_blocks": len(model.blocks), "working_set": int(blocks.size)}
-        return Small(small, blocks, columns, share, inner)
+        if blocks.size == len(model.blocks):
+            small = Small(model, blocks, np.arange(state.x.size), 1.0, None, False)
+        else:
+            columns = model.blocks.columns(blocks)
+            A = model.A.pack(columns, state.single)
+            part = model.part(model.f.restrict_blocks(blocks), A)
+            small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
+        small.state = self.method.init(small.model, self._start(state, small, y))
+        return self._counted(state, small, 1.0)
+
+    def _extend(self, state: WorkingSetState, before: Small, added: Indices, y: Vector) -> Small:
+        """Return the small problem with some blocks added at its end."""
+        model = state.model
+        blocks = np.concatenate([before.blocks, added])
+        if blocks.size >= LARGEST * len(model.blocks):
+            return self._pack(state, np.arange(len(model.blocks)), y)
+        new = model.blocks.columns(added)
+        columns = np.concatenate([before.columns, new])
+        A = side_by_side(before.model.A, model.A.pack(new, before.single))
+        part = model.part(model.f.restrict_blocks(blocks), A)
+        small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
+        small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
+        return self._counted(state, small, new.size / columns.size)
 
     @staticmethod
-    def _kept(state: WorkingSetState, columns: Indices) -> Kept:
-        """Return what is left of the user's problem, for strengths given by column and row."""
-        before = state.start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
-        return before._replace(columns=before.columns[columns])
+    def _start(state: WorkingSetState, small: Small, y: Vector) -> Start:
+        """Return where the method starts on the small problem."""
+        start, weight = state.start, state.start.weight
+        if state.small is not None:
+            weight = float(state.small.state.settings.get("primal_weight", weight))
+        drawn = None if start.drawn is None else min(start.drawn, small.blocks.size)
+        kept = start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
+        kept = kept._replace(columns=kept.columns[small.columns])
+        return replace(start, x=state.x[small.columns], u=state.u, y=y, drawn=drawn, weight=weight, kept=kept)
+
+    @staticmethod
+    def _counted(state: WorkingSetState, small: Small, packed: float) -> Small:
+        """Count the work of packing and starting, and tell what was chosen."""
+        state.passes += small.share * (small.state.passes + 0.5 * packed)
+        chosen = {"n_blocks": len(state.model.blocks), "working_set": int(small.blocks.size)}
+        state.settings = small.state.settings | chosen
+        return small
 
     def candidates(self, state: Any) -> Candidates:
         if not isinstance(state, WorkingSetState):
             offered: Candidates = self.method.candidates(state)
             return offered
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
+
+
+def side_by_side(first: Operator, second: Operator) -> Operator:
+    """Return [A_1, A_2], without a stack of stacks."""
+    parts = [list(part.parts) if isinstance(part, Stacked) else [part] for part in (first, second)]
+    return Stacked([*parts[0], *parts[1]])
 
 
 def pays(model: Model) -> bool:

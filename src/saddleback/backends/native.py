@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from ..functions._base import Compiled, Indices, Slopes
+from ..functions._base import Compiled, Indices, Slopes, Vector
 from ..problem import Model
 from ..steps import Strengths
 from .iterate import Iterate, dual_half
+from .newton import Smooth
 
 
 class NativeSweeper:
@@ -55,6 +56,49 @@ class NativeSweeper:
         for drawn in draws:
             self.kernel.primal_step(drawn, strengths.primal, at.x, at.y, change)
             dual_half(self.model.g, strengths, extrapolation, change, at)
+
+
+class NativeDescender:
+    """Coordinate descent on a smooth loss over dense and column-compressed matrices."""
+
+    name = "native"
+
+    def __init__(self, model: Model, width: int, measured: _native.Descent | None = None) -> None:
+        penalty, curvature = model.f.compiled(), model.g.curvature()
+        assert penalty is not None
+        assert curvature is not None
+        self.kernel = _native.Descent(
+            model.A.shape[0],
+            model.A.native(),
+            model.blocks.start,
+            model.blocks.order,
+            penalty.slopes,
+            penalty.group_weight,
+            _loss_arguments(model.g.compiled(), model.A.shape[0])[0],
+            curvature,
+            width,
+            measured,
+        )
+        self.width = width
+        self.strength = self.kernel.strength()
+
+    def extended(self, model: Model) -> NativeDescender:
+        return NativeDescender(model, self.width, self.kernel)
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> None:
+        self.kernel.sweep(sweeps, x, u, y)
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.kernel.products(columns, y)
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        return self.kernel.image(columns, d)
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        hessian = part.extra, part.along, part.group
+        return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)
 
 
 def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:

@@ -183,7 +183,7 @@ class Function(ABC):
         return None
 
     def restrict_blocks(self, blocks: Indices) -> Function:
-        """Return the function of some blocks alone, their coordinates in ascending order."""
+        """Return the function of some blocks alone, their coordinates one block after the other."""
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
     def admissible(self, strength: Vector) -> Vector:
@@ -193,6 +193,10 @@ class Function(ABC):
     def curvature(self) -> Vector | None:
         """Return the Lipschitz constant of the gradient, row by row, where the function is smooth."""
         return None
+
+    def curvature_at(self, x: Vector) -> Vector:
+        """Return the second derivatives at x of a smooth function that separates over its coordinates."""
+        raise TypeError(f"{type(self).__name__} has no second derivatives")
 
     def typical_point(self) -> Vector | float:
         """Return a point of the size that the argument of f has at a solution, for the units of the steps."""

@@ -173,14 +173,14 @@ class BlockSum(Function):
         )
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
+        of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
         parts, sizes = [], []
-        for part, own, first, stop in zip(
-            self.parts, self.own_blocks, self.first_block[:-1], self.first_block[1:], strict=True
-        ):
-            mine = blocks[(blocks >= first) & (blocks < stop)] - first
-            if mine.size:
-                parts.append(part if mine.size == len(own) else part.restrict_blocks(mine))
-                sizes.append(int(own.sizes[mine].sum()))
+        for run in np.split(np.arange(blocks.size), np.flatnonzero(np.diff(of_part)) + 1):
+            i = of_part[run[0]]
+            mine = blocks[run] - self.first_block[i]
+            whole = np.array_equal(mine, np.arange(len(self.own_blocks[i])))
+            parts.append(self.parts[i] if whole else self.parts[i].restrict_blocks(mine))
+            sizes.append(int(self.own_blocks[i].sizes[mine].sum()))
         return BlockSum(parts, sizes, [True] * len(parts))
 
     def admissible(self, strength: Vector) -> Vector:

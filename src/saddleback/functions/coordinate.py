@@ -74,13 +74,15 @@ class Coordinate(Restrictable):
         return self.finite_value(inside)
 
     def finite_value(self, x: Vector) -> float:
-        slope = np.where(x > 0, self.right, self.left)
-        if not self._finite_slopes:
-            slope = np.where(x == 0, 0.0, slope)
-        return float(slope @ x + 0.5 * (self.quadratic @ (x * x)))
+        if not self._kinked:
+            return float(self.left @ x + 0.5 * (self.quadratic @ (x * x)))
+        at = np.flatnonzero(x)  # an infinite slope times 0 is 0, and most of x often is
+        point = x[at]
+        slope = np.where(point > 0, self.right[at], self.left[at])
+        return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
 
     def project(self, x: Vector) -> Vector:
-        return np.clip(x, self.lower, self.upper)
+        return np.clip(x, self.lower, self.upper) if self._bounded else x.copy()
 
     def prox(self, v: Vector, step: Step) -> Vector:
         free = shrink(v, step * self.left, step * self.right) / (1.0 + step * self.quadratic)
@@ -103,14 +105,17 @@ class Coordinate(Restrictable):
 
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
-        excess = shrink(y, self.left, self.right)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
-        return np.clip(free, self.lower, self.upper)
+        excess = shrink(y, self.left, self.right) if self._kinked else y - self.left
+        if self._curved:
+            free = excess / self.quadratic
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
+        return np.clip(free, self.lower, self.upper) if self._bounded else free
 
     def conjugate(self, y: Vector) -> float:
         inside = self.project_conjugate(y)
-        if np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
+        if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         x = self.maximiser(inside)
         return float(np.sum(inside * x)) - self.finite_value(x)
@@ -133,12 +138,45 @@ class Coordinate(Restrictable):
         high = np.where(straight & (self.upper == np.inf), self.right, np.inf)
         return low, high
 
+    # What a function does not use need not be computed: the flags below are for that alone.
+
     @cached_property
-    def _finite_slopes(self) -> bool:
-        return bool(np.all(np.isfinite(self.left)) and np.all(np.isfinite(self.right)))
+    def _kinked(self) -> bool:
+        return bool(np.any(self.left != self.right))
+
+    @cached_property
+    def _curved(self) -> bool:
+        return bool(np.all(self.quadratic > 0))
+
+    @cached_property
+    def _conjugate_everywhere(self) -> bool:
+        low, high = self.conjugate_bounds
+        return bool(np.all(low == -np.inf) and np.all(high == np.inf))
+
+    @cached_property
+    def _bounded(self) -> bool:
+        return bool(np.any(self.lower > -np.inf) or np.any(self.upper < np.inf))
+
+    @cached_property
+    def _settled(self) -> tuple[Vector, Vector]:
+        """The interval of y for which 0 is the maximiser of <x, y> - F(x), coordinate by coordinate; may be empty."""
+        admitted = (self.lower <= 0) & (self.upper >= 0)
+        return np.where(admitted, self.left, np.inf), np.where(admitted, self.right, -np.inf)
+
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        # where 0 is the maximiser the conjugate is 0, and that is nearly everywhere under a sparsity penalty
+        low, high = self._settled
+        rest = np.flatnonzero((y < low) | (y > high))
+        if rest.size == 0:
+            return y, 0.0
+        part = self.restrict(rest)
+        inside = part.project_conjugate(y[rest])
+        point = y.copy()
+        point[rest] = inside
+        return point, part.conjugate(inside)
 
     def project_conjugate(self, y: Vector) -> Vector:
-        return np.clip(y, *self.conjugate_bounds)
+        return y.copy() if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)
@@ -171,13 +209,19 @@ class Coordinate(Restrictable):
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 
     def zero_slack(self, z: Vector) -> Vector | None:
+        low, high = self._kinks
+        return np.minimum(high - z, z - low) if np.any(low < high) else None
+
+    @cached_property
+    def _kinks(self) -> tuple[Vector, Vector]:
+        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink."""
         left = np.where(self.lower >= 0, -np.inf, self.left)  # a bound at 0 holds whatever pulls against it
         right = np.where(self.upper <= 0, np.inf, self.right)
         kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
-        return np.where(kinked, np.minimum(right - z, z - left), -np.inf) if np.any(kinked) else None
+        return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
     def restrict_blocks(self, blocks: Indices) -> Coordinate:
-        return self.restrict(np.sort(blocks))
+        return self.restrict(blocks)
 
     def typical_slope(self) -> Vector:
         largest = np.maximum(np.abs(self.left), np.abs(self.right))
@@ -189,14 +233,15 @@ class Coordinate(Restrictable):
 
 def ray_scaling(y: Vector, low: Vector, high: Vector) -> float:
     """Return the largest t in [0, 1] with low <= t y <= high, or nan where even t = 0 is outside."""
-    slack = ROUNDING * np.abs(y)
-    outside = (y > high + slack) | (y < low - slack)
-    if not np.any(outside):
+    outside = np.flatnonzero((y > high) | (y < low))
+    far, up, down = y[outside], high[outside], low[outside]
+    beyond = np.maximum(far - up, down - far) > ROUNDING * np.abs(far)
+    if not np.any(beyond):
         return 1.0
     if np.any(high < 0) or np.any(low > 0):
         return np.nan
-    bound = np.where(y > 0, high, low)
-    return float(np.min(bound[outside] / y[outside]))
+    bound = np.where(far > 0, up, down)
+    return float(np.min(bound[beyond] / far[beyond]))
 
 
 def interval_room(y: Vector, low: Vector, high: Vector) -> Vector:
@@ -221,7 +266,7 @@ class ConjugateOfCoordinate(Restrictable):
     def restrict(self, keep: Indices) -> ConjugateOfCoordinate:
         return ConjugateOfCoordinate(self.dual.restrict(keep))
 
-    @property
+    @cached_property
     def smooth(self) -> bool:  # type: ignore[override]
         return bool(np.all((self.dual.quadratic > 0) | (self.dual.lower == self.dual.upper)))
 
@@ -262,7 +307,7 @@ class ConjugateOfCoordinate(Restrictable):
         return self.dual.minimiser()
 
     def scaling(self, y: Vector) -> float:
-        return ray_scaling(y, self.dual.lower, self.dual.upper)
+        return ray_scaling(y, self.dual.lower, self.dual.upper) if self.dual._bounded else 1.0
 
     def unpenalised(self) -> Indices:
         return np.flatnonzero(self.dual.lower == self.dual.upper)
@@ -289,6 +334,12 @@ class ConjugateOfCoordinate(Restrictable):
             return None
         quadratic = self.dual.quadratic
         return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
+
+    def curvature_at(self, x: Vector) -> Vector:
+        y = self.dual.maximiser(x)
+        curved = (y != 0) | (self.dual.left == self.dual.right)
+        curved &= (y > self.dual.lower) & (y < self.dual.upper)
+        return np.divide(1.0, self.dual.quadratic, out=np.zeros_like(x), where=curved & (self.dual.quadratic > 0))
 
     def typical_point(self) -> Vector:
         return self.dual.typical_slope()

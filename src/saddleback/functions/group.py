@@ -189,12 +189,10 @@ class GroupNorms(Function):
         return np.where(self.weight > 0, slack, -np.inf) if np.any(self.weight > 0) else None
 
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
-        blocks = np.sort(blocks)
         columns = self.partition.columns(blocks)
-        kept = np.sort(columns)
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
-        partition_ = Blocks(np.searchsorted(kept, columns), start)
-        return GroupNorms(partition_, self.weight[blocks], self.left[kept], self.right[kept])
+        partition_ = Blocks(np.arange(columns.size), start)
+        return GroupNorms(partition_, self.weight[blocks], self.left[columns], self.right[columns])
 
     def typical_slope(self) -> Vector:
         per_column = np.empty(self.left.size)

@@ -106,6 +106,10 @@ class LogisticLoss(Restrictable):
     def curvature(self) -> Vector:
         return 0.25 * self.weight
 
+    def curvature_at(self, x: Vector) -> Vector:
+        probability = sigmoid(x)
+        return self.weight * probability * (1.0 - probability)
+
     def finite_everywhere(self) -> bool:
         return True
 

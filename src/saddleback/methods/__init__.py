@@ -1,6 +1,7 @@
 """The methods, one file each."""
 
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
+from .descent import Descent
 from .pdhg import PDHG
 from .published import PublishedSPBCD
 from .spbcd import SPBCD
@@ -9,6 +10,7 @@ __all__ = [
     "PDHG",
     "SPBCD",
     "Candidates",
+    "Descent",
     "Kept",
     "Method",
     "PublishedSPBCD",

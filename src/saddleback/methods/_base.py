@@ -32,10 +32,12 @@ class Start:
     Attributes
     ----------
     x, y : where.
+    u : Ax, where it is at hand.
     drawn : K, or None to leave it to the method.
     seed : of the draws.
     weight : primal weight to begin with, relative to that of the data.
     kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
+    tol : the error at which the run will end, so that no part of it is solved more accurately than it is worth.
     """
 
     x: Vector
@@ -44,6 +46,12 @@ class Start:
     seed: int = 0
     weight: float = 1.0
     kept: Kept | None = None
+    tol: float = 0.0
+    u: Vector | None = None
+
+    def image(self, model: Model) -> tuple[Vector, float]:
+        """Return Ax, and what it cost in passes."""
+        return (model.A.matvec(self.x), 0.5) if self.u is None else (self.u.copy(), 0.0)
 
 
 class Candidates(NamedTuple):
@@ -86,9 +94,16 @@ class Method(ABC, Generic[S]):
     layers: tuple[str, ...] = ()
     """Layers that may be put around the method, innermost first."""
 
+    superlinear: bool = False
+    """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
+
     @abstractmethod
     def init(self, model: Model, start: Start) -> S:
         """Return the first state: strengths chosen, A in the order that the kernels read it in."""
+
+    def extend(self, state: S, model: Model, start: Start) -> S:
+        """Return the first state of a problem that has the one of ``state``, which is given up, as its first blocks."""
+        return self.init(model, start)
 
     @abstractmethod
     def advance(self, state: S, passes: float) -> S:

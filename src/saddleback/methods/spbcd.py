@@ -57,6 +57,7 @@ class SPBCD(Method[SPBCDState]):
         model = replace(model, A=model.A.columnar())
         strengths, drawn = self._strengths(model, start)
         sweeper = sweeper_for(model, self.backend)
+        u, cost = start.image(model)
         settings = {
             "step": self.step if isinstance(self.step, str) else "explicit",
             "blocks_per_iteration": drawn,
@@ -66,8 +67,8 @@ class SPBCD(Method[SPBCDState]):
         return SPBCDState(
             x=start.x.copy(),
             y=start.y.copy(),
-            u=model.A.matvec(start.x),
-            passes=strengths.passes + 0.5,
+            u=u,
+            passes=strengths.passes + cost,
             settings=settings,
             model=model,
             averages=Averages.of(model),

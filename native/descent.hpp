@@ -1,0 +1,431 @@
+/// \file
+/// Block coordinate descent on a smooth loss: the iteration with y eliminated,
+/// y = gradient of the loss at A x.
+///
+/// Blocks are taken in panels. The loss is majorised by its curvature,
+/// g(u + v) <= g(u) + y'v + v'Cv/2, and a panel minimises that over its blocks,
+/// one after the other, exactly as if y were renewed after each: what a block
+/// does to the products of the next ones is known from the panel's Gram matrix
+/// A_p'C A_p. So each panel is read once for its products with y and once,
+/// while it is still in cache, for what its moves add to A x.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include "blocks.hpp"
+#include "gradient.hpp"
+#include "matrix.hpp"
+#include "prox.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// Matrices side by side.
+class Stack {
+ public:
+  explicit Stack(std::vector<std::unique_ptr<Columns>> matrices)
+      : matrices_(std::move(matrices)), first_{0} {
+    for (const auto& matrix : matrices_) {
+      first_.push_back(first_.back() + matrix->count());
+      stored_ += static_cast<double>(matrix->stored());
+      sliceable_ &= matrix->sliceable();
+      for (Index c = 0; c < matrix->count(); ++c)
+        if (!matrix->valid(c)) throw std::invalid_argument("a row index lies outside the matrix");
+    }
+  }
+
+  Index columns() const { return first_.back(); }
+  double stored() const { return stored_; }
+  bool sliceable() const { return sliceable_; }
+  bool all_have(Index rows) const {
+    for (const auto& matrix : matrices_)
+      if (matrix->rows() != rows) return false;
+    return true;
+  }
+
+  void dots(Range rows, const Index* column, Index count, const double* y, double* out) const {
+    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
+      matrix.dots_in(rows, local, size, y, out + at);
+    });
+  }
+
+  void add(Range rows, const Index* column, Index count, const double* factor, double* v) const {
+    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index at) {
+      matrix.add_in(rows, local, size, factor + at, v);
+    });
+  }
+
+  /// Calls body() while weight * column stands in the vector v, which is 0 before and after.
+  template <class Body>
+  void with_scattered(Index column, const double* weight, double* v, const Body& body) const {
+    visit(&column, 1, [&](const Columns& matrix, const Index* local, int, Index) {
+      matrix.scatter(*local, weight, v);
+      body();
+      matrix.erase(*local, v);
+    });
+  }
+
+  void refresh(const Index* column, Index count, const Gradient& gradient, const double* u,
+               double* y) const {
+    visit(column, count, [&](const Columns& matrix, const Index* local, int size, Index) {
+      for (int k = 0; k < size; ++k) matrix.refresh(local[k], gradient, u, y);
+    });
+  }
+
+ private:
+  /// Cuts a list of columns into batches that lie in one matrix each.
+  template <class Body>
+  void visit(const Index* column, Index count, const Body& body) const {
+    for (Index at = 0; at < count;) {
+      std::size_t home = 0;
+      while (column[at] >= first_[home + 1]) ++home;
+      Index local[kBatch];
+      int size = 0;
+      for (; size < kBatch && at + size < count; ++size) {
+        const Index d = column[at + size];
+        if (d < first_[home] || d >= first_[home + 1]) break;
+        local[size] = d - first_[home];
+      }
+      body(*matrices_[home], local, size, at);
+      at += size;
+    }
+  }
+
+  std::vector<std::unique_ptr<Columns>> matrices_;
+  std::vector<Index> first_;
+  double stored_ = 0;
+  bool sliceable_ = true;
+};
+
+class Descent {
+ public:
+  /// `measured`, if given, is taken apart: its blocks and columns must be the first ones of these.
+  Descent(Index rows, Stack matrix, Blocks blocks, std::vector<Coordinate> penalty,
+          Gradient gradient, std::vector<double> curvature, Index width, Descent* measured)
+      : rows_(rows),
+        matrix_(std::move(matrix)),
+        blocks_(std::move(blocks)),
+        penalty_(std::move(penalty)),
+        gradient_(std::move(gradient)),
+        curvature_(std::move(curvature)),
+        strength_(matrix_.columns()) {
+    if (!matrix_.all_have(rows) || static_cast<Index>(curvature_.size()) != rows)
+      throw std::invalid_argument("matrices and curvature must have as many rows as the loss");
+    if (matrix_.columns() != blocks_.columns() ||
+        matrix_.columns() != static_cast<Index>(penalty_.size()))
+      throw std::invalid_argument("matrices, blocks and penalty differ in their columns");
+    Index first = 0;
+    if (measured) {
+      if (measured->rows_ != rows || measured->columns() > columns())
+        throw std::invalid_argument("what was measured before must be a part of the problem");
+      first = measured->blocks_.count();
+      panels_ = std::move(measured->panels_);
+      widest_ = measured->widest_;
+      std::copy(measured->strength_.begin(), measured->strength_.end(), strength_.begin());
+    }
+    const auto known = static_cast<Index>(panels_.size());
+    // A sparse column is best followed at once by what it changes; there is nothing to share.
+    divide(first, matrix_.sliceable() ? width : 1);
+    parts_ = matrix_.sliceable()
+                 ? parts_for(matrix_.stored() * static_cast<double>(widest_) /
+                                 static_cast<double>(std::max<Index>(1, matrix_.columns())),
+                             1 << 14)
+                 : 1;
+    measure(known);
+  }
+
+  Index rows() const { return rows_; }
+  Index columns() const { return matrix_.columns(); }
+  const double* strength() const { return strength_.data(); }
+
+  /// Visits all blocks `sweeps` times; u = A x and y follow x.
+  void sweep(Index sweeps, double* x, double* u, double* y) {
+    std::lock_guard lock(mutex_);
+    Lease lease;
+    std::vector<double> partial(parts_ * widest_), product(widest_), scratch(2 * blocks_.largest());
+    Moves moves;
+    for (Index s = 0; s < sweeps; ++s) {
+      for (const Panel& panel : panels_) {
+        const auto size = static_cast<Index>(panel.column.size());
+        lease.run(parts_, [&](int i) {
+          const Range part_of = part(rows_, i, parts_);
+          apply(part_of, moves, u, y);
+          matrix_.dots(part_of, panel.column.data(), size, y, partial.data() + i * widest_);
+        });
+        std::copy(partial.begin(), partial.begin() + size, product.begin());
+        for (int i = 1; i < parts_; ++i)
+          for (Index k = 0; k < size; ++k) product[k] += partial[i * widest_ + k];
+        moves.clear();
+        descend(panel, product.data(), x, scratch.data(), moves);
+      }
+    }
+    lease.run(parts_, [&](int i) { apply(part(rows_, i, parts_), moves, u, y); });
+  }
+
+  /// out = A_S'y over some columns S.
+  void products(const Index* column, Index count, const double* y, double* out) const {
+    const int parts = parts_for(static_cast<double>(rows_) * static_cast<double>(count));
+    Lease().run(parts, [&](int i) {
+      const Range own = part(count, i, parts);
+      matrix_.dots({0, rows_}, column + own.begin, own.end - own.begin, y, out + own.begin);
+    });
+  }
+
+  /// v += A_S d over some columns S.
+  void image(const Index* column, Index count, const double* d, double* v) const {
+    const int parts = normal_parts();
+    Lease().run(parts,
+                [&](int i) { matrix_.add(part(rows_, i, parts), column, count, d, v); });
+  }
+
+  /// The system of a Newton step over some columns S: (A_S' diag(weight) A_S + diag(extra) - sum_g e_g e_g') d = right,
+  /// where e_g holds the entries of `along` that belong to group g.
+  struct System {
+    const Index* column;
+    Index count;
+    const double *weight, *extra, *along;
+    const Index* group;
+    const double *right, *diagonal;  ///< the latter preconditions
+  };
+
+  /// Solves by conjugate gradients to a relative residual in the metric of the diagonal; returns the steps taken.
+  Index solve(const System& system, double tolerance, Index most, double* d) const {
+    const Index n = system.count;
+    Lease lease;
+    Workspace space(rows_, normal_parts(), n);
+    std::vector<double> residual(system.right, system.right + n), scaled(n), direction(n), image(n);
+    const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
+      return simd::dot(a.data(), b.data(), n);
+    };
+    const auto precondition = [&] {
+      for (Index k = 0; k < n; ++k) scaled[k] = residual[k] / system.diagonal[k];
+    };
+    std::fill(d, d + n, 0.0);
+    precondition();
+    direction = scaled;
+    double size = dot(residual, scaled);
+    const double enough = tolerance * tolerance * size;
+    for (Index step = 0; step < most; ++step) {
+      if (size <= enough) return step;
+      apply(lease, system, direction.data(), space, image.data());
+      const double curvature = dot(direction, image);
+      double largest = 0;
+      for (Index k = 0; k < n; ++k) largest += system.diagonal[k] * direction[k] * direction[k];
+      if (!(curvature > 1e-14 * largest)) return step + 1;  // flat: d is a descent direction as it is
+      const double length = size / curvature;
+      for (Index k = 0; k < n; ++k) {
+        d[k] += length * direction[k];
+        residual[k] -= length * image[k];
+      }
+      precondition();
+      const double before = size;
+      size = dot(residual, scaled);
+      for (Index k = 0; k < n; ++k) direction[k] = scaled[k] + size / before * direction[k];
+    }
+    return most;
+  }
+
+ private:
+  struct Panel {
+    std::vector<Index> block, column;
+    std::vector<double> gram;  ///< A_p'C A_p, row by row; empty for a single column
+  };
+
+  /// Columns that have moved, and by how much.
+  struct Moves {
+    std::vector<Index> column;
+    std::vector<double> change;
+
+    void clear() {
+      column.clear();
+      change.clear();
+    }
+    void add(Index d, double by) {
+      column.push_back(d);
+      change.push_back(by);
+    }
+  };
+
+  struct Workspace {
+    Workspace(Index rows, int parts, Index count)
+        : image(rows), partial(parts * count), of_strip(parts * count), of_group(count) {}
+
+    std::vector<double> image, partial, of_strip, of_group;
+  };
+
+  static constexpr Index kStrip = 256;  ///< rows of all columns that fit the second-level cache
+
+  int normal_parts() const {
+    return matrix_.sliceable() ? parts_for(static_cast<double>(rows_), kStrip) : 1;
+  }
+
+  /// out = the system's matrix times p. Dense columns are read once for both of their products.
+  void apply(Lease& lease, const System& system, const double* p, Workspace& space,
+             double* out) const {
+    const Index count = system.count;
+    const int parts = normal_parts();
+    const Index strip = matrix_.sliceable() ? kStrip : rows_;
+    lease.run(parts, [&](int i) {
+      const Range range = part(rows_, i, parts);
+      double *sum = space.partial.data() + i * count, *own = space.of_strip.data() + i * count;
+      double* image = space.image.data();
+      std::fill(sum, sum + count, 0.0);
+      for (Index at = range.begin; at < range.end; at += strip) {
+        const Range rows{at, std::min(at + strip, range.end)};
+        std::fill(image + rows.begin, image + rows.end, 0.0);
+        matrix_.add(rows, system.column, count, p, image);
+        for (Index k = rows.begin; k < rows.end; ++k) image[k] *= system.weight[k];
+        matrix_.dots(rows, system.column, count, image, own);
+        for (Index k = 0; k < count; ++k) sum[k] += own[k];
+      }
+    });
+    for (Index k = 0; k < count; ++k) {
+      out[k] = system.extra[k] * p[k];
+      for (int i = 0; i < parts; ++i) out[k] += space.partial[i * count + k];
+    }
+    std::fill(space.of_group.begin(), space.of_group.end(), 0.0);
+    for (Index k = 0; k < count; ++k) space.of_group[system.group[k]] += system.along[k] * p[k];
+    for (Index k = 0; k < count; ++k) out[k] -= system.along[k] * space.of_group[system.group[k]];
+  }
+
+  void divide(Index first, Index width) {
+    for (Index j = first; j < blocks_.count(); ++j) {
+      const Block& block = blocks_[j];
+      if (j == first || static_cast<Index>(panels_.back().column.size()) + block.size > width)
+        panels_.emplace_back();
+      Panel& panel = panels_.back();
+      panel.block.push_back(j);
+      panel.column.insert(panel.column.end(), block.column, block.column + block.size);
+      widest_ = std::max(widest_, static_cast<Index>(panel.column.size()));
+    }
+  }
+
+  /// The Gram matrices of the panels from `first` on, and the strength of their columns: the curvature of the
+  /// majorised loss along the block.
+  void measure(Index first) {
+    const Index count = static_cast<Index>(panels_.size()) - first;
+    const int parts = parts_for(matrix_.stored() * static_cast<double>(widest_));
+    Lease().run(parts, [&](int i) {
+      std::vector<double> weighted(rows_);
+      const Range range = part(count, i, parts);
+      for (Index p = range.begin; p < range.end; ++p) measure(panels_[first + p], weighted);
+    });
+  }
+
+  void measure(Panel& panel, std::vector<double>& weighted) {
+    const auto size = static_cast<Index>(panel.column.size());
+    panel.gram.resize(size * size);
+    const Range all{0, rows_};
+    for (Index a = 0; a < size; ++a) {
+      matrix_.with_scattered(panel.column[a], curvature_.data(), weighted.data(), [&] {
+        matrix_.dots(all, panel.column.data(), a + 1, weighted.data(), &panel.gram[a * size]);
+      });
+      for (Index b = 0; b < a; ++b) panel.gram[b * size + a] = panel.gram[a * size + b];
+    }
+    Index at = 0;
+    for (const Index j : panel.block) {
+      const Block& block = blocks_[j];
+      const double largest = largest_eigenvalue(panel.gram, size, at, block.size);
+      for (Index k = 0; k < block.size; ++k) strength_[block.column[k]] = largest;
+      at += block.size;
+    }
+  }
+
+  /// A bound on the largest eigenvalue of a diagonal block of a Gram matrix: with the trace of its 16th power at most
+  /// size^(1/16) times too large.
+  static double largest_eigenvalue(const std::vector<double>& gram, Index stride, Index first,
+                                   Index size) {
+    if (size == 1) return gram[first * stride + first];
+    std::vector<double> power(size * size), square(size * size);
+    double trace = 0;
+    for (Index a = 0; a < size; ++a) trace += gram[(first + a) * stride + first + a];
+    if (!(trace > 0)) return 0;
+    for (Index a = 0; a < size; ++a)
+      for (Index b = 0; b < size; ++b)
+        power[a * size + b] = gram[(first + a) * stride + first + b] / trace;
+    for (int doubling = 0; doubling < 4; ++doubling) {
+      std::fill(square.begin(), square.end(), 0.0);
+      for (Index a = 0; a < size; ++a)
+        for (Index c = 0; c < size; ++c)
+          for (Index b = 0; b < size; ++b)
+            square[a * size + b] += power[a * size + c] * power[c * size + b];
+      power.swap(square);
+    }
+    double of_power = 0;
+    for (Index a = 0; a < size; ++a) of_power += power[a * size + a];
+    return trace * std::pow(of_power, 1.0 / 16);
+  }
+
+  void apply(Range rows, const Moves& moves, double* u, double* y) const {
+    const auto count = static_cast<Index>(moves.column.size());
+    if (count == 0) return;
+    matrix_.add(rows, moves.column.data(), count, moves.change.data(), u);
+    if (matrix_.sliceable()) gradient_(rows, u, y);
+    else matrix_.refresh(moves.column.data(), count, gradient_, u, y);
+  }
+
+  /// Minimises over the blocks of a panel in turn, given its products A_p'y.
+  void descend(const Panel& panel, double* product, double* x, double* scratch, Moves& moves) const {
+    const auto size = static_cast<Index>(panel.column.size());
+    const auto move = [&](Index at, double to) {
+      const Index d = panel.column[at];
+      const double change = to - x[d];
+      if (change == 0) return 0.0;
+      x[d] = to;
+      moves.add(d, change);
+      return change;
+    };
+    const auto pass_on = [&](Index at, double change, Index from) {
+      const double* row = &panel.gram[at * size];
+      for (Index k = from; k < size; ++k) product[k] += change * row[k];
+    };
+    Index at = 0;
+    for (const Index j : panel.block) {
+      const Block& block = blocks_[j];
+      const Index stop = at + block.size;
+      step(block, product + at, x, scratch);
+      for (Index k = at; k < stop; ++k)
+        if (const double change = move(k, scratch[k - at]); change != 0) pass_on(k, change, stop);
+      at = stop;
+    }
+  }
+
+  /// The proximal step of a block, given its products with y; leaves it in `to`.
+  void step(const Block& block, const double* product, const double* x, double* to) const {
+    const double strength = strength_[block.column[0]];
+    if (!(strength > 0)) {  // empty columns stay where they are
+      for (Index k = 0; k < block.size; ++k) to[k] = x[block.column[k]];
+      return;
+    }
+    if (block.size == 1 && block.weight == 0) {
+      const Index d = block.column[0];
+      to[0] = prox(penalty_[d], x[d] - product[0] / strength, 1 / strength);
+      return;
+    }
+    double* h = to + blocks_.largest();
+    for (Index k = 0; k < block.size; ++k) {
+      const Coordinate& f = penalty_[block.column[k]];
+      h[k] = strength;
+      to[k] = shrink(strength * x[block.column[k]] - product[k], f.left, f.right);
+    }
+    const double rho = group_radius(to, h, static_cast<int>(block.size), block.weight);
+    for (Index k = 0; k < block.size; ++k)
+      to[k] = rho > 0 ? to[k] * rho / (strength * rho + block.weight) : 0;
+  }
+
+  Index rows_;
+  Stack matrix_;
+  Blocks blocks_;
+  std::vector<Coordinate> penalty_;
+  Gradient gradient_;
+  std::vector<double> curvature_, strength_;
+  std::vector<Panel> panels_;
+  Index widest_ = 0;
+  int parts_ = 1;
+  std::mutex mutex_;
+};
+
+}  // namespace saddleback

@@ -1,0 +1,150 @@
+r"""Block coordinate descent with Newton steps, for a loss with a Lipschitz gradient.
+
+There y need not be a variable of its own: :math:`y = \nabla g(Ax)` is the limit of the block method as sigma goes to 0
+(``docs/theory.md``). Blocks are taken in turn, in panels of neighbouring columns that are read once from memory, each
+exactly minimised through the panel's Gram matrix. Once a sweep changes few zeros, a Newton step on the coordinates
+that are left (``backends/newton.py``) follows, and is kept if the objective falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..backends import BackendName, Descender, descender_for, smooth_part
+from ..functions._base import Compiled, Vector
+from ..problem import Model
+from ._base import Candidates, Method, Start, State
+
+PANEL = 16
+"""Columns of a panel. A wider one has fewer barriers, and a Gram matrix that costs more than it saves."""
+
+LARGEST_BLOCK = 64
+"""Columns in a block from which on its Gram matrix costs more than it saves."""
+
+SWEEPS = 2
+"""Sweeps between two looks at which coordinates are 0."""
+
+SETTLED = 0.05
+"""Share of the coordinates in motion that may come or go in so many sweeps for a Newton step to be worth its price."""
+
+NEWTON_TOLERANCE = 0.1
+NEWTON_STEPS = 50
+HALVINGS = 3
+
+
+@dataclass(kw_only=True)
+class DescentState(State):
+    """The point with u = Ax, and how Newton steps have fared: ``rest`` sweeps are to pass before the next."""
+
+    model: Model
+    penalty: Compiled
+    u: Vector
+    descender: Descender
+    free: Vector
+    rest: int = 0
+    penance: int = SWEEPS
+
+
+@dataclass(frozen=True)
+class Descent(Method[DescentState]):
+    """Coordinate descent in panels, with Newton steps where they pay.
+
+    Parameters
+    ----------
+    backend : "auto", or the name of the kernels to run on.
+    """
+
+    name = "descent"
+    layers = ("working_set",)
+    superlinear = True
+    backend: BackendName = "auto"
+
+    @staticmethod
+    def missing(model: Model) -> str | None:
+        """Return what a problem lacks for the method, or None where it can be treated."""
+        penalty, loss = model.f.compiled(), model.g.compiled()
+        if model.g.curvature() is None or loss is None or loss.callables:
+            return "its loss has no Lipschitz gradient in closed form"
+        if penalty is None or penalty.callables or not (model.A.explicit and model.A.native()):
+            return "its penalty is not one of the catalogue's over the columns of a dense or sparse matrix"
+        if not model.f.bounded_below():
+            return "its penalty is unbounded below"
+        if model.blocks.sizes.max() > LARGEST_BLOCK:
+            return f"a block has {model.blocks.sizes.max()} columns, more than {LARGEST_BLOCK}"
+        return None
+
+    def init(self, model: Model, start: Start) -> DescentState:
+        missing = self.missing(model)
+        if missing is not None:
+            raise TypeError(f"method='descent' cannot treat this problem: {missing}; use method='sp-bcd'")
+        model = replace(model, A=model.A.columnar())
+        return self._first(model, start, descender_for(model, self.backend, PANEL))
+
+    def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
+        return self._first(model, start, state.descender.extended(model))
+
+    @staticmethod
+    def _first(model: Model, start: Start, descender: Descender) -> DescentState:
+        penalty = model.f.compiled()
+        assert penalty is not None
+        start = replace(start, x=model.f.project(start.x))
+        u, cost = start.image(model)
+        return DescentState(
+            x=start.x,
+            y=model.g.subgradient(u),
+            u=u,
+            passes=0.5 + cost,
+            settings={"n_blocks": len(model.blocks), "panel": PANEL, "backend": descender.name, "newton_steps": 0},
+            model=model,
+            penalty=penalty,
+            descender=descender,
+            free=start.x != 0,
+        )
+
+    def advance(self, state: DescentState, passes: float) -> DescentState:
+        goal = state.passes + passes
+        while state.passes < goal and not state.ripe:
+            state.descender.sweep(SWEEPS, state.x, state.u, state.y)
+            state.passes += SWEEPS
+            state.rest -= SWEEPS
+            free = state.x != 0
+            changes = np.count_nonzero(free != state.free)
+            state.free = free
+            if state.rest <= 0 and changes <= SETTLED * np.count_nonzero(free):
+                self._newton(state)
+        return state
+
+    def _newton(self, state: DescentState) -> None:
+        """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
+        model, x = state.model, state.x
+        part = smooth_part(state.penalty, model.blocks, x)
+        share = part.free.size / x.size
+        if share == 0:
+            return
+        weight = model.g.curvature_at(state.u)
+        pull = state.descender.products(part.free, state.y) + part.gradient
+        diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
+        d, steps = state.descender.solve(part, weight, -pull, diagonal, NEWTON_TOLERANCE, NEWTON_STEPS)
+        state.passes += share * (steps + 1.0)
+        before = model.f.finite_value(x) + model.g.finite_value(state.u)
+        for halving in range(HALVINGS):
+            moved = x[part.free] + 0.5**halving * d
+            moved[part.kinked & (moved * x[part.free] < 0)] = 0.0
+            candidate = x.copy()
+            candidate[part.free] = moved
+            candidate = model.f.project(candidate)
+            u = state.u + state.descender.image(part.free, candidate[part.free] - x[part.free])
+            state.passes += 0.5 * share
+            if model.f.finite_value(candidate) + model.g.finite_value(u) < before:
+                state.x[:], state.u[:], state.y[:] = candidate, u, model.g.subgradient(u)
+                state.free = state.x != 0
+                state.penance = SWEEPS
+                state.ripe = halving == 0
+                state.settings["newton_steps"] += 1
+                return
+        state.rest, state.penance = state.penance, 2 * state.penance
+
+    def candidates(self, state: DescentState) -> Candidates:
+        return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), None)])
