@@ -141,15 +141,20 @@ class Descent {
   Index columns() const { return matrix_.columns(); }
   const double* strength() const { return strength_.data(); }
 
-  /// Visits all blocks `sweeps` times; u = A x and y follow x.
-  void sweep(Index sweeps, double* x, double* u, double* y) {
+  /// Visits all blocks once, and then again `sweeps` - 1 times those whose panel is not all 0; u = A x and y follow
+  /// x. Returns how many columns were visited.
+  Index sweep(Index sweeps, double* x, double* u, double* y) {
     std::lock_guard lock(mutex_);
     Lease lease;
     std::vector<double> partial(parts_ * widest_), product(widest_), scratch(2 * blocks_.largest());
     Moves moves;
+    Index visited = 0;
     for (Index s = 0; s < sweeps; ++s) {
       for (const Panel& panel : panels_) {
         const auto size = static_cast<Index>(panel.column.size());
+        const auto zero = [x](Index d) { return x[d] == 0; };
+        if (s > 0 && std::all_of(panel.column.begin(), panel.column.end(), zero)) continue;
+        visited += size;
         lease.run(parts_, [&](int i) {
           const Range part_of = part(rows_, i, parts_);
           apply(part_of, moves, u, y);
@@ -163,22 +168,19 @@ class Descent {
       }
     }
     lease.run(parts_, [&](int i) { apply(part(rows_, i, parts_), moves, u, y); });
+    return visited;
   }
 
   /// out = A_S'y over some columns S.
   void products(const Index* column, Index count, const double* y, double* out) const {
-    const int parts = parts_for(static_cast<double>(rows_) * static_cast<double>(count));
-    Lease().run(parts, [&](int i) {
-      const Range own = part(count, i, parts);
-      matrix_.dots({0, rows_}, column + own.begin, own.end - own.begin, y, out + own.begin);
-    });
+    Lease lease;
+    products(lease, column, count, y, out);
   }
 
   /// v += A_S d over some columns S.
   void image(const Index* column, Index count, const double* d, double* v) const {
-    const int parts = normal_parts();
-    Lease().run(parts,
-                [&](int i) { matrix_.add(part(rows_, i, parts), column, count, d, v); });
+    Lease lease;
+    image(lease, column, count, d, v);
   }
 
   /// The system of a Newton step over some columns S: (A_S' diag(weight) A_S + diag(extra) - sum_g e_g e_g') d = right,
@@ -195,7 +197,7 @@ class Descent {
   Index solve(const System& system, double tolerance, Index most, double* d) const {
     const Index n = system.count;
     Lease lease;
-    Workspace space(rows_, normal_parts(), n);
+    Workspace space(rows_, row_parts(kFused), n);
     std::vector<double> residual(system.right, system.right + n), scaled(n), direction(n), image(n);
     const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
       return simd::dot(a.data(), b.data(), n);
@@ -256,39 +258,75 @@ class Descent {
     std::vector<double> image, partial, of_strip, of_group;
   };
 
-  static constexpr Index kStrip = 256;  ///< rows of all columns that fit the second-level cache
+  // Rows of a part: enough for columns to be read in long pieces, or fewer where they are in cache.
+  static constexpr double kLong = 1250, kFused = 400;
 
-  int normal_parts() const {
-    return matrix_.sliceable() ? parts_for(static_cast<double>(rows_), kStrip) : 1;
+  int row_parts(double smallest) const {
+    return matrix_.sliceable() ? parts_for(static_cast<double>(rows_), smallest) : 1;
   }
 
-  /// out = the system's matrix times p. Dense columns are read once for both of their products.
-  void apply(Lease& lease, const System& system, const double* p, Workspace& space,
-             double* out) const {
-    const Index count = system.count;
-    const int parts = normal_parts();
-    const Index strip = matrix_.sliceable() ? kStrip : rows_;
+  void products(Lease& lease, const Index* column, Index count, const double* y,
+                double* out) const {
+    const int parts = parts_for(static_cast<double>(rows_) * static_cast<double>(count));
+    lease.run(parts, [&](int i) {
+      const Range own = part(count, i, parts);
+      matrix_.dots({0, rows_}, column + own.begin, own.end - own.begin, y, out + own.begin);
+    });
+  }
+
+  void image(Lease& lease, const Index* column, Index count, const double* d, double* v) const {
+    const int parts = row_parts(kLong);
+    lease.run(parts, [&](int i) { matrix_.add(part(rows_, i, parts), column, count, d, v); });
+  }
+
+  /// Rows of which `count` columns stay in cache, so that both products take one reading; 0 where that would be so
+  /// few that memory is read in short pieces.
+  Index strip(Index count) const {
+    constexpr Index cached = 1 << 17, fewest = 128;
+    const Index rows = cached / std::max<Index>(1, count);
+    return matrix_.sliceable() && rows >= fewest ? rows : 0;
+  }
+
+  /// out = A_S' diag(weight) A_S p over the columns of a system.
+  void normal(Lease& lease, const System& system, const double* p, Workspace& space,
+              double* out) const {
+    const Index count = system.count, strip = this->strip(count);
+    double* image_of = space.image.data();
+    if (strip == 0) {
+      std::fill(space.image.begin(), space.image.end(), 0.0);
+      image(lease, system.column, count, p, image_of);
+      for (Index k = 0; k < rows_; ++k) image_of[k] *= system.weight[k];
+      products(lease, system.column, count, image_of, out);
+      return;
+    }
+    const int parts = row_parts(kFused);
     lease.run(parts, [&](int i) {
       const Range range = part(rows_, i, parts);
       double *sum = space.partial.data() + i * count, *own = space.of_strip.data() + i * count;
-      double* image = space.image.data();
       std::fill(sum, sum + count, 0.0);
       for (Index at = range.begin; at < range.end; at += strip) {
         const Range rows{at, std::min(at + strip, range.end)};
-        std::fill(image + rows.begin, image + rows.end, 0.0);
-        matrix_.add(rows, system.column, count, p, image);
-        for (Index k = rows.begin; k < rows.end; ++k) image[k] *= system.weight[k];
-        matrix_.dots(rows, system.column, count, image, own);
+        std::fill(image_of + rows.begin, image_of + rows.end, 0.0);
+        matrix_.add(rows, system.column, count, p, image_of);
+        for (Index k = rows.begin; k < rows.end; ++k) image_of[k] *= system.weight[k];
+        matrix_.dots(rows, system.column, count, image_of, own);
         for (Index k = 0; k < count; ++k) sum[k] += own[k];
       }
     });
-    for (Index k = 0; k < count; ++k) {
-      out[k] = system.extra[k] * p[k];
-      for (int i = 0; i < parts; ++i) out[k] += space.partial[i * count + k];
-    }
+    std::fill(out, out + count, 0.0);
+    for (int i = 0; i < parts; ++i)
+      for (Index k = 0; k < count; ++k) out[k] += space.partial[i * count + k];
+  }
+
+  /// out = the system's matrix times p.
+  void apply(Lease& lease, const System& system, const double* p, Workspace& space,
+             double* out) const {
+    const Index count = system.count;
+    normal(lease, system, p, space, out);
     std::fill(space.of_group.begin(), space.of_group.end(), 0.0);
     for (Index k = 0; k < count; ++k) space.of_group[system.group[k]] += system.along[k] * p[k];
-    for (Index k = 0; k < count; ++k) out[k] -= system.along[k] * space.of_group[system.group[k]];
+    for (Index k = 0; k < count; ++k)
+      out[k] += system.extra[k] * p[k] - system.along[k] * space.of_group[system.group[k]];
   }
 
   void divide(Index first, Index width) {
@@ -393,13 +431,12 @@ class Descent {
     }
   }
 
+  /// Least strength: along columns on which the loss does not depend it lets the penalty decide alone.
+  static constexpr double kFlat = 1e-100;
+
   /// The proximal step of a block, given its products with y; leaves it in `to`.
   void step(const Block& block, const double* product, const double* x, double* to) const {
-    const double strength = strength_[block.column[0]];
-    if (!(strength > 0)) {  // empty columns stay where they are
-      for (Index k = 0; k < block.size; ++k) to[k] = x[block.column[k]];
-      return;
-    }
+    const double strength = std::max(strength_[block.column[0]], kFlat);
     if (block.size == 1 && block.weight == 0) {
       const Index d = block.column[0];
       to[0] = prox(penalty_[d], x[d] - product[0] / strength, 1 / strength);

@@ -363,12 +363,12 @@ class BoundDescent {
                                          measured ? (*measured)->descent_.get() : nullptr);
   }
 
-  void sweep(Index sweeps, const Output& x, const Output& u, const Output& y) {
+  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y) {
     require(static_cast<Index>(x.size()) == descent_->columns(), "x must have one entry a column");
     require_rows(u.size());
     require_rows(y.size());
     nb::gil_scoped_release released;
-    descent_->sweep(sweeps, x.data(), u.data(), y.data());
+    return descent_->sweep(sweeps, x.data(), u.data(), y.data());
   }
 
   Result strength() const {
@@ -540,7 +540,7 @@ NB_MODULE(_native, m) {
            "width"_a, "measured"_a = nb::none(),
            "Check the parts of a problem and measure the panels; take over those of a part of it.")
       .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
-           "y"_a.noconvert(), "Visit all blocks so many times, updating x, u = A @ x and y in place.")
+           "y"_a.noconvert(), "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
       .def("strength", &BoundDescent::strength,
            "Return a bound on the curvature of the loss along the block of each column.")
       .def("products", &BoundDescent::products, "columns"_a.noconvert(), "y"_a.noconvert(),

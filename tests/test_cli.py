@@ -53,7 +53,7 @@ def test_solve_prints_the_certificate_and_writes_the_solution(lasso, tmp_path):
     out = tmp_path / "solution"
     result = run("solve", lasso, "--tol", "1e-9", "--out", out)
     assert result.exit_code == 0
-    for word in ("OPTIMAL", "objective", "gap", "infeasibility", "passes", "seconds", "sp-bcd"):
+    for word in ("OPTIMAL", "objective", "gap", "infeasibility", "passes", "seconds", "descent"):
         assert word in result.stdout
     with np.load(out) as solution:
         np.testing.assert_allclose(solution["x"], [2.0, 0.0, 0.0], atol=1e-4)

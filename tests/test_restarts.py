@@ -94,5 +94,5 @@ def test_judging_is_a_small_part_of_a_long_run(loss, rng, monkeypatch):
     A = rng.standard_normal((300, 150))
     b = A[:, :6].sum(axis=1) + rng.standard_t(3, 300)
     problem = sb.Problem(sb.L1(5.0), A, getattr(sb, loss)(np.sign(b) if loss == "Hinge" else b))
-    result = sb.solve(problem, tol=0, max_passes=5000)
+    result = sb.solve(problem, method="sp-bcd", tol=0, max_passes=5000)
     assert visits >= 0.9 * result.passes

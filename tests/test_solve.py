@@ -27,7 +27,7 @@ def hard(rng):
     return sb.Problem(sb.L1(0.5), A, sb.Pinball(rng.standard_normal(200), 0.3))
 
 
-@pytest.mark.parametrize("method", ["auto", "sp-bcd", "pdhg"])
+@pytest.mark.parametrize("method", ["auto", "descent", "sp-bcd", "pdhg"])
 def test_optimal_means_certified(lasso, method):
     result = sb.solve(lasso, method=method)
     assert result.status is sb.Status.OPTIMAL
@@ -35,7 +35,7 @@ def test_optimal_means_certified(lasso, method):
     again = sb.certify(lasso, result.x, result.y)
     for name, value in result.certificate.to_dict().items():
         assert getattr(again, name) == pytest.approx(value, rel=1e-9, abs=1e-12)
-    assert result.method == ("sp-bcd" if method == "auto" else method)
+    assert result.method == ("descent" if method == "auto" else method)
 
 
 def test_history_is_in_order_and_the_gap_never_grows(hard):

@@ -113,6 +113,7 @@ def test_automatic_blocks_per_iteration(rng):
     """K* is large on Gaussian columns, small on one-hot groups, and within range."""
     wide = sb.solve(
         sb.Problem(sb.L1(1.0), rng.standard_normal((200, 400)), sb.Squared(np.ones(200))),
+        method="sp-bcd",
         max_passes=5,
         working_set=False,
     )

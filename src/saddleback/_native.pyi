@@ -147,8 +147,11 @@ class Descent:
         width: int,
         measured: Descent | None = None,
     ) -> None: ...
-    def sweep(self, sweeps: int, x: _Vector, u: _Vector, y: _Vector) -> None:
-        """Visit all blocks so many times, updating x, u = A @ x and y, the gradient of the loss at u, in place."""
+    def sweep(self, sweeps: int, x: _Vector, u: _Vector, y: _Vector) -> int:
+        """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
+
+        Update x, u = A @ x and y, the gradient of the loss at u, in place; return how many columns were visited.
+        """
 
     def strength(self) -> _Vector:
         """Return a bound on the curvature of the loss along the block of each column."""

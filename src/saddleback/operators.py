@@ -537,7 +537,12 @@ class Stacked(Operator):
         return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        return Stacked([part.pack(local, single) for part, _, local in self._own(columns)])
+        of_part = np.searchsorted(self.start, columns, side="right") - 1
+        runs = np.split(np.arange(columns.size), np.flatnonzero(np.diff(of_part)) + 1)
+        homes = [of_part[run[0]] for run in runs]
+        return Stacked(
+            [self.parts[i].pack(columns[run] - self.start[i], single) for i, run in zip(homes, runs, strict=True)]
+        )
 
     def columnar(self) -> Operator:
         return Stacked([part.columnar() for part in self.parts])

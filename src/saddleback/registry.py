@@ -8,6 +8,7 @@ from typing import Any
 
 from .acceleration import Restarted, WorkingSet
 from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD
+from .problem import Model
 
 METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PDHG)}
 
@@ -20,11 +21,23 @@ def methods() -> list[str]:
     return ["auto", *METHODS]
 
 
+def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
+    """Return which method "auto" stands for, any other name as it is.
+
+    That is "descent" where y can be eliminated, unless something was asked for that only the block method has.
+    """
+    if name != "auto":
+        return name
+    known = {field.name for field in fields(Descent)} | set(Descent.layers)
+    suits = drawn is None and known.issuperset(options) and Descent.missing(model) is None
+    return "descent" if suits else "sp-bcd"
+
+
 def make(name: str, options: dict[str, Any]) -> Method[Any]:
     """Return the method of that name with its options and layers, or raise with the nearest name that exists."""
-    if not isinstance(name, str) or name not in methods():
+    if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
-    cls = METHODS["sp-bcd" if name == "auto" else name]
+    cls = METHODS[name]
     own = [field.name for field in fields(cls)]
     for option in options:
         if option not in (*own, *cls.layers):

@@ -15,7 +15,7 @@ from .methods import Method, Start, State, diverged, drawn_blocks
 from .problem import Problem
 from .progress import progress_bar
 from .reductions import drop_empty
-from .registry import make
+from .registry import make, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
 
@@ -82,8 +82,8 @@ def solve(
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
-    chosen = make(method, options)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
+    chosen = make(resolve(method, options, problem.model, drawn), options)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)

@@ -31,8 +31,10 @@ WORTHWHILE = 4 * SMALLEST
 GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
 
-FILLED, FAST_GROWTH = 0.8, 3.0
-"""A set in which more than this share is active was too small by far: the next one is larger at once."""
+FILLED, FAST_GROWTH = 0.9, 8.0
+LEAP = 0.12
+"""A set in which more than this share is active was too small by far: the next one is larger at once, up to a share of
+all blocks."""
 
 SHRINK = 0.5
 """A set this much larger than it need be is given up."""
@@ -146,7 +148,6 @@ class WorkingSet(Layer[Any]):
             y=start.y.copy(),
             u=None,
             z=None,
-            passes=0.5,
             settings={"n_blocks": len(model.blocks)},
             model=model,
             start=start,
@@ -181,16 +182,18 @@ class WorkingSet(Layer[Any]):
 
     def _look(self, state: WorkingSetState, small: Small) -> None:
         """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
+        if self._leap(state, small):
+            return
         model = small.model
         offered = self.method.candidates(small.state)
-        if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
-            x, u = offered.primal[0]
-            u = model.A.matvec(x) if u is None else u
-            offered = Candidates([(x, u)], [(model.g.subgradient(u), None)])
         points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
+        state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
+        duals_offered = offered.dual
+        if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
+            points, duals_offered = points[:1], [(model.g.subgradient(points[0][1]), None)]
+        state.passes += 0.5 * small.share * sum(z is None for _, z in duals_offered)
         primals = [primal_side(model, x, u) for x, u in points]
-        duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
-        state.passes += 0.5 * (len(primals) + len(duals)) * small.share
+        duals = [dual_side(model, y, *points[0], z) for y, z in duals_offered]
         certificate, primal, dual = best_pair(model, primals, duals)
         small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
         state.x[:] = 0.0
@@ -200,9 +203,34 @@ class WorkingSet(Layer[Any]):
             small.round, small.look = 0.0, FIRST_LOOK
             self._choose(state, dual.y)
 
+    def _leap(self, state: WorkingSetState, small: Small) -> bool:
+        """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
+        n_blocks, size = len(state.model.blocks), small.blocks.size
+        if size > SMALLEST:
+            return False
+        state.x[:] = 0.0
+        state.x[small.columns] = small.state.x
+        active = np.count_nonzero(self._active(state))
+        larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
+        if active <= FILLED * size or larger <= size:
+            return False
+        distance = state.products.slack / np.maximum(state.products.norms, 1e-300)
+        distance[small.blocks] = np.inf
+        added = closest(distance, larger - size)
+        state.u, state.z = None, None
+        state.small = self._extend(state, small, added, small.state.y)
+        return True
+
+    @staticmethod
+    def _active(state: WorkingSetState) -> NDArray[np.bool_]:
+        """Return which blocks of x are not 0."""
+        blocks = state.model.blocks
+        active: NDArray[np.bool_] = np.logical_or.reduceat(state.x[blocks.order] != 0, blocks.start[:-1])
+        return active
+
     def _target(self, state: WorkingSetState) -> float:
         """Return the error at which the small problem is solved well enough, given that of the whole."""
-        factor = min(INNER, state.error) if self.method.superlinear else INNER
+        factor = min(INNER, state.error**2) if self.method.superlinear else INNER
         return max(factor * state.error, 0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
@@ -227,19 +255,18 @@ class WorkingSet(Layer[Any]):
             state.single = False
             state.small = self._pack(state, wanted, dual.y)
 
-    @staticmethod
-    def _wanted(state: WorkingSetState, z: Vector) -> Indices:
+    def _wanted(self, state: WorkingSetState, z: Vector) -> Indices:
         """Return the active blocks and those that are closest to it."""
-        blocks, small = state.model.blocks, state.small
-        active = np.logical_or.reduceat(state.x[blocks.order] != 0, blocks.start[:-1])
+        n_blocks = len(state.model.blocks)
         distance = state.products.slack_of(z) / np.maximum(state.products.norms, 1e-300)
-        distance[active] = -np.inf
+        distance[self._active(state)] = -np.inf
         count = int(np.count_nonzero(np.isneginf(distance)))
-        filled = small is not None and count > FILLED * small.blocks.size
-        size = int(max(SMALLEST, (FAST_GROWTH if filled else GROWTH) * count))
-        if size >= LARGEST * len(blocks):
-            return np.arange(len(blocks))
-        return np.sort(np.argpartition(distance, size)[:size])
+        size = int(max(SMALLEST, GROWTH * count))
+        if state.small is not None and count > FILLED * state.small.blocks.size:
+            size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
+        if size >= LARGEST * n_blocks:
+            return np.arange(n_blocks)
+        return closest(distance, size)
 
     def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
         """Return the small problem of these blocks."""
@@ -292,6 +319,12 @@ class WorkingSet(Layer[Any]):
             offered: Candidates = self.method.candidates(state)
             return offered
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
+
+
+def closest(distance: Vector, size: int) -> Indices:
+    """Return so many blocks with the least distance, the closest first: those that stay at 0 end up side by side."""
+    blocks = np.argpartition(distance, size)[:size]
+    return blocks[np.lexsort((blocks, distance[blocks]))]
 
 
 def side_by_side(first: Operator, second: Operator) -> Operator:

@@ -40,8 +40,11 @@ class Descender(Protocol):
     def extended(self, model: Model) -> Descender:
         """Return the same for a problem that has this one as its first blocks; this one is not to be used any more."""
 
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> None:
-        """Visit all blocks so many times, in place; u = Ax and y = g'(u) follow x."""
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
+
+        In place; u = Ax and y = g'(u) follow x. Return how many columns were visited.
+        """
 
     def products(self, columns: Indices, y: Vector) -> Vector:
         """Return A_S'y over some columns S."""

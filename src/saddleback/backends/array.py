@@ -31,6 +31,10 @@ class ArraySweeper:
             dual_half(self.model.g, strengths, extrapolation, change, at)
 
 
+FLAT = 1e-100
+"""Least strength: along columns on which the loss does not depend it lets the penalty decide alone."""
+
+
 class ArrayDescender:
     """Block coordinate descent on arrays: y = g'(u), renewed after every panel of blocks.
 
@@ -50,24 +54,33 @@ class ArrayDescender:
         self.strength = np.empty(model.A.shape[1])
         for own in model.blocks:
             columns = model.A.dense_columns(own)
-            self.strength[own] = np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1]
+            self.strength[own] = max(np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1], FLAT)
 
     def extended(self, model: Model) -> ArrayDescender:
         return ArrayDescender(model, self.width)
 
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> None:
-        f, A, g = self.model.f, self.model.A, self.model.g
-        for panel in sweeps * self.panels:
-            change = np.zeros_like(u)
-            for block in panel:
-                columns = self.model.blocks.columns(np.array([block]))
-                step = 1.0 / self.strength[columns]
-                before = x[columns]
-                pull = A.columns_rmatvec(columns, y + self.curvature * change)
-                x[columns] = f.prox_blocks(np.array([block]), before - step * pull, step)
-                change += A.columns_matvec(columns, x[columns] - before)
-            u += change
-            y[:] = g.subgradient(u)
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        visited = 0
+        for sweep in range(sweeps):
+            for panel in self.panels:
+                columns = self.model.blocks.columns(np.array(panel))
+                if sweep == 0 or np.any(x[columns]):
+                    self._visit(panel, x, u, y)
+                    visited += columns.size
+        return visited
+
+    def _visit(self, panel: list[int], x: Vector, u: Vector, y: Vector) -> None:
+        f, A = self.model.f, self.model.A
+        change = np.zeros_like(u)
+        for block in np.array(panel)[:, None]:
+            columns = self.model.blocks.columns(block)
+            step = 1.0 / self.strength[columns]
+            before = x[columns]
+            pull = A.columns_rmatvec(columns, y + self.curvature * change)
+            x[columns] = f.prox_blocks(block, before - step * pull, step)
+            change += A.columns_matvec(columns, x[columns] - before)
+        u += change
+        y[:] = self.model.g.subgradient(u)
 
     def products(self, columns: Indices, y: Vector) -> Vector:
         return self.model.A.columns_rmatvec(columns, y)

@@ -85,8 +85,8 @@ class NativeDescender:
     def extended(self, model: Model) -> NativeDescender:
         return NativeDescender(model, self.width, self.kernel)
 
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> None:
-        self.kernel.sweep(sweeps, x, u, y)
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        return self.kernel.sweep(sweeps, x, u, y)
 
     def products(self, columns: Indices, y: Vector) -> Vector:
         return self.kernel.products(columns, y)

@@ -199,6 +199,10 @@ class Coordinate(Restrictable):
         low, high = self.conjugate_bounds
         return np.flatnonzero(low == high)
 
+    def bounded_below(self) -> bool:
+        low, high = self.conjugate_bounds  # exactly: the slopes may be in any unit
+        return bool(np.all(low <= 0) and np.all(high >= 0))
+
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
         lower, upper = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
         if np.any(lower > upper):
@@ -311,6 +315,9 @@ class ConjugateOfCoordinate(Restrictable):
 
     def unpenalised(self) -> Indices:
         return np.flatnonzero(self.dual.lower == self.dual.upper)
+
+    def bounded_below(self) -> bool:
+        return bool(np.all(self.dual.lower <= 0) and np.all(self.dual.upper >= 0))
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         return self.dual.prox(v, step)

@@ -51,7 +51,9 @@ class Start:
 
     def image(self, model: Model) -> tuple[Vector, float]:
         """Return Ax, and what it cost in passes."""
-        return (model.A.matvec(self.x), 0.5) if self.u is None else (self.u.copy(), 0.0)
+        if self.u is not None:
+            return self.u.copy(), 0.0
+        return model.A.matvec(self.x), 0.5 * np.count_nonzero(self.x) / self.x.size
 
 
 class Candidates(NamedTuple):

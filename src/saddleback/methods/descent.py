@@ -29,7 +29,11 @@ SWEEPS = 2
 SETTLED = 0.05
 """Share of the coordinates in motion that may come or go in so many sweeps for a Newton step to be worth its price."""
 
+FINAL = 0.003
 NEWTON_TOLERANCE = 0.1
+FINAL_TOLERANCE = 0.01
+"""Relative residuals to which Newton's system is solved: the second once the zeros are settled for good."""
+
 NEWTON_STEPS = 50
 HALVINGS = 3
 
@@ -57,7 +61,7 @@ class Descent(Method[DescentState]):
     """
 
     name = "descent"
-    layers = ("working_set",)
+    layers = ("working_set", "finish")
     superlinear = True
     backend: BackendName = "auto"
 
@@ -80,13 +84,15 @@ class Descent(Method[DescentState]):
         if missing is not None:
             raise TypeError(f"method='descent' cannot treat this problem: {missing}; use method='sp-bcd'")
         model = replace(model, A=model.A.columnar())
-        return self._first(model, start, descender_for(model, self.backend, PANEL))
+        return self._first(model, start, descender_for(model, self.backend, PANEL), 0)
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
-        return self._first(model, start, state.descender.extended(model))
+        first = self._first(model, start, state.descender.extended(model), state.x.size)
+        first.settings["newton_steps"] = state.settings["newton_steps"]
+        return first
 
     @staticmethod
-    def _first(model: Model, start: Start, descender: Descender) -> DescentState:
+    def _first(model: Model, start: Start, descender: Descender, measured: int) -> DescentState:
         penalty = model.f.compiled()
         assert penalty is not None
         start = replace(start, x=model.f.project(start.x))
@@ -95,8 +101,8 @@ class Descent(Method[DescentState]):
             x=start.x,
             y=model.g.subgradient(u),
             u=u,
-            passes=0.5 + cost,
-            settings={"n_blocks": len(model.blocks), "panel": PANEL, "backend": descender.name, "newton_steps": 0},
+            passes=0.5 * (1.0 - measured / start.x.size) + cost,
+            settings={"n_blocks": len(model.blocks), "panel": PANEL, "newton_steps": 0, "backend": descender.name},
             model=model,
             penalty=penalty,
             descender=descender,
@@ -106,17 +112,16 @@ class Descent(Method[DescentState]):
     def advance(self, state: DescentState, passes: float) -> DescentState:
         goal = state.passes + passes
         while state.passes < goal and not state.ripe:
-            state.descender.sweep(SWEEPS, state.x, state.u, state.y)
-            state.passes += SWEEPS
+            state.passes += state.descender.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
             state.rest -= SWEEPS
             free = state.x != 0
             changes = np.count_nonzero(free != state.free)
             state.free = free
             if state.rest <= 0 and changes <= SETTLED * np.count_nonzero(free):
-                self._newton(state)
+                self._newton(state, FINAL_TOLERANCE if changes <= FINAL * np.count_nonzero(free) else NEWTON_TOLERANCE)
         return state
 
-    def _newton(self, state: DescentState) -> None:
+    def _newton(self, state: DescentState, tolerance: float) -> None:
         """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
         model, x = state.model, state.x
         part = smooth_part(state.penalty, model.blocks, x)
@@ -126,7 +131,7 @@ class Descent(Method[DescentState]):
         weight = model.g.curvature_at(state.u)
         pull = state.descender.products(part.free, state.y) + part.gradient
         diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
-        d, steps = state.descender.solve(part, weight, -pull, diagonal, NEWTON_TOLERANCE, NEWTON_STEPS)
+        d, steps = state.descender.solve(part, weight, -pull, diagonal, tolerance, NEWTON_STEPS)
         state.passes += share * (steps + 1.0)
         before = model.f.finite_value(x) + model.g.finite_value(state.u)
         for halving in range(HALVINGS):
