@@ -84,29 +84,29 @@ MatrixPointer dense_view(const Anything& matrix, bool transposed) {
 
 template <class I>
 MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows) {
+                          Index rows, bool trusted) {
   const auto count = static_cast<Index>(indptr.size()) - 1;
   const auto stored = static_cast<Index>(values.size());
   if (holds<double>(values))
     return std::make_unique<Sparse<I, double>>(data<I>(indptr), data<I>(indices),
-                                               data<double>(values), stored, rows, count);
+                                               data<double>(values), stored, rows, count, trusted);
   if (holds<float>(values))
     return std::make_unique<Sparse<I, float>>(data<I>(indptr), data<I>(indices),
-                                              data<float>(values), stored, rows, count);
+                                              data<float>(values), stored, rows, count, trusted);
   throw nb::type_error("a matrix must hold float32 or float64");
 }
 
 MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows) {
+                          Index rows, bool trusted = false) {
   for (const Anything* array : {&indptr, &indices, &values})
     require(array->ndim() == 1 && contiguous_along(*array, 0),
             "indptr, indices and data must be contiguous vectors");
   require(rows >= 0 && indptr.size() >= 1 && indices.size() == values.size(),
           "indptr must not be empty, and indices must be as long as data");
   if (holds<std::int32_t>(indptr) && holds<std::int32_t>(indices))
-    return sparse_view<std::int32_t>(indptr, indices, values, rows);
+    return sparse_view<std::int32_t>(indptr, indices, values, rows, trusted);
   if (holds<std::int64_t>(indptr) && holds<std::int64_t>(indices))
-    return sparse_view<std::int64_t>(indptr, indices, values, rows);
+    return sparse_view<std::int64_t>(indptr, indices, values, rows, trusted);
   throw nb::type_error("indptr and indices must both hold int32 or both int64");
 }
 
@@ -482,11 +482,11 @@ NB_MODULE(_native, m) {
   m.def(
       "csc_columns_rmatvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Indices& columns, const Input& y) {
-        return multiply_listed(*sparse_view(indptr, indices, values, rows), columns, y);
+         const Indices& columns, const Input& y, bool trusted) {
+        return multiply_listed(*sparse_view(indptr, indices, values, rows, trusted), columns, y);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "columns"_a.noconvert(), "y"_a.noconvert(),
+      "columns"_a.noconvert(), "y"_a.noconvert(), "trusted"_a = false,
       "Return A[:, columns].T @ y for A in compressed sparse columns.");
   m.def("dense_columns", [](const Anything& A, const Indices& columns, bool single) {
           return gather(A, columns, single);
@@ -497,19 +497,19 @@ NB_MODULE(_native, m) {
   m.def(
       "csc_matvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& x) {
-        return multiply(*sparse_view(indptr, indices, values, rows), x, false);
+         const Input& x, bool trusted) {
+        return multiply(*sparse_view(indptr, indices, values, rows, trusted), x, false);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "x"_a.noconvert(), "Return A @ x for A in compressed sparse columns.");
+      "x"_a.noconvert(), "trusted"_a = false, "Return A @ x for A in compressed sparse columns.");
   m.def(
       "csc_rmatvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& y) {
-        return multiply(*sparse_view(indptr, indices, values, rows), y, true);
+         const Input& y, bool trusted) {
+        return multiply(*sparse_view(indptr, indices, values, rows, trusted), y, true);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "y"_a.noconvert(), "Return A.T @ y for A in compressed sparse columns.");
+      "y"_a.noconvert(), "trusted"_a = false, "Return A.T @ y for A in compressed sparse columns.");
   m.def(
       "csc_sums",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,

@@ -73,9 +73,9 @@ bool in_batches(const Columns& matrix, Range range, const Body& body, const Inde
 
 /// Runs body(range of columns, sums) over the lanes and leaves the total of the sums in `rows`.
 template <class Body>
-void sum_over_columns(const Columns& matrix, double* rows, const Body& body) {
+void sum_over_columns(const Columns& matrix, double work, double* rows, const Body& body) {
   const Index m = matrix.rows();
-  Accumulators sums(lanes_for(static_cast<double>(matrix.stored()), m), m);
+  Accumulators sums(lanes_for(work, m), m);
   const int lanes = sums.lanes();
   std::atomic<bool> valid = true;
   Lease lease;
@@ -95,7 +95,10 @@ void sum_over_columns(const Columns& matrix, double* rows, const Body& body) {
 
 /// out = A x.
 inline void multiply(const Columns& matrix, const double* x, double* out) {
-  detail::sum_over_columns(matrix, out, [&](Range range, double* sums) {
+  const Index n = matrix.count();
+  const auto used = static_cast<double>(n - std::count(x, x + n, 0.0));
+  const double work = static_cast<double>(matrix.stored()) * used / static_cast<double>(std::max<Index>(1, n));
+  detail::sum_over_columns(matrix, work, out, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
       matrix.add(column, count, x + at, sums);
     });
@@ -140,7 +143,7 @@ void copy_columns(const From* data, Index rows, Index from_stride, const Index* 
 
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
-  detail::sum_over_columns(matrix, rows, [&](Range range, double* sums) {
+  detail::sum_over_columns(matrix, static_cast<double>(matrix.stored()), rows, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index) {
       for (int k = 0; k < count; ++k)
         columns[column[k]] = matrix.add_powers(column[k], power, sums);

@@ -44,14 +44,24 @@ def dense_sums(A: _Stored, power: int) -> tuple[_Vector, _Vector]:
 def dense_columns(A: _Stored, columns: _Indices, single: bool) -> _Stored:
     """Return some columns, contiguous and in memory of their own, in float32 if ``single`` or where A is."""
 
-def csc_matvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector) -> _Vector:
-    """Return A @ x for A in compressed sparse columns."""
+def csc_matvec(
+    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector, trusted: bool = False
+) -> _Vector:
+    """Return A @ x for A in compressed sparse columns, whose indices are checked unless they are trusted."""
 
-def csc_rmatvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector) -> _Vector:
-    """Return A.T @ y for A in compressed sparse columns."""
+def csc_rmatvec(
+    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector, trusted: bool = False
+) -> _Vector:
+    """Return A.T @ y for A in compressed sparse columns, whose indices are checked unless they are trusted."""
 
 def csc_columns_rmatvec(
-    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, columns: _Indices, y: _Vector
+    indptr: _SparseIndices,
+    indices: _SparseIndices,
+    data: _Stored,
+    rows: int,
+    columns: _Indices,
+    y: _Vector,
+    trusted: bool = False,
 ) -> _Vector:
     """Return A[:, columns].T @ y for A in compressed sparse columns."""
 

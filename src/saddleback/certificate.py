@@ -6,7 +6,7 @@ with any y, so a solve keeps the best pair seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,16 @@ class PrimalSide:
 
 @dataclass(frozen=True)
 class DualSide:
-    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*."""
+    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*.
+
+    ``scale`` is by how much it was multiplied to be feasible.
+    """
 
     y: Vector
     value: float
     z: Vector
     z_violation: Vector
+    scale: float
 
 
 def certify(problem: Problem, x: Any, y: Any) -> Certificate:
@@ -73,47 +77,65 @@ def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     return PrimalSide(x, float(value), x - model.f.project(x), u - model.g.project(u))
 
 
-def dual_side(
-    model: Model,
-    y: Vector,
-    x: Vector,
-    u: Vector,
-    z: Vector | None = None,
-    product: Callable[[Vector], Vector] | None = None,
-) -> DualSide:
+def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
     """Return the bound that y proves, after it was made feasible as far as the problem allows.
 
-    y is moved into the domain of g*, onto A_0'y = -c_0 for the unpenalised columns A_0, and scaled until z = -A'y is in
-    the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the distance that remains is
-    reported, as for a linear program. A z that is at hand saves a product where y need not move; ``product`` gives
-    -A'y where there is a cheaper way to it than A.
+    A z = -A'y that is at hand saves a product where y need not move.
     """
-    given = y
-    y, conjugate_g = model.g.conjugate_near(y, u)
+    point = admit(model, y, u)
+    if z is None or not np.array_equal(point.y, y):
+        z = -model.A.rmatvec(point.y)
+    return bound(model, point, x, u, z)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A dual point in the domain of g*.
+
+    ``scalable`` tells whether all its multiples down to 0 are there too, ``balanced`` whether A_0'y = -c_0 holds to
+    rounding on the unpenalised columns A_0.
+    """
+
+    y: Vector
+    scalable: bool
+    balanced: bool
+
+
+def admit(model: Model, y: Vector, u: Vector) -> Admitted:
+    """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
+    y = model.g.conjugate_near(y, u)[0]
     scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
-    free = model.unpenalised
-    exact = False
-    if scalable and 0 < free.size <= MAX_PROJECTED:
-        y, exact = _project_unpenalised(model, y, free)
-    if z is None or not np.array_equal(y, given):
-        z = -model.A.rmatvec(y) if product is None else product(y)
-    if exact:
+    if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
+        y, balanced = _project_unpenalised(model, y, model.unpenalised)
+        return Admitted(y, scalable, balanced)
+    return Admitted(y, scalable, False)
+
+
+def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> DualSide:
+    """Return the bound that a dual point proves, given z = -A'y.
+
+    It is scaled until z is in the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the
+    distance that remains is reported, as for a linear program.
+    """
+    y = point.y
+    if point.balanced:
+        free = model.unpenalised
         z = z.copy()
         z[free] = model.f.project_conjugate(z)[free]
-    t = model.f.scaling(z) if scalable else np.nan
+    t = model.f.scaling(z) if point.scalable else np.nan
+    scale = 1.0
     if t > 0:
-        y, z = t * y, t * z
+        scale, y, z = t, t * y, t * z
     near, conjugate_f = model.f.conjugate_near(z, x)
     if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
         shorter = model.g.best_scaling(y, 1.0)
-        y, z, near = shorter * y, shorter * z, shorter * near
-    if scalable:
-        conjugate_g = model.g.conjugate_near(y, u)[1]
+        scale, y, z, near = shorter * scale, shorter * y, shorter * z, shorter * near
+    conjugate_g = model.g.conjugate_near(y, u)[1]
     missed = z - near
     if np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
-    return DualSide(y, -conjugate_f - conjugate_g, z, missed)
+    return DualSide(y, -conjugate_f - conjugate_g, z, missed, scale)
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:

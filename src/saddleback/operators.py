@@ -172,7 +172,10 @@ class Dense(Operator):
 
 
 class Compressed(Operator):
-    """A sparse matrix by columns, with float32 or float64 values."""
+    """A sparse matrix by columns, with float32 or float64 values.
+
+    The sums that ``as_operator`` takes check the indices once; products need not look at them again.
+    """
 
     explicit = True
 
@@ -184,16 +187,16 @@ class Compressed(Operator):
         return self.matrix.indptr, self.matrix.indices, self.matrix.data
 
     def matvec(self, x: Vector) -> Vector:
-        return _native.csc_matvec(*self._parts(), self.shape[0], x)
+        return _native.csc_matvec(*self._parts(), self.shape[0], x, trusted=True)
 
     def rmatvec(self, y: Vector) -> Vector:
-        return _native.csc_rmatvec(*self._parts(), self.shape[0], y)
+        return _native.csc_rmatvec(*self._parts(), self.shape[0], y, trusted=True)
 
     def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
-        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], columns, y)
+        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], columns, y, trusted=True)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.csc_sums(*self._parts(), self.shape[0], power)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import best_pair, dual_side, pair, primal_side
+from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
 from ..operators import Operator, Stacked
@@ -30,6 +30,9 @@ WORTHWHILE = 4 * SMALLEST
 
 GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
+
+LARGEST_GROWTH, CHEAP = 4.0, 0.03
+"""The same, up to a share of all blocks at which the small problem still costs next to nothing."""
 
 FILLED, FAST_GROWTH = 0.9, 8.0
 LEAP = 0.12
@@ -50,6 +53,9 @@ SINGLE = 1e-7
 
 ROUNDING = 1e-14
 """Errors below this are not asked for: they are those of the arithmetic."""
+
+SAMPLE = 2000
+"""Blocks that tell roughly which distance is among the least."""
 
 FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
@@ -88,37 +94,53 @@ class Products:
 
     A block that had the slack s at the last y for which all products were taken stays at 0 while
     ||A_j|| ||y - y_last|| < s: whatever its z is, it adds nothing to the dual value, and the last one will do.
+
+    Attributes
+    ----------
+    z, slack : at the present y, exact where a block may be active: how far each block is from leaving 0.
+    passes : work so far.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
         squares = model.A.squares[0][model.blocks.order]
-        self.norms = np.sqrt(np.add.reduceat(squares, model.blocks.start[:-1]))
+        if len(model.blocks) < squares.size:
+            squares = np.add.reduceat(squares, model.blocks.start[:-1])
+        self.norms = np.sqrt(squares)
         self.passes = 0.0
-        self.y: Vector | None = None
+        self.reference: tuple[Vector, Vector, Vector] | None = None
         self.z = self.slack = np.empty(0)
 
-    def __call__(self, y: Vector) -> Vector:
-        """Return -A'y, exact where a block may be active."""
-        model = self.model
-        if self.y is not None:
-            near = self.slack <= (1.0 + 1e-9) * self.norms * float(np.linalg.norm(y - self.y))
-            if np.count_nonzero(near) <= LARGEST * near.size:
-                columns = model.blocks.columns(np.flatnonzero(near))
-                z = self.z.copy()
-                z[columns] = -model.A.columns_rmatvec(columns, y)
-                self.passes += 0.5 * columns.size / z.size
-                return z
-        self.y, self.z = y.copy(), -model.A.rmatvec(y)
-        self.slack = self.slack_of(self.z)
-        self.passes += 0.5
-        return self.z
+    def at(self, y: Vector) -> None:
+        """Move on to another y."""
+        if self.reference is None or not self._nearby(*self.reference, y):
+            self.z = self.model.A.rmatvec(-y)
+            self.slack = zero_slack(self.model, self.z)
+            self.passes += 0.5
+            self.reference = y, self.z, self.slack
 
-    def slack_of(self, z: Vector) -> Vector:
-        """Return how far each block is from leaving 0."""
-        slack = self.model.f.zero_slack(z)
-        assert slack is not None
-        return slack
+    def _nearby(self, y_last: Vector, z_last: Vector, slack_last: Vector, y: Vector) -> bool:
+        """Take the products of blocks that may be active now; return whether they are few enough."""
+        near = np.flatnonzero(slack_last <= (1.0 + 1e-9) * float(np.linalg.norm(y - y_last)) * self.norms)
+        if near.size > LARGEST * slack_last.size:
+            return False
+        model = self.model
+        columns = model.blocks.columns(near)
+        self.z, self.slack = z_last.copy(), slack_last.copy()
+        self.z[columns] = model.A.columns_rmatvec(columns, -y)
+        self.slack[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), self.z[columns])
+        self.passes += 0.5 * columns.size / self.z.size
+        return True
+
+    def distance(self) -> Vector:
+        """Return how far y would have to move for each block to leave 0."""
+        return self.slack / np.maximum(self.norms, 1e-300)
+
+
+def zero_slack(model: Model, z: Vector) -> Vector:
+    """Return how far each block is from leaving 0, for a penalty that tells it."""
+    slack = model.f.zero_slack(z)
+    return np.full(len(model.blocks), -np.inf) if slack is None else slack
 
 
 @dataclass(kw_only=True)
@@ -214,7 +236,7 @@ class WorkingSet(Layer[Any]):
         larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
         if active <= FILLED * size or larger <= size:
             return False
-        distance = state.products.slack / np.maximum(state.products.norms, 1e-300)
+        distance = state.products.distance()
         distance[small.blocks] = np.inf
         added = closest(distance, larger - size)
         state.u, state.z = None, None
@@ -225,8 +247,8 @@ class WorkingSet(Layer[Any]):
     def _active(state: WorkingSetState) -> NDArray[np.bool_]:
         """Return which blocks of x are not 0."""
         blocks = state.model.blocks
-        active: NDArray[np.bool_] = np.logical_or.reduceat(state.x[blocks.order] != 0, blocks.start[:-1])
-        return active
+        active: NDArray[np.bool_] = state.x[blocks.order] != 0
+        return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
     def _target(self, state: WorkingSetState) -> float:
         """Return the error at which the small problem is solved well enough, given that of the whole."""
@@ -240,12 +262,11 @@ class WorkingSet(Layer[Any]):
         if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before = state.products.passes
-        dual = dual_side(model, y, state.x, u, product=state.products)
-        state.error = pair(model, primal_side(model, state.x, u), dual).error
+        state.error, dual = self._judge(state, admit(model, y, u), u)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
-        state.y, state.z = dual.y, dual.z
+        state.y, state.z = dual.y, dual.scale * state.products.z
         state.ripe = state.error <= state.start.tol
-        wanted = self._wanted(state, dual.z)
+        wanted = self._wanted(state)
         added = wanted if small is None else wanted[~small.holds(wanted, len(model.blocks))]
         if small is None or wanted.size < SHRINK * small.blocks.size:
             state.small = self._pack(state, wanted, dual.y)
@@ -255,13 +276,32 @@ class WorkingSet(Layer[Any]):
             state.single = False
             state.small = self._pack(state, wanted, dual.y)
 
-    def _wanted(self, state: WorkingSetState, z: Vector) -> Indices:
+    def _judge(self, state: WorkingSetState, point: Admitted, u: Vector) -> tuple[float, DualSide]:
+        """Return the error in the whole problem, and the dual side behind it.
+
+        Blocks that are 0 and have slack add nothing to either side, and are left out of the arithmetic.
+        """
+        model, products = state.model, state.products
+        products.at(point.y)
+        rest = np.flatnonzero((products.slack <= 0) | self._active(state))
+        columns = model.blocks.columns(rest) if rest.size else np.zeros(0, dtype=np.int64)
+        if 0 < rest.size < LARGEST * len(model.blocks):
+            part = model.part(model.f.restrict_blocks(rest), model.A)
+            x = state.x[columns]
+            dual = bound(part, point, x, u, products.z[columns])
+            primal = primal_side(part, x, u)
+            if not (np.any(dual.z_violation) or np.any(primal.x_violation) or np.any(primal.u_violation)):
+                return pair(part, primal, dual).error, dual
+        dual = bound(model, point, state.x, u, products.z)
+        return pair(model, primal_side(model, state.x, u), dual).error, dual
+
+    def _wanted(self, state: WorkingSetState) -> Indices:
         """Return the active blocks and those that are closest to it."""
         n_blocks = len(state.model.blocks)
-        distance = state.products.slack_of(z) / np.maximum(state.products.norms, 1e-300)
+        distance = state.products.distance()
         distance[self._active(state)] = -np.inf
         count = int(np.count_nonzero(np.isneginf(distance)))
-        size = int(max(SMALLEST, GROWTH * count))
+        size = int(max(SMALLEST, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
         if state.small is not None and count > FILLED * state.small.blocks.size:
             size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
         if size >= LARGEST * n_blocks:
@@ -323,7 +363,13 @@ class WorkingSet(Layer[Any]):
 
 def closest(distance: Vector, size: int) -> Indices:
     """Return so many blocks with the least distance, the closest first: those that stay at 0 end up side by side."""
-    blocks = np.argpartition(distance, size)[:size]
+    sample = np.sort(distance[:: max(1, distance.size // SAMPLE)])
+    bound = sample[min(sample.size - 1, 2 * size * sample.size // distance.size + 8)]
+    near = np.flatnonzero(distance <= bound)  # to look through all of them would take longer than all else
+    if near.size > size:
+        blocks = near[np.argpartition(distance[near], size)[:size]]
+    else:
+        blocks = np.argpartition(distance, size)[:size]
     return blocks[np.lexsort((blocks, distance[blocks]))]
 
 
