@@ -276,6 +276,7 @@ def test_the_document_says_what_was_found(tmp_path):
     text = (tmp_path / "benchmarks.md").read_text()
     assert "| 6.00 (4.00 to 9.00) | celer |" in text  # the geometric mean of 4 and 9
     assert "| ours not in 60 s |" in text
+    assert "saddleback 1e-06 (1.0e-07), celer 1e-06 (1.0e-07)" in text
     assert "| not run: needs data |" in text
     assert "| seed 1 | 1 | 9 | not in 60 s | **9.00** |" in text
     assert "| seed 0 | 3 x 4 | 10 | 5 |  | 1.0e-07 | 100 | 1 |" in text

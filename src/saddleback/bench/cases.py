@@ -159,7 +159,7 @@ CASES = {
             ),
             slow=True,
         ),
-        Case("lp", "linear programs of Netlib", ("HiGHS",), netlib, cap=60.0, slow=True, needs_data="netlib"),
+        Case("lp", "linear programs of Netlib", ("HiGHS", "PDLP"), netlib, cap=30.0, slow=True, needs_data="netlib"),
         Case(
             "memset",
             "MEMset Donor splice sites, hinge loss, 63 groups of 2604 one-hot columns",

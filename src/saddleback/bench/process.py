@@ -18,6 +18,8 @@ BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from worker.main import mai
 START_SECONDS = 120.0
 """How long an interpreter may take to start, or to read a task."""
 
+SLICES = 100
+
 
 class TimedOut(Exception):
     """A request took longer than it may."""
@@ -78,7 +80,8 @@ class Process:
             raise Failed("its process has ended") from None
         with selectors.DefaultSelector() as selector:
             selector.register(self.child.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
+            # waited for in slices, so that time in which a machine sleeps counts for one of them only
+            if not any(selector.select(seconds / SLICES) for _ in range(SLICES)):
                 self.close()
                 raise TimedOut
         line = self.child.stdout.readline()

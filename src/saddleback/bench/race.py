@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,7 @@ def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Sa
         with tempfile.TemporaryDirectory(prefix="saddleback-bench-") as name:
             folder = Path(name)
             task.save(folder)
-            entries = race(case, task, folder, field, repeats)
-        for entry in entries:
-            say(f"{instance.label}: {describe(entry, case.cap)}")
+            entries = race(case, task, folder, field, repeats, partial(_say_of, say, instance.label))
         found.append(
             {
                 "label": instance.label,
@@ -173,15 +172,24 @@ def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Sa
     return found
 
 
-def race(case: Case, task: Task, folder: Path, field: Field, repeats: int) -> list[Entry]:
+def race(case: Case, task: Task, folder: Path, field: Field, repeats: int, say: Say) -> list[Entry]:
     """Return how every library of a case did on one problem."""
     judge = Judge(task)
-    entries = [_first(peer, case, folder, field, judge) for peer in (OURS, *case.peers)]
+    entries = []
+    for peer in (OURS, *case.peers):
+        entries.append(_first(peer, case, folder, field, judge))
+        say(describe(entries[-1], case.cap))
     reached = [entry for entry in entries if entry.outcome == "reached"]
     for _ in range(repeats - 1):
         for entry in reached:
             _again(entry, case, field, judge)
+    if repeats > 1:
+        say("best: " + ", ".join(f"{entry.peer} {min(entry.seconds):.4g} s" for entry in reached))
     return entries
+
+
+def _say_of(say: Say, label: str, line: str) -> None:
+    say(f"{label}: {line}")
 
 
 def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> Entry:

@@ -135,8 +135,9 @@ def _in_words(ratios: list[float], record: Record) -> str:
     if not count:
         return str(record["note"])
     if not ratios:
-        ours = [_best(instance, OURS) for instance in record["instances"]]
-        return f"{'ours' if None in ours else 'no other'} not in {record['cap']:g} s"
+        ours = [_entry(instance, OURS) for instance in record["instances"]]
+        missed = [entry for entry in ours if entry["outcome"] != "reached"]
+        return f"ours {time_cell(missed[0], record['cap'])}" if missed else "no other got there"
     mean = f"{geometric_mean(ratios):.2f}"
     if len(ratios) > 1:
         mean += f" ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -183,14 +184,27 @@ def race_section(name: str, record: Record) -> str:
         cells = [time_cell(by_peer[peer], record["cap"]) for peer in peers]
         rows.append([instance["label"], *cells, "" if found is None else f"**{found[0]:.2f}**"])
     times = table(["seconds", *peers, "fastest other / ours"], rows)
-    return "\n".join([heading, times, "What ours tells:\n", ours_table(record)])
+    return "\n".join([heading, times, tolerances(record, peers), "The work behind ours:\n", ours_table(record)])
+
+
+def tolerances(record: Record, peers: Sequence[str]) -> str:
+    """Return the tolerance that each library was timed at, and the worst error that the certificate then found."""
+    words = []
+    for peer in peers:
+        entries = [_entry(instance, peer) for instance in record["instances"]]
+        reached = [entry for entry in entries if entry["outcome"] == "reached"]
+        if reached:
+            asked = sorted({entry["tolerance"] for entry in reached}, reverse=True)
+            span = " to ".join(f"{tolerance:.0e}" for tolerance in dict.fromkeys([asked[0], asked[-1]]))
+            words.append(f"{peer} {span} ({max(entry['error'] for entry in reached):.1e})")
+    return f"Timed at the tolerances (largest certified error): {', '.join(words)}.\n" if words else ""
 
 
 def ours_table(record: Record) -> str:
     """Return the work behind our times."""
     rows = []
     for instance in record["instances"]:
-        entry = next(entry for entry in instance["entries"] if entry["peer"] == OURS)
+        entry = _entry(instance, OURS)
         info = entry["info"]
         passes = info.get("passes")
         products = instance["products_seconds"]
@@ -233,11 +247,9 @@ def time_cell(entry: Record, cap: float) -> str:
     return str(entry["outcome"])
 
 
-def _best(instance: Record, peer: str) -> float | None:
-    times = [
-        entry["seconds"] for entry in instance["entries"] if entry["peer"] == peer and entry["outcome"] == "reached"
-    ]
-    return min(times[0]) if times else None
+def _entry(instance: Record, peer: str) -> Record:
+    found: Record = next(entry for entry in instance["entries"] if entry["peer"] == peer)
+    return found
 
 
 def passes_section(name: str, record: Record) -> str:

@@ -225,6 +225,23 @@ def _highs_lp(task: Task, tol: float) -> Answer:
     return Answer(np.array(solution.col_value), -np.array(solution.row_dual))
 
 
+def _pdlp_lp(task: Task, tol: float) -> Answer:
+    from ortools.pdlp import solvers_pb2
+    from ortools.pdlp.python import pdlp
+
+    program = pdlp.QuadraticProgram()
+    program.resize_and_initialize(task.shape[1], task.shape[0])
+    program.objective_vector = task["c"]
+    program.constraint_matrix = task["A"]
+    program.variable_lower_bounds, program.variable_upper_bounds = task["lower"], task["upper"]
+    program.constraint_lower_bounds, program.constraint_upper_bounds = task["row_lower"], task["row_upper"]
+    parameters = solvers_pb2.PrimalDualHybridGradientParams()
+    criteria = parameters.termination_criteria.simple_optimality_criteria
+    criteria.eps_optimal_absolute = criteria.eps_optimal_relative = tol
+    found = pdlp.primal_dual_hybrid_gradient(program, parameters)
+    return Answer(found.primal_solution, -found.dual_solution)  # signs as in HiGHS
+
+
 def _feasibility(tol: float) -> dict[str, float]:
     """Return the two tolerances of HiGHS, which takes none below 1e-10."""
     return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), max(tol, 1e-10))
@@ -309,6 +326,7 @@ PEERS = {
             },
         ),
         Peer("HiGHS", ("highspy",), {"lp": _highs_lp}),
+        Peer("PDLP", ("ortools",), {"lp": _pdlp_lp}),
     )
 }
 """In the order of the tables."""
