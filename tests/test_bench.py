@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from saddleback.bench.race import Attempt, Field, climb, ladder, ratio, run_case
 from saddleback.bench.worker.peers import PEERS
 from saddleback.bench.worker.task import Task
 from saddleback.cli import app
+from saddleback.datasets import make_group_hinge
 
 TINY = {"m": 40, "n": 80, "nonzeros": 8}
 
@@ -158,15 +162,15 @@ def field():
     libraries.close()
 
 
-def tiny(peers, kind="lasso"):
-    instances = [Instance(f"seed {seed}", lambda seed=seed: data.lasso(seed, **TINY)) for seed in range(2)]
-    return Case("tiny", "a tiny Lasso", peers, lambda settings: iter(instances), cap=60.0)
+def tiny(peers, *makes):
+    instances = [Instance(f"seed {seed}", make) for seed, make in enumerate(makes)]
+    return Case("tiny", "a tiny problem", peers, lambda settings: iter(instances), cap=60.0)
 
 
-def test_a_race_against_scikit_learn(field, monkeypatch):
-    monkeypatch.setitem(PEERS, "absent", PEERS["celer"])
-    field.processes["absent"] = None
-    found = run_case(tiny(("scikit-learn", "absent")), Settings(), field, 3, lambda line: None)
+def test_a_race_against_scikit_learn(field):
+    field.processes["celer"] = None  # what the field knows of a library that is not installed
+    case = tiny(("scikit-learn", "celer"), lambda: data.lasso(0, **TINY), lambda: data.lasso(1, **TINY))
+    found = run_case(case, Settings(), field, 3, lambda line: None)
     assert [instance["label"] for instance in found] == ["seed 0", "seed 1"]
     for instance in found:
         ours, theirs, absent = instance["entries"]
@@ -197,12 +201,65 @@ def test_a_process_tells_what_went_wrong_and_ends_at_the_cap(tmp_path):
         process.close()
 
 
-def test_every_peer_of_a_case_has_a_solver_of_its_kind(tmp_path):
-    kinds = {"quantile-l1": "quantile-l1", "lp": "lp", "memset": "group-hinge", "path": "path"}
-    kinds["group-lasso"] = "group-lasso"
-    for case in CASES.values():
-        for peer in ("saddleback", *case.peers):
-            assert kinds.get(case.name, "lasso") in PEERS[peer].solvers
+@pytest.mark.skipif(importlib.util.find_spec("adelie") is not None, reason="adelie is installed here")
+def test_a_library_that_is_not_installed_is_noticed(field):
+    assert field.process("adelie") is None
+
+
+def test_the_worker_does_without_saddleback():
+    code = "import sys; sys.modules['saddleback'] = None; sys.path.insert(0, sys.argv[1]); import worker.main"
+    subprocess.run([sys.executable, "-c", code, str(Path(runner.__file__).parent)], check=True, timeout=60)
+
+
+def small_linear_program():
+    rng = np.random.default_rng(0)
+    A = sparse.random(12, 20, 0.4, format="csc", rng=rng)
+    inside = rng.random(20)
+    rows = A @ inside
+    return Task(
+        "lp",
+        {
+            "A": sparse.csc_matrix(A),
+            "c": rng.standard_normal(20),
+            "lower": np.zeros(20),
+            "upper": np.full(20, 2.0),
+            "row_lower": np.where(rng.random(12) < 0.5, rows, -np.inf),
+            "row_upper": rows + 0.1,
+        },
+    )
+
+
+def small_group_hinge():
+    sites = make_group_hinge(150)
+    groups = np.array(sites.groups)
+    return Task("group-hinge", {"A": sites.A, "labels": sites.labels, "groups": groups, "alpha": 1e-2})
+
+
+SMALL = {
+    **{task.kind: (lambda task=task: task) for task in [GENERATORS["group"](), GENERATORS["quantile"]()]},
+    "lasso": GENERATORS["lasso"],
+    "path": lambda: data.lasso_path(0, **TINY, n_alphas=4, eps=0.1),
+    "lp": small_linear_program,
+    "group-hinge": small_group_hinge,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SMALL)
+def test_every_library_solves_the_same_problem(kind, field):
+    """Each is held to the certificate of our problem: a wrong scaling, weight or sign of the dual would not pass."""
+    peers = [name for name, peer in PEERS.items() if kind in peer.solvers and name != "saddleback"]
+    peers.sort(key=lambda name: kind == "quantile-l1" and name == "scikit-learn")  # it has no dual point: last
+    (found,) = run_case(tiny(tuple(peers), SMALL[kind]), Settings(), field, 1, lambda line: None)
+    outcomes = {entry["peer"]: entry["outcome"] for entry in found["entries"]}
+    assert outcomes["saddleback"] == "reached"
+    assert set(outcomes.values()) <= {"reached", "not installed"}, found
+
+
+def test_every_case_asks_libraries_that_can():
+    for name in (name for name, case in CASES.items() if case.needs_data is None):
+        kind = next(CASES[name].instances(Settings(quick=True))).make().kind
+        assert all(kind in PEERS[peer].solvers for peer in ("saddleback", *CASES[name].peers))
 
 
 # --- the document -----------------------------------------------------------------------------------------------------

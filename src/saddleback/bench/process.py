@@ -36,20 +36,18 @@ class Process:
     ----------
     peer : name of the library.
     python : interpreter that has it.
-    log : file that takes what the library prints.
     """
 
-    def __init__(self, peer: str, python: str, log: Path | None = None) -> None:
+    def __init__(self, peer: str, python: str) -> None:
         self.peer = peer
         self.folder = Path()
-        with (Path("/dev/null") if log is None else log).open("a") as stream:
-            self.child = subprocess.Popen(
-                [python, "-c", BOOT, str(Path(__file__).parent), peer],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                text=True,
-            )
+        self.child = subprocess.Popen(
+            [python, "-c", BOOT, str(Path(__file__).parent), peer],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # libraries are talkative; what fails comes back as an answer
+            text=True,
+        )
 
     def versions(self) -> dict[str, str] | None:
         """Return the versions of the library's packages, None where one is not installed."""
@@ -64,7 +62,10 @@ class Process:
     def solve(self, tol: float, cap: float) -> tuple[float, Answer]:
         """Return how long it took to solve the task to a tolerance of its own, and the answer."""
         reply = self._ask(cap, do="solve", tol=tol)
-        return reply["seconds"], Answer(self._answer("x"), self._answer("y"), reply["info"])
+        x = self._answer("x")
+        if x is None:
+            raise Failed("it gave no answer")
+        return reply["seconds"], Answer(x, self._answer("y"), reply["info"])
 
     def close(self) -> None:
         """End the process."""

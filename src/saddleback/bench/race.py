@@ -55,7 +55,9 @@ class Entry:
     ----------
     outcome : "reached", "not in time", "not reached" (with any tolerance), "not installed" or "failed".
     seconds : of every timed solve.
-    note : what failed, or how far it came.
+    tolerance, error : its own tolerance, and what the certificate says of the answer; None where that is nothing.
+    info : what the library tells of its work.
+    note : what failed.
     """
 
     peer: str
@@ -117,9 +119,8 @@ class Field:
     ``rungs`` has, for a library and a case that it has met, where its ladder ended the last time.
     """
 
-    def __init__(self, pythons: dict[str, str], log: Path | None = None) -> None:
+    def __init__(self, pythons: dict[str, str]) -> None:
         self.pythons = pythons
-        self.log = log
         self.versions: dict[str, str] = {}
         self.processes: dict[str, Process | None] = {}
         self.rungs: dict[tuple[str, str], int] = {}
@@ -127,7 +128,7 @@ class Field:
     def process(self, peer: str) -> Process | None:
         """Return the process of a library, None where it is not installed."""
         if peer not in self.processes:
-            started = Process(peer, self.pythons.get(peer, sys.executable), self.log)
+            started = Process(peer, self.pythons.get(peer, sys.executable))
             versions = started.versions()
             if versions is None:
                 started.close()
@@ -218,18 +219,19 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
         field.drop(peer)
         return Entry(peer, "failed", note=str(failure))
     outcome = "reached" if good else "not reached"
-    return Entry(peer, outcome, [made.seconds], made.tolerance, made.error, made.info)
+    error = made.error if np.isfinite(made.error) else None
+    return Entry(peer, outcome, [made.seconds], made.tolerance, error, made.info)
 
 
 def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
     """Time a library once more at the tolerance that it reached the target with."""
-    process = field.process(entry.peer)
-    assert process is not None
-    assert entry.tolerance is not None
+    process = field.processes.get(entry.peer)
+    if process is None or entry.tolerance is None:
+        return
     try:
         made = _attempt(process, entry.tolerance, case.cap, judge)
     except (TimedOut, Failed):
-        # one good time is at hand; a process that is gone starts anew with the next problem
+        # a good time is at hand; the process starts anew with the next problem
         field.drop(entry.peer)
         return
     if made.error <= case.target:
@@ -265,7 +267,8 @@ def describe(entry: Entry, cap: float) -> str:
         case "not in time":
             return f"{entry.peer} not in {cap:g} s"
         case "not reached":
-            return f"{entry.peer} not reached: error {entry.error:.1e} at its tolerance {entry.tolerance:.0e}"
+            error = "no bound" if entry.error is None else f"error {entry.error:.1e}"
+            return f"{entry.peer} not reached: {error} at its tolerance {entry.tolerance:.0e}"
     return f"{entry.peer} {entry.outcome}" + (f": {entry.note}" if entry.note else "")
 
 

@@ -243,7 +243,7 @@ def time_cell(entry: Record, cap: float) -> str:
         case "not in time":
             return f"not in {cap:g} s"
         case "not reached":
-            return f"stays at {entry['error']:.0e}"
+            return "no bound" if entry["error"] is None else f"stays at {entry['error']:.0e}"
     return str(entry["outcome"])
 
 

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import time
-import traceback
 import warnings
 from importlib import metadata
 from pathlib import Path
@@ -74,7 +73,6 @@ def main(name: str) -> None:
         try:
             reply = getattr(desk, request.pop("do"))(**request)
         except Exception as error:
-            traceback.print_exc()
             reply = {"failed": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(reply), file=answers, flush=True)
