@@ -297,6 +297,7 @@ RACE = {
     "quick": False,
     "repeats": 3,
     "machine": MACHINE,
+    "load": 1.0,
     "instances": [
         instance("seed 0", entry("saddleback", 2.0, 1.0), entry("celer", 4.0, 5.0), entry("skglm", 8.0)),
         instance("seed 1", entry("saddleback", 1.0), entry("celer", 9.0), entry("skglm", outcome="not in time")),
@@ -309,6 +310,7 @@ GROWTH = {
     "about": "growth",
     "quick": True,
     "machine": {**MACHINE, "cores": 64},
+    "load": 5.0,
     "threads": [1, 2],
     "points": [
         {"layout": layout, "entries": entries, "seconds": [2e-9 * entries, 1e-9 * entries]}
@@ -323,6 +325,7 @@ PASSES = {
     "about": "passes",
     "quick": False,
     "machine": MACHINE,
+    "load": 5.0,
     "lines": [{"what": "dense: pass / products", "measured": 0.61, "bar": "<= 1.3"}],
 }
 
@@ -339,6 +342,7 @@ def test_the_document_says_what_was_found(tmp_path):
     assert "| seed 0 | 3 x 4 | 10 | 5 |  | 1.0e-07 | 100 | 1 |" in text
     assert "64 cores of Some CPU" in text
     assert "(growth)" in text
+    assert "busy with other work during passes** (a load of up to 5.0)" in text
     assert "dense 1.00 on 1, dense 1.00 on 2, CSC 1.00 on 1" in text
     assert "| dense: pass / products | 0.61 | <= 1.3 |" in text
     assert text.index("fastest other / ours") < text.index("## The machine") < text.index("## lasso")

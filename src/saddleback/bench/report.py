@@ -20,6 +20,9 @@ Record = dict[str, Any]
 RATIOS = "bench-ratios.png"
 GROWTH = "bench-growth.png"
 
+BUSY = 1.5
+"""Load a core above which others were at work: ours alone is at most 1."""
+
 INTRODUCTION = """\
 # Benchmarks
 
@@ -159,6 +162,12 @@ def machines(records: Records) -> str:
         names = [name for _, name in group]
         of = "" if len(names) == len(records) else f" ({', '.join(names)})"
         lines.append(f"{words}{of}\n")
+    busy = [name for name, record in records.items() if record["load"] > BUSY * record["machine"]["cores"]]
+    if busy:
+        lines.append(
+            f"**The machine was busy with other work during {', '.join(busy)}** (a load of up to "
+            f"{max(records[name]['load'] for name in busy):.1f}): these times are not to be relied on.\n"
+        )
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ def run(
                 record = {"kind": name, **STUDIES[name].measure(settings.quick, say)}
             machine = describe_machine()
             machine["versions"] |= field.versions
-            found[name] = {**record, "about": abouts()[name], "quick": settings.quick, "machine": machine}
+            kept = {"about": abouts()[name], "quick": settings.quick, "machine": machine, "load": os.getloadavg()[0]}
+            found[name] = record | kept
             if out is not None:
                 keep(out, found)
     finally:
