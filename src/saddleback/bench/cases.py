@@ -48,7 +48,7 @@ class Case:
     peers: tuple[str, ...]
     instances: Callable[[Settings], Iterator[Instance]]
     target: float = 1e-6
-    cap: float = 120.0
+    cap: float = 60.0
     slow: bool = False
     needs_data: str | None = None
 
@@ -98,24 +98,28 @@ CASES = {
             "Lasso, 1000 x 5000 dense, 500 true coefficients, 0.1 lambda_max",
             LASSO_PEERS,
             generated(data.lasso, MIDDLE, SMALL),
+            cap=20.0,
         ),
         Case(
             "lasso-correlated-0.5",
             "the same with columns that correlate by 0.5",
             LASSO_PEERS,
             generated(data.correlated_lasso, {**MIDDLE, "correlation": 0.5}, SMALL),
+            cap=20.0,
         ),
         Case(
             "lasso-correlated-0.9",
             "the same with columns that correlate by 0.9",
             LASSO_PEERS,
             generated(data.correlated_lasso, {**MIDDLE, "correlation": 0.9}, SMALL),
+            cap=20.0,
         ),
         Case(
             "lasso-small-alpha",
             "Lasso, 1000 x 5000 dense, 0.01 lambda_max",
             LASSO_PEERS,
             generated(data.lasso, {**MIDDLE, "alpha_ratio": 0.01}, SMALL),
+            cap=20.0,
         ),
         Case(
             "lasso-sparse",
@@ -145,7 +149,7 @@ CASES = {
                 data.lasso_path, {**MIDDLE, "n_alphas": 100, "eps": 1e-3}, {**SMALL, "n_alphas": 20, "eps": 1e-2}, 1
             ),
             target=1e-4,
-            cap=300.0,
+            cap=120.0,
         ),
         Case(
             "quantile-l1",
@@ -157,6 +161,7 @@ CASES = {
                 {"m": 1000, "n": 50, "nonzeros": 10},
                 1,
             ),
+            cap=120.0,
             slow=True,
         ),
         Case("lp", "linear programs of Netlib", ("HiGHS", "PDLP"), netlib, cap=30.0, slow=True, needs_data="netlib"),
@@ -165,7 +170,7 @@ CASES = {
             "MEMset Donor splice sites, hinge loss, 63 groups of 2604 one-hot columns",
             ("CVXPY+Clarabel",),
             memset,
-            cap=300.0,
+            cap=180.0,
             slow=True,
             needs_data="memset",
         ),
