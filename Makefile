@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# adelie needs a numpy below 2, and so an environment of its own
+ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint format bench clean
@@ -36,10 +38,15 @@ format: setup  ## put the code in format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## measure what a pass costs
-	$(BIN)/python benchmarks/pass_cost.py
+bench: setup $(ADELIE)  ## race other libraries and time our passes, about an hour; writes docs/benchmarks.md
+	$(BIN)/saddleback bench --out docs $(if $(DATA),--data $(DATA))
+
+$(ADELIE):
+	$(PYTHON) -m venv .venv-adelie
+	.venv-adelie/bin/python -m pip install --quiet adelie
+	@touch $@
 
 clean:  ## remove all that was built, .venv included
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .venv-adelie build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '_native*.so' -delete

@@ -1,4 +1,4 @@
-"""The command line: ``saddleback demo`` and ``saddleback solve``.
+"""The command line: ``saddleback demo``, ``saddleback solve`` and ``saddleback bench``.
 
 Exit codes: 0 for a certified answer, 1 where a run ended without one, 2 for bad input.
 """
@@ -18,6 +18,9 @@ import typer
 
 import saddleback as sb
 
+from .bench import runner
+from .bench.cases import Settings
+from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
 from .files import read_problem
 
@@ -201,7 +204,69 @@ def _print_result(result: sb.Result, objective: float) -> None:
     typer.echo(result.message)
 
 
-# --- both -------------------------------------------------------------------------------------------------------------
+# --- bench ------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    case: Annotated[list[str] | None, typer.Option(help="A case to run; may be repeated.", show_default="all")] = None,
+    list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
+    quick: Annotated[bool, typer.Option(help="Small sizes, one problem a case: to see that it runs.")] = False,
+    repeats: Annotated[int, typer.Option(help="Timed solves of each library, of which the best counts.")] = 3,
+    data: Annotated[Path | None, typer.Option(help="Folder with real data.", envvar="SADDLEBACK_DATA")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for benchmarks.md, benchmarks.json and figures/; results of other cases stay."),
+    ] = None,
+    report_only: Annotated[bool, typer.Option("--report", help="Only write the document in --out anew.")] = False,
+    adelie: Annotated[Path, typer.Option(help="Interpreter that has adelie, if another.")] = runner.ADELIE,
+    as_json: Json = False,
+) -> None:
+    """Race other libraries to the same certified accuracy on the same data, and time our passes.
+
+    Libraries that are not installed are listed as such: pip install 'saddleback[bench]' has all but adelie.
+    """
+    if list_cases:
+        _print_cases(as_json)
+        raise typer.Exit
+    with _input_errors():
+        if report_only and out is None:
+            raise ValueError("--report: expected --out with the folder of benchmarks.json")
+        if out is not None:
+            (out / "figures").mkdir(parents=True, exist_ok=True)
+        if report_only and out is not None:
+            runner.keep(out, {})
+            raise typer.Exit
+        say = (lambda line: None) if as_json else typer.echo
+        records = runner.run(case or [], Settings(quick, data), repeats, out, say, adelie)
+    if as_json:
+        _print_json(records)
+    elif rows := ratio_rows(records):
+        _print_ratios(rows)
+
+
+def _print_cases(as_json: bool) -> None:
+    abouts = runner.abouts()
+    if as_json:
+        _print_json(abouts)
+    else:
+        for name, about in abouts.items():
+            typer.echo(f"{name:<22}{about}")
+
+
+def _print_ratios(rows: list[Row]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Time of the fastest other library, divided by ours")
+    for heading in ("case", "ratio", "fastest other"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row.case, row.ratio, row.fastest)
+    Console().print(table)
+
+
+# --- all --------------------------------------------------------------------------------------------------------------
 
 
 def _summary(result: sb.Result) -> dict[str, Any]:

@@ -14,13 +14,10 @@ through numpy or scipy, best of several runs taken in turns. The bars:
   each group.
 
 The last line, the time of an iteration of a small problem, is in microseconds.
-
-Run ``python benchmarks/pass_cost.py [--quick]``.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,11 +27,15 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from saddleback import _native
+from .. import _native
+from .data import random_csc
+from .store import Say
+
+ABOUT = "time of a pass over all columns, next to that of `A.T @ y` and `A @ x`"
 
 
 def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Least seconds of each action, taken in turns so that all meet the same noise."""
+    """Return the least seconds of each action, taken in turns so that all meet the same noise."""
     best = [float("inf")] * len(actions)
     for _ in range(repeats):
         for i, action in enumerate(actions):
@@ -45,16 +46,16 @@ def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[fl
 
 
 def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = None) -> Callable[[], None]:
-    """One pass over A, ``size`` blocks of ``group`` columns an iteration: squared loss, L1 or group norm."""
+    """Return one pass over A, ``size`` blocks of ``group`` columns an iteration: squared loss, L1 or group norm."""
     rng = np.random.default_rng(0)
     m, n = A.shape
     blocks = n // group
-    zeros, infinite = np.zeros, lambda k: np.full(k, np.inf)
+    top_row, top_column = np.full(m, np.inf), np.full(n, np.inf)
     matrix = (A.indptr, A.indices, A.data, n) if sp.issparse(A) else A
     slope = np.full(n, 0.1 if group == 1 else 0.0)
-    penalty = -slope, slope, zeros(n), -infinite(n), infinite(n)
+    penalty = -slope, slope, np.zeros(n), -top_column, top_column
     b = rng.normal(size=m)
-    loss = "coordinate", b, b, np.ones(m), -infinite(m), infinite(m)
+    loss: Any = ("coordinate", b, b, np.ones(m), -top_row, top_row)
     weight = np.full(blocks, 0.1 if group > 1 else 0.0)
     kernel = _native.Kernel(
         m, [matrix], np.arange(0, n + 1, group), np.arange(n), penalty, weight, loss,
@@ -63,10 +64,12 @@ def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = Non
     draws = np.array([rng.permutation(blocks)[:size] for _ in range(count)])
     if iterations is None:
         draws = rng.permutation(blocks)[: count * size].reshape(count, size)
-    h = np.asarray(abs(A).sum(axis=0), dtype=np.float64).ravel() + 1
-    sigma = np.asarray(abs(A).sum(axis=1), dtype=np.float64).ravel() * (size * group / n) + 1
+    # about the absolute sums of columns and rows, of standard normal entries or ones: x must move, and not diverge
+    entries = A.nnz if sp.issparse(A) else A.size
+    h = np.full(n, entries / n + 1.0)
+    sigma = np.full(m, entries / m * (size * group / n) + 1.0)
     y_start = rng.normal(size=m)
-    x, y, r, x_sum, y_sum = zeros(n), zeros(m), zeros(m), zeros(n), zeros(m)
+    x, y, r, x_sum, y_sum = np.zeros(n), np.zeros(m), np.zeros(m), np.zeros(n), np.zeros(m)
 
     def run() -> None:
         # From the same start each time: a converged x would not move, and cost less.
@@ -77,6 +80,8 @@ def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = Non
 
 
 def on_threads(count: int, action: Callable[[], object]) -> Callable[[], None]:
+    """Return an action with that many of our threads."""
+
     def run() -> None:
         _native.set_threads(count)
         action()
@@ -85,6 +90,7 @@ def on_threads(count: int, action: Callable[[], object]) -> Callable[[], None]:
 
 
 def two_products(A: Any) -> Callable[[], None]:
+    """Return A.T @ y and A @ x, through numpy or scipy."""
     m, n = A.shape
     x, y = np.ones(n, A.dtype), np.ones(m, A.dtype)
 
@@ -95,27 +101,27 @@ def two_products(A: Any) -> Callable[[], None]:
     return run
 
 
-def one_hot(rows: int, groups: int, levels: int) -> sp.csc_matrix:
+def one_hot(rows: int, groups: int, levels: int) -> Any:
+    """Return random levels of several factors, a column for each level."""
     level = np.random.default_rng(1).integers(0, levels, (rows, groups)) + levels * np.arange(groups)
     indptr = np.arange(0, rows * groups + 1, groups)
     shape = rows, groups * levels
     return sp.csr_matrix((np.ones(rows * groups), level.ravel(), indptr), shape).tocsc()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    quick = parser.parse_args().quick
+def measure(quick: bool, say: Say) -> dict[str, Any]:
+    """Return what was measured next to its bar, line by line."""
     shrink, repeats = (10, 3) if quick else (1, 15)
     rng = np.random.default_rng(0)
+    lines: list[dict[str, Any]] = []
 
-    def report(what: str, value: float, bar: str) -> None:
-        print(f"{what:<64}{value:>8.2f}   {bar}", flush=True)
+    def note(what: str, value: float, bar: str) -> None:
+        lines.append({"what": what, "measured": value, "bar": bar})
+        say(f"{what:<64}{value:>8.2f}   {bar}")
 
-    print(f"{'':<64}{'measured':>8}   bar")
     m, n, size = 5000 // shrink, 20000 // shrink, 2000 // shrink
     for dtype in (np.float64, np.float32):
-        A = np.asfortranarray(rng.standard_normal((n, m), dtype=dtype).T)
+        A: Any = rng.standard_normal((n, m), dtype=dtype).T
         sweep, y = pass_over(A, size), np.ones(m)
         read = partial(_native.dense_rmatvec, A, y)
         actions = [on_threads(count, action) for action in (sweep, read) for count in (1, 2)]
@@ -123,32 +129,27 @@ def main() -> None:
             one, two, read_one, read_two, products = best_times([*actions, two_products(A)], repeats)
         name = f"dense {m} x {n} {np.dtype(dtype).name}, {size} columns"
         if dtype is np.float64:
-            report(f"{name}: pass / products", two / products, "<= 1.3")
-            report(f"{name}: one thread / two", one / two, ">= 1.6")
-            report("    A.T @ y alone: one thread / two", read_one / read_two, "")
+            note(f"{name}: pass / products", two / products, "<= 1.3")
+            note(f"{name}: one thread / two", one / two, ">= 1.6")
+            note("A.T @ y alone: one thread / two", read_one / read_two, "")
         else:
-            report(f"{name}: pass / products", two / products, "")
+            note(f"{name}: pass / products", two / products, "")
 
     m = n = 100_000 // shrink
-    rows = rng.integers(0, m, (n, 100))
-    S = sp.csc_matrix((rng.normal(size=100 * n), rows.ravel().astype(np.int32), np.arange(n + 1) * 100), (m, n))
-    S.sum_duplicates()
+    S = random_csc(m, n, 100, rng)
     sweep = pass_over(S, n // 5)
     one, two, products = best_times([on_threads(1, sweep), on_threads(2, sweep), two_products(S)], repeats)
     name = f"sparse {m} x {n}, {n // 5} columns"
-    report(f"{name}: one thread / scipy", one / products, "<= 1.5")
-    report(f"{name}: one thread / two", one / two, "")
+    note(f"{name}: one thread / scipy", one / products, "<= 1.5")
+    note(f"{name}: one thread / two", one / two, "")
 
     H = one_hot(16830 // shrink, 63, 42)
     sweep = pass_over(H, 1, group=42)
     one, products = best_times([on_threads(1, sweep), two_products(H)], repeats)
-    report(f"one-hot {H.shape[0]} x {H.shape[1]}, 1 group: pass / scipy", one / products, "<= 4")
+    note(f"one-hot {H.shape[0]} x {H.shape[1]}, 1 group: pass / scipy", one / products, "<= 4")
 
     small = np.asfortranarray(rng.normal(size=(100, 200)))
     count = 100_000 // shrink
     (seconds,) = best_times([pass_over(small, 1, iterations=count)], repeats)
-    report("dense 100 x 200, 1 column: microseconds an iteration", 1e6 * seconds / count, "<= 1")
-
-
-if __name__ == "__main__":
-    main()
+    note("dense 100 x 200, 1 column: microseconds an iteration", 1e6 * seconds / count, "<= 1")
+    return {"lines": lines}

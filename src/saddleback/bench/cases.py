@@ -1,0 +1,179 @@
+"""What is measured: the problems, how accurately they are to be solved, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from . import data
+from .worker.task import Task
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One problem of a case, made when its turn comes."""
+
+    label: str
+    make: Callable[[], Task]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What of a case is run: small sizes or all of it, and where real data is."""
+
+    quick: bool = False
+    data: Path | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family of problems that libraries solve side by side.
+
+    Attributes
+    ----------
+    name, about : its name, and what it is in a line.
+    peers : who takes part besides saddleback, which always does; those without a dual point of their own last.
+    instances : its problems.
+    target : the certified error that counts as solved.
+    cap : seconds after which a solve is given up.
+    slow : whether it is left out of a quick run, unless asked for by name.
+    needs_data : the folder of real data that it reads, or None.
+    """
+
+    name: str
+    about: str
+    peers: tuple[str, ...]
+    instances: Callable[[Settings], Iterator[Instance]]
+    target: float = 1e-6
+    cap: float = 60.0
+    slow: bool = False
+    needs_data: str | None = None
+
+
+def generated(
+    make: Callable[..., Task], full: Mapping[str, Any], quick: Mapping[str, Any], seeds: int = 5
+) -> Callable[[Settings], Iterator[Instance]]:
+    """Return the problems of a generator with several seeds, one seed of a smaller size in a quick run."""
+
+    def instances(settings: Settings) -> Iterator[Instance]:
+        size = {**full, **quick} if settings.quick else full
+        for seed in range(1 if settings.quick else seeds):
+            yield Instance(f"seed {seed}", partial(make, seed, **size))
+
+    return instances
+
+
+def netlib(settings: Settings) -> Iterator[Instance]:
+    """Yield every linear program of the folder ``netlib``."""
+    assert settings.data is not None
+    for path in sorted((settings.data / "netlib").glob("*.mps.gz")):
+        yield Instance(path.name.removesuffix(".mps.gz"), partial(data.linear_program, path))
+
+
+def memset(settings: Settings) -> Iterator[Instance]:
+    """Yield the splice-site problem of the folder ``memset``."""
+    assert settings.data is not None
+    sites = 500 if settings.quick else None
+    yield Instance("lambda 1e-4", partial(data.memset, settings.data / "memset", alpha=1e-4, sites=sites))
+
+
+LASSO_PEERS = ("skglm", "celer", "adelie", "scikit-learn")
+MIDDLE = {"m": 1000, "n": 5000, "nonzeros": 500}
+SMALL = {"m": 300, "n": 1500, "nonzeros": 100}
+
+CASES = {
+    case.name: case
+    for case in (
+        Case(
+            "lasso-large",
+            "Lasso, 5000 x 20000 dense, 2000 true coefficients, 0.1 lambda_max",
+            LASSO_PEERS,
+            generated(data.lasso, {"m": 5000, "n": 20000, "nonzeros": 2000}, {"m": 800, "n": 4000, "nonzeros": 300}),
+        ),
+        Case(
+            "lasso",
+            "Lasso, 1000 x 5000 dense, 500 true coefficients, 0.1 lambda_max",
+            LASSO_PEERS,
+            generated(data.lasso, MIDDLE, SMALL),
+            cap=20.0,
+        ),
+        Case(
+            "lasso-correlated-0.5",
+            "the same with columns that correlate by 0.5",
+            LASSO_PEERS,
+            generated(data.correlated_lasso, {**MIDDLE, "correlation": 0.5}, SMALL),
+            cap=20.0,
+        ),
+        Case(
+            "lasso-correlated-0.9",
+            "the same with columns that correlate by 0.9",
+            LASSO_PEERS,
+            generated(data.correlated_lasso, {**MIDDLE, "correlation": 0.9}, SMALL),
+            cap=20.0,
+        ),
+        Case(
+            "lasso-small-alpha",
+            "Lasso, 1000 x 5000 dense, 0.01 lambda_max",
+            LASSO_PEERS,
+            generated(data.lasso, {**MIDDLE, "alpha_ratio": 0.01}, SMALL),
+            cap=20.0,
+        ),
+        Case(
+            "lasso-sparse",
+            "Lasso, 20,000 x 100,000 CSC with 20 entries a column, 0.1 lambda_max",
+            ("skglm", "celer", "scikit-learn"),
+            generated(
+                data.sparse_lasso,
+                {"m": 20_000, "n": 100_000, "column_entries": 20, "nonzeros": 2000},
+                {"m": 2000, "n": 10_000, "nonzeros": 200},
+            ),
+        ),
+        Case(
+            "group-lasso",
+            "squared loss, 2000 x 20000 dense, groups of 10 with weight sqrt(10), 0.1 lambda_max",
+            ("skglm", "celer", "adelie"),
+            generated(
+                data.group_lasso,
+                {"m": 2000, "n": 20000, "group_size": 10, "nonzero_groups": 100},
+                {"m": 400, "n": 2000, "nonzero_groups": 20},
+            ),
+        ),
+        Case(
+            "path",
+            "Lasso path of 100 alphas down to 0.001 lambda_max, 1000 x 5000 dense, every one certified",
+            LASSO_PEERS,
+            generated(
+                data.lasso_path, {**MIDDLE, "n_alphas": 100, "eps": 1e-3}, {**SMALL, "n_alphas": 20, "eps": 1e-2}, 1
+            ),
+            target=1e-4,
+            cap=120.0,
+        ),
+        Case(
+            "quantile-l1",
+            "quantile regression, 20,000 x 500 dense, L1 penalty, quantile 0.75",
+            ("CVXPY+Clarabel", "CVXPY+SCS", "scikit-learn"),
+            generated(
+                data.quantile_l1,
+                {"m": 20_000, "n": 500, "nonzeros": 50, "quantile": 0.75},
+                {"m": 1000, "n": 50, "nonzeros": 10},
+                1,
+            ),
+            cap=120.0,
+            slow=True,
+        ),
+        Case("lp", "linear programs of Netlib", ("HiGHS", "PDLP"), netlib, cap=30.0, slow=True, needs_data="netlib"),
+        Case(
+            "memset",
+            "MEMset Donor splice sites, hinge loss, 63 groups of 2604 one-hot columns",
+            ("CVXPY+Clarabel",),
+            memset,
+            cap=180.0,
+            slow=True,
+            needs_data="memset",
+        ),
+    )
+}
+"""In the order of the tables."""

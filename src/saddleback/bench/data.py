@@ -1,0 +1,137 @@
+"""The data of the cases, as tasks: the same arguments give the same arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..datasets import interactions, make_lasso
+from ..files import read_problem
+from .worker.task import Task
+
+NOISE = np.sqrt(1e-3)
+"""Standard deviation of what is added to A x_true, as in ``make_lasso``."""
+
+
+def lasso(seed: int, *, m: int, n: int, nonzeros: int, alpha_ratio: float = 0.1) -> Task:
+    """Return the paper's random Lasso: normalised Gaussian columns."""
+    A, b, _, _ = make_lasso(m, n, nonzeros, seed)
+    return _lasso_task(A, b, alpha_ratio)
+
+
+def correlated_lasso(seed: int, *, m: int, n: int, nonzeros: int, correlation: float) -> Task:
+    """Return a Lasso whose columns share a factor, so that each pair of them has the given correlation."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, m)).T
+    A *= np.sqrt(1 - correlation)
+    A += np.sqrt(correlation) * rng.standard_normal((m, 1))
+    A /= np.linalg.norm(A, axis=0)
+    return _lasso_task(A, _response(A, nonzeros, rng), 0.1)
+
+
+def sparse_lasso(seed: int, *, m: int, n: int, column_entries: int, nonzeros: int) -> Task:
+    """Return a Lasso with a CSC matrix, the same number of Gaussian entries in every column, which has norm 1."""
+    rng = np.random.default_rng(seed)
+    A = random_csc(m, n, column_entries, rng)
+    A.data /= np.repeat(np.sqrt(np.add.reduceat(A.data**2, A.indptr[:-1])), column_entries)
+    return _lasso_task(A, _response(A, nonzeros, rng), 0.1)
+
+
+def lasso_path(seed: int, *, m: int, n: int, nonzeros: int, n_alphas: int, eps: float) -> Task:
+    """Return the alphas of a path from the smallest with x = 0 down to ``eps`` of it, on the paper's Lasso."""
+    A, b, _, _ = make_lasso(m, n, nonzeros, seed)
+    return Task("path", {"A": A, "b": b, "alphas": np.geomspace(1.0, eps, n_alphas) * np.abs(A.T @ b).max()})
+
+
+def group_lasso(seed: int, *, m: int, n: int, group_size: int, nonzero_groups: int) -> Task:
+    """Return a regression on contiguous groups of normalised Gaussian columns, each group with weight sqrt(size)."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, m)).T
+    A /= np.linalg.norm(A, axis=0)
+    x_true = np.zeros((n // group_size, group_size))
+    chosen = rng.choice(len(x_true), nonzero_groups, replace=False)
+    x_true[chosen] = rng.standard_normal((nonzero_groups, group_size))
+    b = A @ x_true.ravel() + NOISE * rng.standard_normal(m)
+    weights = np.full(len(x_true), np.sqrt(group_size))
+    largest = np.max(np.linalg.norm((A.T @ b).reshape(-1, group_size), axis=1) / weights)
+    return Task(
+        "group-lasso", {"A": A, "b": b, "group_size": group_size, "weights": weights, "alpha": 0.1 * float(largest)}
+    )
+
+
+def quantile_l1(seed: int, *, m: int, n: int, nonzeros: int, quantile: float) -> Task:
+    """Return a quantile regression with heavy-tailed noise: Student's t with two degrees of freedom."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, m)).T
+    x_true = np.zeros(n)
+    x_true[rng.choice(n, nonzeros, replace=False)] = rng.standard_normal(nonzeros)
+    b = A @ x_true + rng.standard_t(2, m)
+    slope = np.where(b > 0, -quantile, 1 - quantile)
+    alpha = 0.1 * float(np.abs(A.T @ slope).max())
+    return Task("quantile-l1", {"A": A, "b": b, "quantile": quantile, "alpha": alpha})
+
+
+def linear_program(path: Path) -> Task:
+    """Return the linear program in an MPS file."""
+    problem = read_problem(path).problem
+    cost, box = problem.penalty.added
+    return Task(
+        "lp",
+        {
+            "A": problem.A,
+            "c": cost.c,
+            "lower": box.lower,
+            "upper": box.upper,
+            "row_lower": problem.loss.lower,
+            "row_upper": problem.loss.upper,
+        },
+    )
+
+
+def memset(folder: Path, *, alpha: float, sites: int | None = None) -> Task:
+    """Return the balanced MEMset Donor problem: all true sites and as many false ones, one-hot to third order.
+
+    Parameters
+    ----------
+    folder : with the training files ``train5_hs`` and ``train0_5_hs``.
+    alpha : of the group penalty.
+    sites : how many of each kind to take; all by default.
+    """
+    true, false = _read_sites(folder / "train5_hs"), _read_sites(folder / "train0_5_hs")
+    false = false[np.random.default_rng(0).choice(len(false), len(true), replace=False)]
+    kept = len(true) if sites is None else sites
+    A, groups = interactions(np.concatenate([true[:kept], false[:kept]]))
+    labels = np.repeat([1.0, -1.0], kept)
+    return Task("group-hinge", {"A": A, "labels": labels, "groups": np.array(groups), "alpha": alpha})
+
+
+def _read_sites(path: Path) -> Any:
+    lines = path.read_text().split("\n")
+    bases = [line.strip().upper() for line in lines if line.strip() and not line.startswith(">")]
+    return np.array([["ACGT".index(base) for base in site] for site in bases])
+
+
+def random_csc(m: int, n: int, column_entries: int, rng: np.random.Generator) -> Any:
+    """Return a matrix with as many Gaussian entries in every column, one in each of as many bands of rows.
+
+    So rows are sorted and no entry is drawn twice, at no cost.
+    """
+    band = m // column_entries
+    rows = rng.integers(0, band, (n, column_entries), dtype=np.int32)
+    rows += band * np.arange(column_entries, dtype=np.int32)
+    indptr = np.arange(0, rows.size + 1, column_entries, dtype=np.int32)
+    return sparse.csc_matrix((rng.standard_normal(rows.size), rows.ravel(), indptr), shape=(m, n))
+
+
+def _response(A: Any, nonzeros: int, rng: np.random.Generator) -> Any:
+    m, n = A.shape
+    x_true = np.zeros(n)
+    x_true[rng.choice(n, nonzeros, replace=False)] = rng.standard_normal(nonzeros)
+    return A @ x_true + NOISE * rng.standard_normal(m)
+
+
+def _lasso_task(A: Any, b: Any, alpha_ratio: float) -> Task:
+    return Task("lasso", {"A": A, "b": b, "alpha": alpha_ratio * float(np.abs(A.T @ b).max())})

@@ -1,0 +1,29 @@
+"""The machine in general words."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return cores, processor, memory and system, and the versions of what everything here stands on."""
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in ("saddleback", "numpy", "scipy")},
+    }
+
+
+def _processor() -> str:
+    """Return the model of the processor; its architecture where the system does not tell."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
