@@ -3,23 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
+#include "lazy.hpp"
 #include "matrix.hpp"
 #include "prox.hpp"
 #include "simd.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
-
-/// The vectors of length m that the dual half of an iteration reads and writes.
-struct Dual {
-  double extrapolation;
-  double* change;  ///< v = A dx, set to zero once used
-  double* r;
-  double* y;
-  double* y_sum;
-};
 
 class Loss {
  public:
@@ -32,6 +25,9 @@ class Loss {
   }
 
   virtual void step(Range rows, const Dual& dual) const = 0;
+
+  /// The same steps with rows left behind, or null where these have no closed form.
+  virtual std::unique_ptr<LazyDual> lazy() const { return nullptr; }
 
  protected:
   std::vector<double> step_;
@@ -89,6 +85,14 @@ class CoordinateLoss final : public Loss {
   void step(Range rows, const Dual& dual) const override {
     if (kinked_) return bounded_ ? run<true, true>(rows, dual) : run<true, false>(rows, dual);
     return bounded_ ? run<false, true>(rows, dual) : run<false, false>(rows, dual);
+  }
+
+  std::unique_ptr<LazyDual> lazy() const override {
+    std::vector<Coordinate> conjugate;
+    conjugate.reserve(left_.size());
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      conjugate.push_back({left_[i], right_[i], quadratic_[i], lower_[i], upper_[i]});
+    return std::make_unique<LazyDual>(std::move(conjugate));
   }
 
  private:

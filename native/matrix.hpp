@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <vector>
 
 #include "simd.hpp"
 
@@ -38,6 +39,9 @@ class Columns {
   /// `following` ones after them in the list will likely be read next.
   virtual void add(const Index* column, int count, const double* factor, double* v,
                    int following = 0) const = 0;
+
+  /// Appends the rows in which a column has entries.
+  virtual void append_rows(Index column, std::vector<Index>& rows) const = 0;
 
   /// Adds |column|^power to v and returns its sum; power is 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
@@ -82,6 +86,10 @@ class Dense final : public Columns {
       used = 0;
     }
     for (int k = 0; k < used; ++k) simd::axpy(start[k], nonzero[k], v, rows());
+  }
+
+  void append_rows(Index, std::vector<Index>& out) const override {
+    for (Index i = 0; i < rows(); ++i) out.push_back(i);
   }
 
   double add_powers(Index column, int power, double* v) const override {
@@ -135,6 +143,10 @@ class Sparse final : public Columns {
       visit(column[k], column[k < following ? k + count : k],
             [&](Index p, int) { v[indices_[p]] += scale * value(p); });
     }
+  }
+
+  void append_rows(Index column, std::vector<Index>& out) const override {
+    out.insert(out.end(), indices_ + indptr_[column], indices_ + indptr_[column + 1]);
   }
 
   double add_powers(Index column, int power, double* v) const override {

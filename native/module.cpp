@@ -209,14 +209,16 @@ class BoundKernel {
 
   void sweep(const Draws& draws, const Input& h, const Input& sigma, double extrapolation,
              const Output& x, const Output& y, const Output& r, const Output& x_sum,
-             const Output& y_sum) {
+             const Output& y_sum, bool lazy) {
     require_columns(h, x, x_sum);
     require_rows(sigma, y, r, y_sum);
     const Primal primal{h.data(), x.data(), x_sum.data(), y.data()};
     const Dual dual{extrapolation, nullptr, r.data(), y.data(), y_sum.data()};
+    const auto iterations = static_cast<Index>(draws.shape(0));
+    const auto size = static_cast<Index>(draws.shape(1));
     nb::gil_scoped_release released;
-    kernel_->sweep(draws.data(), static_cast<Index>(draws.shape(0)),
-                   static_cast<Index>(draws.shape(1)), sigma.data(), primal, dual);
+    if (lazy) kernel_->sweep_lazily(draws.data(), iterations, size, sigma.data(), primal, dual);
+    else kernel_->sweep(draws.data(), iterations, size, sigma.data(), primal, dual);
   }
 
   void primal_step(const Indices& blocks, const Input& h, const Output& x, const Input& y,
@@ -334,7 +336,7 @@ NB_MODULE(_native, m) {
            "Check the parts of a problem and fit them together.")
       .def("sweep", &BoundKernel::sweep, "draws"_a.noconvert(), "h"_a.noconvert(),
            "sigma"_a.noconvert(), "extrapolation"_a, "x"_a.noconvert(), "y"_a.noconvert(),
-           "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(),
+           "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(), "lazy"_a = false,
            "Run one iteration for each row of draws, updating the vectors in place.")
       .def("primal_step", &BoundKernel::primal_step, "blocks"_a.noconvert(), "h"_a.noconvert(),
            "x"_a.noconvert(), "y"_a.noconvert(), "v"_a.noconvert(),

@@ -11,6 +11,7 @@
 
 #include "blocks.hpp"
 #include "draws.hpp"
+#include "lazy.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
 #include "products.hpp"
@@ -68,7 +69,7 @@ class Kernel {
              const Primal& primal, const Dual& dual_without_change) {
     std::lock_guard lock(mutex_);
     validate(draws, iterations * size);
-    make_lanes(size);
+    make_lanes(lanes_of(size));
     Lease lease;
     Dual dual = dual_without_change;
     dual.change = sums_->lane(0);
@@ -86,15 +87,40 @@ class Kernel {
         loss_->step(chunk, dual);
       });
     }
-    for (Index d = 0; d < columns(); ++d)
-      primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
+    finish_sum(iterations, primal);
+  }
+
+  /// The same iterations, each at the cost of the entries in the drawn columns.
+  void sweep_lazily(const Index* draws, Index iterations, Index size, const double* sigma,
+                    const Primal& primal, const Dual& dual_without_change) {
+    std::lock_guard lock(mutex_);
+    validate(draws, iterations * size);
+    if (!lazy_dual_) lazy_dual_ = loss_->lazy();
+    if (!lazy_dual_) throw std::invalid_argument("the steps of this loss have no closed form");
+    make_lanes(1);
+    Lease lease;
+    Dual dual = dual_without_change;
+    dual.change = sums_->lane(0);
+    const int chunks = parts_for(16 * static_cast<double>(rows_));
+
+    lease.run(chunks, [&](int i) { lazy_dual_->prepare(part(rows_, i, chunks), sigma); });
+    std::fill(summed_.begin(), summed_.end(), 0);
+    for (Index t = 0; t < iterations; ++t, draws += size) {
+      const auto drawn = order_(draws, size);
+      list_rows(drawn);
+      lazy_dual_->touch(touched_, t, dual);
+      advance(drawn, t, primal, 0);
+      lazy_dual_->step(touched_, dual);
+    }
+    lease.run(chunks, [&](int i) { lazy_dual_->finish(part(rows_, i, chunks), iterations, dual); });
+    finish_sum(iterations, primal);
   }
 
   /// The primal half of one iteration; writes the change of A x to `change`.
   void primal_step(const Index* draws, Index size, const Primal& primal, double* change) {
     std::lock_guard lock(mutex_);
     validate(draws, size);
-    make_lanes(size);
+    make_lanes(lanes_of(size));
     Lease lease;
     const int lanes = sums_->lanes();
     const int chunks = parts_for(static_cast<double>(rows_) * lanes);
@@ -150,14 +176,17 @@ class Kernel {
     return static_cast<Index>(run) / kTogether * kTogether;
   }
 
-  // The lanes are left as they are found, with all sums zero, so that calls
-  // with equally many draws need not set them up again.
-  void make_lanes(Index size) {
+  int lanes_of(Index size) const {
     const double share =
         static_cast<double>(size) / static_cast<double>(std::max<Index>(1, blocks_.count()));
     const int most = static_cast<int>(std::clamp<Index>(size, 1, 1 << 10));
-    const int lanes = std::min(lanes_for(stored_ * share, rows_),
-                               static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+    return std::min(lanes_for(stored_ * share, rows_),
+                    static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+  }
+
+  // The lanes are left as they are found, with all sums zero, so that calls
+  // with equally many need not set them up again.
+  void make_lanes(int lanes) {
     if (sums_ && sums_->lanes() == lanes) return;
     sums_.reset();
     scratch_.assign(lanes, Scratch(run_, blocks_.largest()));
@@ -238,6 +267,23 @@ class Kernel {
     return to - from;
   }
 
+  /// Adds to the sum of x what every column has been since it last moved.
+  void finish_sum(Index iterations, const Primal& primal) const {
+    for (Index d = 0; d < columns(); ++d)
+      primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
+  }
+
+  /// Lists the rows in which drawn columns have entries; a row may come more than once.
+  void list_rows(std::span<const Index> drawn) {
+    touched_.clear();
+    for (const Index j : drawn)
+      for (Index k = 0; k < blocks_[j].size; ++k) {
+        const Index column = blocks_[j].column[k];
+        const std::size_t home = home_of(column);
+        matrices_[home]->append_rows(column - first_column_[home], touched_);
+      }
+  }
+
   void dots(const Index* column, Index count, const double* y, double* out,
             const double* change) const {
     visit(column, count, 0,
@@ -292,6 +338,8 @@ class Kernel {
   std::vector<Index> summed_;  ///< iterations already in x_sum, by column
   std::optional<Accumulators> sums_;
   std::vector<Scratch> scratch_;
+  std::unique_ptr<LazyDual> lazy_dual_;
+  std::vector<Index> touched_;  ///< rows of an iteration of the lazy sweep
 };
 
 }  // namespace saddleback

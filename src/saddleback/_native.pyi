@@ -96,10 +96,12 @@ class Kernel:
         r: _Vector,
         x_sum: _Vector,
         y_sum: _Vector,
+        lazy: bool = False,
     ) -> None:
         """Run one iteration for each row of draws, updating the last five vectors in place.
 
-        The draws of a row count as a set: a block drawn twice moves once.
+        The draws of a row count as a set: a block drawn twice moves once. ``lazy`` gives the same iterates up to
+        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss.
         """
 
     def primal_step(self, blocks: _Indices, h: _Vector, x: _Vector, y: _Vector, v: _Vector) -> None:

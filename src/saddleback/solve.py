@@ -75,8 +75,9 @@ def solve(
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
-        and ``working_set`` ("auto", True or False) and ``backend`` ("auto", "numpy" or "native"); "sp-bcd-published"
-        has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal" or "skip"); "pdhg" has none.
+        and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
+        "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
+        or "skip"); "pdhg" has none.
 
     Returns
     -------
@@ -166,8 +167,8 @@ def run_until(
 
 def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
-    blocks = state.settings["n_blocks"]
-    iterations = blocks / state.settings["blocks_per_iteration"]
+    blocks = int(state.settings["n_blocks"])
+    iterations = blocks / int(state.settings["blocks_per_iteration"])
     work = 2 * model.A.stored + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
 

@@ -1,7 +1,8 @@
 """The block kernels: what runs the iterations of the block method.
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
-are dense or column-compressed and whose functions it knows. They differ by rounding only.
+are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
+treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``).
 """
 
 from __future__ import annotations
@@ -11,31 +12,42 @@ from typing import Literal, Protocol, get_args
 from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
+from . import lazy
 from .array import ArraySweeper
 from .iterate import Iterate
 from .native import NativeSweeper
 
 BackendName = Literal["auto", "numpy", "native"]
+DualName = Literal["auto", "eager", "lazy"]
 
 
 class Sweeper(Protocol):
     """Runs iterations of the block method on one problem."""
 
     name: str
+    lazy: bool
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         """Run one iteration a row of ``draws``, in place, and add each new point to the sums."""
 
 
-def sweeper_for(model: Model, name: BackendName) -> Sweeper:
-    """Return the kernels of that name for a problem; "auto" takes the fastest that can treat it."""
-    if name not in get_args(BackendName):
-        raise ValueError(f"backend={name!r} is not known: expected one of {', '.join(get_args(BackendName))}")
-    if name == "numpy":
-        return ArraySweeper(model)
+def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
+    """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
+    for option, value, known in (("backend", name, get_args(BackendName)), ("dual", dual, get_args(DualName))):
+        if value not in known:
+            raise ValueError(f"{option}={value!r} is not known: expected one of {', '.join(known)}")
+    lazily = _is_lazy(model, drawn, dual)
     missing = NativeSweeper.missing(model)
-    if missing is None:
-        return NativeSweeper(model)
-    if name == "native":
+    if name == "numpy" or (name == "auto" and missing is not None):
+        return ArraySweeper(model, lazily)
+    if missing is not None:
         raise ValueError(f"backend='native' cannot treat this problem: {missing}; use backend='auto'")
-    return ArraySweeper(model)
+    return NativeSweeper(model, lazily)
+
+
+def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:
+    if dual == "auto":
+        return lazy.pays(model, drawn)
+    if dual == "lazy" and (missing := lazy.missing(model)) is not None:
+        raise ValueError(f"dual='lazy' cannot treat this problem: {missing}; use dual='auto'")
+    return dual == "lazy"

@@ -18,10 +18,11 @@ class NativeSweeper:
 
     name = "native"
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, lazy: bool) -> None:
         penalty, loss = model.f.compiled(), model.g.compiled()
         assert penalty is not None
         self.model = model
+        self.lazy = lazy
         self.fused = loss is not None
         loss_description, loss_callable = _loss_arguments(loss, model.A.shape[0])
         self.kernel = _native.Kernel(
@@ -49,7 +50,8 @@ class NativeSweeper:
         if self.fused:
             draws = np.ascontiguousarray(draws)
             sides = strengths.primal, strengths.dual
-            self.kernel.sweep(draws, *sides, extrapolation, at.x, at.y, at.u, at.averages.x, at.averages.y)
+            vectors = at.x, at.y, at.u, at.averages.x, at.averages.y
+            self.kernel.sweep(draws, *sides, extrapolation, *vectors, lazy=self.lazy)
             return
         change = np.empty_like(at.u)
         for drawn in draws:

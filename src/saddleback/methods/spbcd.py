@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..backends import BackendName, Sweeper, sweeper_for
+from ..backends import BackendName, DualName, Sweeper, sweeper_for
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -46,22 +46,26 @@ class SPBCD(Method[SPBCDState]):
     ----------
     step : "norm" (default), "l1", or a pair (primal_strength, dual_strength).
     backend : "auto", or the name of the kernels to run on.
+    dual : "eager" steps y in all rows, "lazy" in those that the drawn blocks touch and in the others later, with the
+        same iterates up to rounding; "auto" (default) is lazy where that is faster.
     """
 
     name = "sp-bcd"
     layers = ("restarts", "working_set", "finish")
     step: Any = "norm"
     backend: BackendName = "auto"
+    dual: DualName = "auto"
 
     def init(self, model: Model, start: Start) -> SPBCDState:
         model = replace(model, A=model.A.columnar())
         strengths, drawn = self._strengths(model, start)
-        sweeper = sweeper_for(model, self.backend)
+        sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         settings = {
             "step": self.step if isinstance(self.step, str) else "explicit",
             "blocks_per_iteration": drawn,
             "n_blocks": len(model.blocks),
             "backend": sweeper.name,
+            "dual": "lazy" if sweeper.lazy else "eager",
         }
         return SPBCDState(
             x=start.x.copy(),
