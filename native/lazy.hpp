@@ -105,35 +105,56 @@ class RepeatedStep {
   double step_, rate_, log_rate_;
 };
 
-/// The rows during a sweep, each with the number of dual steps it has taken.
+/// The rows that an iteration touches, each once, and for how many iterations before it none did.
+class TouchedRows {
+ public:
+  explicit TouchedRows(Index rows) : seen_(rows) {}
+
+  void reset() { std::fill(seen_.begin(), seen_.end(), 0); }
+
+  /// Takes in the rows of iteration t, which may come more than once, with t ever larger.
+  void assign(const std::vector<Index>& rows, Index t) {
+    row_.clear();
+    behind_.clear();
+    for (const Index i : rows) {
+      if (seen_[i] > t) continue;
+      row_.push_back(i);
+      behind_.push_back(t - seen_[i]);
+      seen_[i] = t + 1;
+    }
+  }
+
+  const std::vector<Index>& row() const { return row_; }
+  double behind(std::size_t k) const { return static_cast<double>(behind_[k]); }
+
+  /// Iterations up to `t` since the row was last touched.
+  double behind(Index row, Index t) const { return static_cast<double>(t - seen_[row]); }
+
+ private:
+  std::vector<Index> row_, behind_;
+  std::vector<Index> seen_;  ///< one more than the last iteration that touched a row
+};
+
+/// Dual steps that are taken in touched rows only, and made up for when a row is next touched.
 class LazyDual {
  public:
   /// One conjugate a row.
   explicit LazyDual(std::vector<Coordinate> conjugate)
-      : conjugate_(std::move(conjugate)), row_(conjugate_.size()), taken_(conjugate_.size()) {}
+      : conjugate_(std::move(conjugate)), row_(conjugate_.size()) {}
 
   void prepare(Range rows, const double* sigma) {
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      row_[i] = {conjugate_[i], 1 / sigma[i]};
-      taken_[i] = 0;
-    }
+    for (Index i = rows.begin; i < rows.end; ++i) row_[i] = {conjugate_[i], 1 / sigma[i]};
   }
 
-  /// Brings rows, which may repeat, up to iteration t, and keeps each of them once.
-  void touch(std::vector<Index>& rows, Index t, const Dual& dual) {
-    std::size_t kept = 0;
-    for (const Index i : rows) {
-      if (taken_[i] > t) continue;
-      catch_up(i, t, dual);
-      taken_[i] = t + 1;  // the step that follows is already counted
-      rows[kept++] = i;
-    }
-    rows.resize(kept);
+  /// Brings the rows up to the present iteration.
+  void catch_up(const TouchedRows& touched, const Dual& dual) const {
+    for (std::size_t k = 0; k < touched.row().size(); ++k)
+      catch_up(touched.row()[k], touched.behind(k), dual);
   }
 
-  /// The step of the iteration, in the rows that it has touched.
-  void step(const std::vector<Index>& rows, const Dual& dual) const {
-    for (const Index i : rows) {
+  /// The step of the iteration, at the new r.
+  void step(const TouchedRows& touched, const Dual& dual) const {
+    for (const Index i : touched.row()) {
       const double change = dual.change[i];
       dual.change[i] = 0;
       dual.r[i] += change;
@@ -142,18 +163,17 @@ class LazyDual {
     }
   }
 
-  void finish(Range rows, Index iterations, const Dual& dual) const {
-    for (Index i = rows.begin; i < rows.end; ++i) catch_up(i, iterations, dual);
+  void finish(Range rows, const TouchedRows& touched, Index iterations, const Dual& dual) const {
+    for (Index i = rows.begin; i < rows.end; ++i) catch_up(i, touched.behind(i, iterations), dual);
   }
 
  private:
-  void catch_up(Index i, Index t, const Dual& dual) const {
-    dual.y_sum[i] += row_[i].run(dual.y[i], dual.r[i], static_cast<double>(t - taken_[i]));
+  void catch_up(Index i, double steps, const Dual& dual) const {
+    dual.y_sum[i] += row_[i].run(dual.y[i], dual.r[i], steps);
   }
 
   std::vector<Coordinate> conjugate_;
   std::vector<RepeatedStep> row_;
-  std::vector<Index> taken_;
 };
 
 }  // namespace saddleback

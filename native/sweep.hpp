@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -104,15 +105,54 @@ class Kernel {
     const int chunks = parts_for(16 * static_cast<double>(rows_));
 
     lease.run(chunks, [&](int i) { lazy_dual_->prepare(part(rows_, i, chunks), sigma); });
-    std::fill(summed_.begin(), summed_.end(), 0);
+    begin_touching();
     for (Index t = 0; t < iterations; ++t, draws += size) {
       const auto drawn = order_(draws, size);
-      list_rows(drawn);
-      lazy_dual_->touch(touched_, t, dual);
+      touch(drawn, t);
+      lazy_dual_->catch_up(*touched_, dual);
       advance(drawn, t, primal, 0);
-      lazy_dual_->step(touched_, dual);
+      lazy_dual_->step(*touched_, dual);
     }
-    lease.run(chunks, [&](int i) { lazy_dual_->finish(part(rows_, i, chunks), iterations, dual); });
+    lease.run(chunks, [&](int i) {
+      lazy_dual_->finish(part(rows_, i, chunks), *touched_, iterations, dual);
+    });
+    finish_sum(iterations, primal);
+  }
+
+  /// The iteration of PURE-CD: y moves only in touched rows, first to `bar`,
+  /// which x steps against and which is summed, then by theta v / sigma.
+  /// primal.y and the last `bar`, in all rows, are prox(y + r / sigma).
+  void sweep_pure(const Index* draws, Index iterations, Index size, const double* sigma,
+                  const double* theta, const Primal& primal, const Dual& dual_without_change,
+                  double* bar) {
+    std::lock_guard lock(mutex_);
+    validate(draws, iterations * size);
+    make_lanes(1);
+    Lease lease;
+    Dual dual = dual_without_change;
+    dual.change = sums_->lane(0);
+
+    loss_->prepare({0, rows_}, sigma);
+    begin_touching();
+    for (Index t = 0; t < iterations; ++t, draws += size) {
+      const auto drawn = order_(draws, size);
+      touch(drawn, t);
+      const auto& rows = touched_->row();
+      look_ahead(lease, rows, dual, bar);
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        dual.y_sum[rows[k]] += (touched_->behind(k) + 1) * bar[rows[k]];
+      advance(drawn, t, primal, 0);
+      for (const Index i : rows) {
+        const double change = dual.change[i];
+        dual.change[i] = 0;
+        dual.r[i] += change;
+        dual.y[i] = bar[i] + theta[i] / sigma[i] * change;
+      }
+    }
+    entries_.resize(rows_);
+    std::iota(entries_.begin(), entries_.end(), 0);
+    look_ahead(lease, entries_, dual, bar);
+    for (Index i = 0; i < rows_; ++i) dual.y_sum[i] += touched_->behind(i, iterations) * bar[i];
     finish_sum(iterations, primal);
   }
 
@@ -273,15 +313,30 @@ class Kernel {
       primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
   }
 
-  /// Lists the rows in which drawn columns have entries; a row may come more than once.
-  void list_rows(std::span<const Index> drawn) {
-    touched_.clear();
+  void begin_touching() {
+    std::fill(summed_.begin(), summed_.end(), 0);
+    if (!touched_) touched_.emplace(rows_);
+    touched_->reset();
+  }
+
+  /// Collects the rows in which drawn columns have entries.
+  void touch(std::span<const Index> drawn, Index t) {
+    entries_.clear();
     for (const Index j : drawn)
       for (Index k = 0; k < blocks_[j].size; ++k) {
         const Index column = blocks_[j].column[k];
         const std::size_t home = home_of(column);
-        matrices_[home]->append_rows(column - first_column_[home], touched_);
+        matrices_[home]->append_rows(column - first_column_[home], entries_);
       }
+    touched_->assign(entries_, t);
+  }
+
+  void look_ahead(Lease& lease, std::span<const Index> rows, const Dual& dual, double* bar) const {
+    const int chunks = parts_for(16 * static_cast<double>(rows.size()));
+    lease.run(chunks, [&](int i) {
+      const Range own = part(static_cast<Index>(rows.size()), i, chunks);
+      loss_->look_ahead(rows.subspan(own.begin, own.end - own.begin), dual.r, dual.y, bar);
+    });
   }
 
   void dots(const Index* column, Index count, const double* y, double* out,
@@ -339,7 +394,8 @@ class Kernel {
   std::optional<Accumulators> sums_;
   std::vector<Scratch> scratch_;
   std::unique_ptr<LazyDual> lazy_dual_;
-  std::vector<Index> touched_;  ///< rows of an iteration of the lazy sweep
+  std::optional<TouchedRows> touched_;
+  std::vector<Index> entries_;  ///< rows of the entries of the drawn columns
 };
 
 }  // namespace saddleback

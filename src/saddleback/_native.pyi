@@ -36,7 +36,7 @@ def dense_rmatvec(A: _Stored, y: _Vector) -> _Vector:
     """Return A.T @ y in double precision; A has contiguous columns or contiguous rows."""
 
 def dense_sums(A: _Stored, power: int) -> tuple[_Vector, _Vector]:
-    """Return the column and the row sums of |A| ** power, power 1 or 2."""
+    """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
 def csc_matvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector) -> _Vector:
     """Return A @ x for A in compressed sparse columns."""
@@ -47,7 +47,7 @@ def csc_rmatvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, 
 def csc_sums(
     indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, power: int
 ) -> tuple[_Vector, _Vector]:
-    """Return the column and the row sums of |A| ** power, power 1 or 2."""
+    """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
 class Kernel:
     """The iteration for one problem.
@@ -102,6 +102,24 @@ class Kernel:
 
         The draws of a row count as a set: a block drawn twice moves once. ``lazy`` gives the same iterates up to
         rounding at the cost of the entries in the drawn columns, and needs a coordinate loss.
+        """
+
+    def sweep_pure(
+        self,
+        draws: NDArray[np.int64],
+        h: _Vector,
+        sigma: _Vector,
+        theta: _Vector,
+        x: _Vector,
+        y: _Vector,
+        bar: _Vector,
+        r: _Vector,
+        x_sum: _Vector,
+        y_sum: _Vector,
+    ) -> None:
+        """Run one iteration of PURE-CD for each row of draws, updating the last six vectors in place.
+
+        What is summed is ``bar``, which ends as the dual step from y in all rows.
         """
 
     def primal_step(self, blocks: _Indices, h: _Vector, x: _Vector, y: _Vector, v: _Vector) -> None:

@@ -56,7 +56,7 @@ class Operator(ABC):
 
     @abstractmethod
     def sums(self, power: int) -> tuple[Vector, Vector]:
-        """Return the column sums and the row sums of |A|^power, for power 1 or 2."""
+        """Return the column sums and the row sums of |A|^power, for power 0 (entries that are not 0), 1 or 2."""
 
     @abstractmethod
     def squares_rmatvec(self, y: Vector) -> Vector:

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from .acceleration import Restarted, WorkingSet
-from .methods import PDHG, SPBCD, Method, PublishedSPBCD
+from .methods import PDHG, SPBCD, Method, PublishedSPBCD, PureCD
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, PublishedSPBCD, PDHG)}
+METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, PublishedSPBCD, PureCD, PDHG)}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet}
 """What this version can put around a method that has room for it."""

@@ -77,7 +77,7 @@ def solve(
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
         and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
         "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
-        or "skip"); "pdhg" has none.
+        or "skip"); "pure-cd" has ``restarts``, ``working_set`` and ``backend``; "pdhg" has none.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
     if status is Status.DIVERGED:
         advice = (
             "Check x0, y0 and functions of your own for values that are not finite."
-            if method == "sp-bcd"
+            if method in ("sp-bcd", "pure-cd")
             else "Use method='sp-bcd', whose strengths are sound."
         )
     return " ".join(part for part in (status.value, how_far, advice) if part)

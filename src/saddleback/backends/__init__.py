@@ -12,10 +12,13 @@ from typing import Literal, Protocol, get_args
 from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
-from . import lazy
+from . import lazy, native
 from .array import ArraySweeper
 from .iterate import Iterate
 from .native import NativeSweeper
+from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
+
+__all__ = ["BackendName", "DualName", "PureSweeper", "Sweeper", "pure_sweeper_for", "sweeper_for"]
 
 BackendName = Literal["auto", "numpy", "native"]
 DualName = Literal["auto", "eager", "lazy"]
@@ -33,16 +36,28 @@ class Sweeper(Protocol):
 
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
-    for option, value, known in (("backend", name, get_args(BackendName)), ("dual", dual, get_args(DualName))):
-        if value not in known:
-            raise ValueError(f"{option}={value!r} is not known: expected one of {', '.join(known)}")
+    _check("dual", dual, get_args(DualName))
     lazily = _is_lazy(model, drawn, dual)
-    missing = NativeSweeper.missing(model)
-    if name == "numpy" or (name == "auto" and missing is not None):
-        return ArraySweeper(model, lazily)
-    if missing is not None:
+    compiled = _is_native(name, native.missing(model))
+    return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
+
+
+def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
+    """Return the kernels of PURE-CD of that name for a problem; "auto" takes the fastest that can treat it."""
+    compiled = _is_native(name, NativePureSweeper.missing(model))
+    return NativePureSweeper(model) if compiled else ArrayPureSweeper(model)
+
+
+def _is_native(name: BackendName, missing: str | None) -> bool:
+    _check("backend", name, get_args(BackendName))
+    if name == "native" and missing is not None:
         raise ValueError(f"backend='native' cannot treat this problem: {missing}; use backend='auto'")
-    return NativeSweeper(model, lazily)
+    return name != "numpy" and missing is None
+
+
+def _check(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{option}={value!r} is not known: expected one of {', '.join(known)}")
 
 
 def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:

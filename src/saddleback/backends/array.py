@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
-from .iterate import Iterate, dual_half
+from .iterate import Iterate, dual_half, primal_half, touched_rows
 from .lazy import LazyRows
 
 
@@ -31,26 +31,16 @@ class ArraySweeper:
             self._sweep_lazily(draws, strengths, extrapolation, at)
             return
         for drawn in draws:
-            change = self._primal_half(drawn, strengths, at)
+            change = primal_half(self.model, drawn, strengths, at)
             dual_half(self.model.g, strengths, extrapolation, change, at)
-
-    def _primal_half(self, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
-        """Move x on the drawn blocks, and return by how much that changes Ax."""
-        f, A = self.model.f, self.model.A
-        columns = self.model.blocks.columns(drawn)
-        step = 1.0 / strengths.primal[columns]
-        before = at.x[columns]
-        after = f.prox_blocks(drawn, before - step * A.columns_rmatvec(columns, at.y), step)
-        at.x[columns] = after
-        return A.columns_matvec(columns, after - before)
 
     def _sweep_lazily(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         """Run the same iterations, but look only at the rows that the drawn blocks touch."""
         rows = LazyRows(self.model, strengths, at)
         for t, drawn in enumerate(draws):
-            touched = np.flatnonzero(self.model.A.block_row_sums(self.model.blocks.columns(drawn)))
+            touched = touched_rows(self.model, drawn)
             rows.catch_up(touched, t)
-            change = self._primal_half(drawn, strengths, at)[touched]
+            change = primal_half(self.model, drawn, strengths, at)[touched]
             at.u[touched] += change
             rows.step(touched, at.u[touched] + extrapolation * change)
             at.averages.x += at.x

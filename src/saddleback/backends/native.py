@@ -19,32 +19,10 @@ class NativeSweeper:
     name = "native"
 
     def __init__(self, model: Model, lazy: bool) -> None:
-        penalty, loss = model.f.compiled(), model.g.compiled()
-        assert penalty is not None
         self.model = model
         self.lazy = lazy
-        self.fused = loss is not None
-        loss_description, loss_callable = _loss_arguments(loss, model.A.shape[0])
-        self.kernel = _native.Kernel(
-            model.A.shape[0],
-            model.A.native(),
-            model.blocks.start,
-            model.blocks.order,
-            penalty.slopes,
-            penalty.group_weight,
-            loss_description,
-            penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
-            loss_callable=loss_callable,
-        )
-
-    @staticmethod
-    def missing(model: Model) -> str | None:
-        """Return what the kernels lack for a problem, or None where they can treat it."""
-        if model.f.compiled() is None:
-            return "its penalty is not one that the kernels know"
-        if not model.A.native():
-            return "A is not a dense or sparse matrix"
-        return None
+        self.fused = model.g.compiled() is not None
+        self.kernel = make_kernel(model)
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         if self.fused:
@@ -57,6 +35,33 @@ class NativeSweeper:
         for drawn in draws:
             self.kernel.primal_step(drawn, strengths.primal, at.x, at.y, change)
             dual_half(self.model.g, strengths, extrapolation, change, at)
+
+
+def missing(model: Model) -> str | None:
+    """Return what the kernels lack for a problem, or None where they can treat it."""
+    if model.f.compiled() is None:
+        return "its penalty is not one that the kernels know"
+    if not model.A.native():
+        return "A is not a dense or sparse matrix"
+    return None
+
+
+def make_kernel(model: Model) -> _native.Kernel:
+    """Return the kernel of a problem that they can treat."""
+    penalty = model.f.compiled()
+    assert penalty is not None
+    loss_description, loss_callable = _loss_arguments(model.g.compiled(), model.A.shape[0])
+    return _native.Kernel(
+        model.A.shape[0],
+        model.A.native(),
+        model.blocks.start,
+        model.blocks.order,
+        penalty.slopes,
+        penalty.group_weight,
+        loss_description,
+        penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
+        loss_callable=loss_callable,
+    )
 
 
 def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:

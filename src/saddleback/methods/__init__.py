@@ -3,6 +3,7 @@
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .pdhg import PDHG
 from .published import PublishedSPBCD
+from .pure_cd import PureCD
 from .spbcd import SPBCD
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Kept",
     "Method",
     "PublishedSPBCD",
+    "PureCD",
     "Start",
     "State",
     "diverged",

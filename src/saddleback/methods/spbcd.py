@@ -37,6 +37,15 @@ class SPBCDState(State):
     sampling: KNice
     sweeper: Sweeper
 
+    @property
+    def dual_share(self) -> float:
+        """K/J: a step of y is taken in every iteration, one of each block in K/J of them."""
+        return self.sampling.drawn / self.sampling.n_blocks
+
+    def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
+        """Go on from another point."""
+        self.x[:], self.y[:], self.u[:] = x, y, u
+
 
 @dataclass(frozen=True)
 class SPBCD(Method[SPBCDState]):
