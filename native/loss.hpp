@@ -3,23 +3,17 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
+#include "lazy.hpp"
 #include "matrix.hpp"
 #include "prox.hpp"
 #include "simd.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
-
-/// The vectors of length m that the dual half of an iteration reads and writes.
-struct Dual {
-  double extrapolation;
-  double* change;  ///< v = A dx, set to zero once used
-  double* r;
-  double* y;
-  double* y_sum;
-};
 
 class Loss {
  public:
@@ -32,6 +26,13 @@ class Loss {
   }
 
   virtual void step(Range rows, const Dual& dual) const = 0;
+
+  /// bar = prox(y + step r) in the listed rows.
+  virtual void look_ahead(std::span<const Index> rows, const double* r, const double* y,
+                          double* bar) const = 0;
+
+  /// The same steps with rows left behind, or null where these have no closed form.
+  virtual std::unique_ptr<LazyDual> lazy() const { return nullptr; }
 
  protected:
   std::vector<double> step_;
@@ -52,14 +53,35 @@ SADDLEBACK_CLONES static void dual_step(Range rows, Dual dual, const double* ste
   }
 }
 
+/// Both kinds of step for a loss that hands prox(i, v), its map for row i, to visit().
+template <class Derived>
+class RowLoss : public Loss {
+ public:
+  using Loss::Loss;
+
+  void step(Range rows, const Dual& dual) const override {
+    self().visit([&](auto prox) { dual_step(rows, dual, step_.data(), prox); });
+  }
+
+  void look_ahead(std::span<const Index> rows, const double* r, const double* y,
+                  double* bar) const override {
+    self().visit([&](auto prox) {
+      for (const Index i : rows) bar[i] = prox(i, y[i] + step_[i] * r[i]);
+    });
+  }
+
+ private:
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
+};
+
 /// A loss whose conjugate is given by the five coordinate parameters.
-class CoordinateLoss final : public Loss {
+class CoordinateLoss final : public RowLoss<CoordinateLoss> {
  public:
   using Parameter = std::vector<double>;
 
   CoordinateLoss(Parameter left, Parameter right, Parameter quadratic, Parameter lower,
                  Parameter upper)
-      : Loss(static_cast<Index>(left.size())),
+      : RowLoss(static_cast<Index>(left.size())),
         left_(std::move(left)),
         right_(std::move(right)),
         quadratic_(std::move(quadratic)),
@@ -86,21 +108,29 @@ class CoordinateLoss final : public Loss {
   }
 
   // What a loss does not use it should not have to read for every row.
-  void step(Range rows, const Dual& dual) const override {
-    if (kinked_) return bounded_ ? run<true, true>(rows, dual) : run<true, false>(rows, dual);
-    return bounded_ ? run<false, true>(rows, dual) : run<false, false>(rows, dual);
+  template <class Body>
+  void visit(const Body& body) const {
+    if (kinked_) return bounded_ ? body(map<true, true>()) : body(map<true, false>());
+    return bounded_ ? body(map<false, true>()) : body(map<false, false>());
+  }
+
+  std::unique_ptr<LazyDual> lazy() const override {
+    std::vector<Coordinate> conjugate;
+    conjugate.reserve(left_.size());
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      conjugate.push_back({left_[i], right_[i], quadratic_[i], lower_[i], upper_[i]});
+    return std::make_unique<LazyDual>(std::move(conjugate));
   }
 
  private:
   template <bool Kinked, bool Bounded>
-  void run(Range rows, const Dual& dual) const {
-    dual_step(rows, dual, step_.data(),
-              [low = low_.data(), high = high_.data(), factor = factor_.data(),
-               lower = lower_.data(), upper = upper_.data()](Index i, double v) {
-                v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
-                v *= factor[i];
-                return Bounded ? clip(v, lower[i], upper[i]) : v;
-              });
+  auto map() const {
+    return [low = low_.data(), high = high_.data(), factor = factor_.data(),
+            lower = lower_.data(), upper = upper_.data()](Index i, double v) {
+      v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
+      v *= factor[i];
+      return Bounded ? clip(v, lower[i], upper[i]) : v;
+    };
   }
 
   Parameter left_, right_, quadratic_, lower_, upper_;
@@ -109,15 +139,16 @@ class CoordinateLoss final : public Loss {
 };
 
 /// weight * log(1 + exp(-label u)).
-class LogisticLoss final : public Loss {
+class LogisticLoss final : public RowLoss<LogisticLoss> {
  public:
   LogisticLoss(std::vector<double> label, std::vector<double> weight)
-      : Loss(static_cast<Index>(label.size())),
+      : RowLoss(static_cast<Index>(label.size())),
         label_(std::move(label)),
         weight_(std::move(weight)) {}
 
-  void step(Range rows, const Dual& dual) const override {
-    dual_step(rows, dual, step_.data(), [this](Index i, double v) {
+  template <class Body>
+  void visit(const Body& body) const {
+    body([this](Index i, double v) {
       return logistic_dual_prox(v, step_[i], label_[i], weight_[i]);
     });
   }
@@ -127,12 +158,13 @@ class LogisticLoss final : public Loss {
 };
 
 /// A loss given by its compiled proximal map, turned into that of its conjugate by Moreau.
-class CallableLoss final : public Loss {
+class CallableLoss final : public RowLoss<CallableLoss> {
  public:
-  CallableLoss(Index rows, Callable prox) : Loss(rows), prox_(prox) {}
+  CallableLoss(Index rows, Callable prox) : RowLoss(rows), prox_(prox) {}
 
-  void step(Range rows, const Dual& dual) const override {
-    dual_step(rows, dual, step_.data(), [this](Index i, double v) {
+  template <class Body>
+  void visit(const Body& body) const {
+    body([this](Index i, double v) {
       const double s = step_[i];
       return v - s * prox_(v / s, 1 / s);
     });

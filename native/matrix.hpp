@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <vector>
 
 #include "gradient.hpp"
 #include "simd.hpp"
@@ -62,7 +63,10 @@ class Columns {
     gradient({0, rows_}, u, y);
   }
 
-  /// Adds |column|^power to v and returns its sum; power is 1 or 2.
+  /// Appends the rows in which a column is not 0.
+  virtual void append_rows(Index column, std::vector<Index>& rows) const = 0;
+
+  /// Adds |column|^power to v and returns its sum; power is 0, which counts what is not 0, 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
 
   /// Whether every row index of the column lies inside the matrix.
@@ -129,9 +133,17 @@ class Dense final : public Columns {
   }
   void erase(Index, double* v) const override { std::fill_n(v, rows(), 0.0); }
 
+  void append_rows(Index column, std::vector<Index>& out) const override {
+    const T* entry = at(column);
+    for (Index i = 0; i < rows(); ++i)
+      if (entry[i] != 0) out.push_back(i);
+  }
+
   double add_powers(Index column, int power, double* v) const override {
-    return power == 1 ? simd::add_powers<1>(at(column), v, rows())
-                      : simd::add_powers<2>(at(column), v, rows());
+    const auto sum = power == 0   ? simd::add_powers<0, T>
+                     : power == 1 ? simd::add_powers<1, T>
+                                  : simd::add_powers<2, T>;
+    return sum(at(column), v, rows());
   }
 
  private:
@@ -201,11 +213,16 @@ class Sparse final : public Columns {
       y[indices_[p]] = gradient(indices_[p], u[indices_[p]]);
   }
 
+  void append_rows(Index column, std::vector<Index>& out) const override {
+    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p)
+      if (data_[p] != 0) out.push_back(indices_[p]);
+  }
+
   double add_powers(Index column, int power, double* v) const override {
     double sum = 0;
     for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p) {
-      const double entry = std::fabs(static_cast<double>(data_[p]));
-      const double term = power == 1 ? entry : entry * entry;
+      const double entry = std::fabs(value(p));
+      const double term = power == 0 ? entry != 0 : power == 1 ? entry : entry * entry;
       sum += term;
       v[indices_[p]] += term;
     }

@@ -152,7 +152,7 @@ Result multiply_listed(const Columns& matrix, const Indices& columns, const Inpu
 }
 
 std::pair<Result, Result> sums(const Columns& matrix, int power) {
-  require(power == 1 || power == 2, "power must be 1 or 2");
+  require(0 <= power && power <= 2, "power must be 0, 1 or 2");
   double *columns, *rows;
   std::pair result{new_array(matrix.count(), columns), new_array(matrix.rows(), rows)};
   nb::gil_scoped_release released;
@@ -295,14 +295,29 @@ class BoundKernel {
 
   void sweep(const Draws& draws, const Input& h, const Input& sigma, double extrapolation,
              const Output& x, const Output& y, const Output& r, const Output& x_sum,
-             const Output& y_sum) {
+             const Output& y_sum, bool lazy) {
     require_columns(h, x, x_sum);
     require_rows(sigma, y, r, y_sum);
     const Primal primal{h.data(), x.data(), x_sum.data(), y.data()};
     const Dual dual{extrapolation, nullptr, r.data(), y.data(), y_sum.data()};
+    const auto iterations = static_cast<Index>(draws.shape(0));
+    const auto size = static_cast<Index>(draws.shape(1));
     nb::gil_scoped_release released;
-    kernel_->sweep(draws.data(), static_cast<Index>(draws.shape(0)),
-                   static_cast<Index>(draws.shape(1)), sigma.data(), primal, dual);
+    if (lazy) kernel_->sweep_lazily(draws.data(), iterations, size, sigma.data(), primal, dual);
+    else kernel_->sweep(draws.data(), iterations, size, sigma.data(), primal, dual);
+  }
+
+  void sweep_pure(const Draws& draws, const Input& h, const Input& sigma, const Input& theta,
+                  const Output& x, const Output& y, const Output& bar, const Output& r,
+                  const Output& x_sum, const Output& y_sum) {
+    require_columns(h, x, x_sum);
+    require_rows(sigma, theta, y, bar, r, y_sum);
+    const Primal primal{h.data(), x.data(), x_sum.data(), bar.data()};
+    const Dual dual{0, nullptr, r.data(), y.data(), y_sum.data()};
+    nb::gil_scoped_release released;
+    kernel_->sweep_pure(draws.data(), static_cast<Index>(draws.shape(0)),
+                        static_cast<Index>(draws.shape(1)), sigma.data(), theta.data(), primal,
+                        dual, bar.data());
   }
 
   void primal_step(const Indices& blocks, const Input& h, const Output& x, const Input& y,
@@ -324,7 +339,7 @@ class BoundKernel {
   template <class... Vectors>
   void require_rows(const Vectors&... vectors) const {
     require(((static_cast<Index>(vectors.size()) == kernel_->rows()) && ...),
-            "sigma, y, r, v and y_sum must have one entry a row");
+            "sigma, theta, y, bar, r, v and y_sum must have one entry a row");
   }
 
   Owners owners_;
@@ -526,8 +541,12 @@ NB_MODULE(_native, m) {
            "Check the parts of a problem and fit them together.")
       .def("sweep", &BoundKernel::sweep, "draws"_a.noconvert(), "h"_a.noconvert(),
            "sigma"_a.noconvert(), "extrapolation"_a, "x"_a.noconvert(), "y"_a.noconvert(),
-           "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(),
+           "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(), "lazy"_a = false,
            "Run one iteration for each row of draws, updating the vectors in place.")
+      .def("sweep_pure", &BoundKernel::sweep_pure, "draws"_a.noconvert(), "h"_a.noconvert(),
+           "sigma"_a.noconvert(), "theta"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(),
+           "bar"_a.noconvert(), "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(),
+           "Run one iteration of PURE-CD for each row of draws, updating the vectors in place.")
       .def("primal_step", &BoundKernel::primal_step, "blocks"_a.noconvert(), "h"_a.noconvert(),
            "x"_a.noconvert(), "y"_a.noconvert(), "v"_a.noconvert(),
            "Update x on the drawn blocks and write the change of A @ x to v.");

@@ -84,7 +84,7 @@ SADDLEBACK_CLONES static double add_powers(const T* column, double* v, std::int6
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < rows; ++i) {
     const double entry = static_cast<double>(column[i]);
-    const double term = Power == 1 ? std::fabs(entry) : entry * entry;
+    const double term = Power == 0 ? entry != 0 : Power == 1 ? std::fabs(entry) : entry * entry;
     sum += term;
     v[i] += term;
   }

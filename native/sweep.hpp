@@ -5,12 +5,14 @@
 
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "blocks.hpp"
 #include "draws.hpp"
+#include "lazy.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
 #include "products.hpp"
@@ -68,7 +70,7 @@ class Kernel {
              const Primal& primal, const Dual& dual_without_change) {
     std::lock_guard lock(mutex_);
     validate(draws, iterations * size);
-    make_lanes(size);
+    make_lanes(lanes_of(size));
     Lease lease;
     Dual dual = dual_without_change;
     dual.change = sums_->lane(0);
@@ -86,15 +88,79 @@ class Kernel {
         loss_->step(chunk, dual);
       });
     }
-    for (Index d = 0; d < columns(); ++d)
-      primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
+    finish_sum(iterations, primal);
+  }
+
+  /// The same iterations, each at the cost of the entries in the drawn columns.
+  void sweep_lazily(const Index* draws, Index iterations, Index size, const double* sigma,
+                    const Primal& primal, const Dual& dual_without_change) {
+    std::lock_guard lock(mutex_);
+    validate(draws, iterations * size);
+    if (!lazy_dual_) lazy_dual_ = loss_->lazy();
+    if (!lazy_dual_) throw std::invalid_argument("the steps of this loss have no closed form");
+    make_lanes(1);
+    Lease lease;
+    Dual dual = dual_without_change;
+    dual.change = sums_->lane(0);
+    const int chunks = parts_for(16 * static_cast<double>(rows_));
+
+    lease.run(chunks, [&](int i) { lazy_dual_->prepare(part(rows_, i, chunks), sigma); });
+    begin_touching();
+    for (Index t = 0; t < iterations; ++t, draws += size) {
+      const auto drawn = order_(draws, size);
+      touch(drawn, t);
+      lazy_dual_->catch_up(*touched_, dual);
+      advance(drawn, t, primal, 0);
+      lazy_dual_->step(*touched_, dual);
+    }
+    lease.run(chunks, [&](int i) {
+      lazy_dual_->finish(part(rows_, i, chunks), *touched_, iterations, dual);
+    });
+    finish_sum(iterations, primal);
+  }
+
+  /// The iteration of PURE-CD: y moves only in touched rows, first to `bar`,
+  /// which x steps against and which is summed, then by theta v / sigma.
+  /// primal.y and the last `bar`, in all rows, are prox(y + r / sigma).
+  void sweep_pure(const Index* draws, Index iterations, Index size, const double* sigma,
+                  const double* theta, const Primal& primal, const Dual& dual_without_change,
+                  double* bar) {
+    std::lock_guard lock(mutex_);
+    validate(draws, iterations * size);
+    make_lanes(1);
+    Lease lease;
+    Dual dual = dual_without_change;
+    dual.change = sums_->lane(0);
+
+    loss_->prepare({0, rows_}, sigma);
+    begin_touching();
+    for (Index t = 0; t < iterations; ++t, draws += size) {
+      const auto drawn = order_(draws, size);
+      touch(drawn, t);
+      const auto& rows = touched_->row();
+      look_ahead(lease, rows, dual, bar);
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        dual.y_sum[rows[k]] += (touched_->behind(k) + 1) * bar[rows[k]];
+      advance(drawn, t, primal, 0);
+      for (const Index i : rows) {
+        const double change = dual.change[i];
+        dual.change[i] = 0;
+        dual.r[i] += change;
+        dual.y[i] = bar[i] + theta[i] / sigma[i] * change;
+      }
+    }
+    entries_.resize(rows_);
+    std::iota(entries_.begin(), entries_.end(), 0);
+    look_ahead(lease, entries_, dual, bar);
+    for (Index i = 0; i < rows_; ++i) dual.y_sum[i] += touched_->behind(i, iterations) * bar[i];
+    finish_sum(iterations, primal);
   }
 
   /// The primal half of one iteration; writes the change of A x to `change`.
   void primal_step(const Index* draws, Index size, const Primal& primal, double* change) {
     std::lock_guard lock(mutex_);
     validate(draws, size);
-    make_lanes(size);
+    make_lanes(lanes_of(size));
     Lease lease;
     const int lanes = sums_->lanes();
     const int chunks = parts_for(static_cast<double>(rows_) * lanes);
@@ -150,14 +216,17 @@ class Kernel {
     return static_cast<Index>(run) / kTogether * kTogether;
   }
 
-  // The lanes are left as they are found, with all sums zero, so that calls
-  // with equally many draws need not set them up again.
-  void make_lanes(Index size) {
+  int lanes_of(Index size) const {
     const double share =
         static_cast<double>(size) / static_cast<double>(std::max<Index>(1, blocks_.count()));
     const int most = static_cast<int>(std::clamp<Index>(size, 1, 1 << 10));
-    const int lanes = std::min(lanes_for(stored_ * share, rows_),
-                               static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+    return std::min(lanes_for(stored_ * share, rows_),
+                    static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+  }
+
+  // The lanes are left as they are found, with all sums zero, so that calls
+  // with equally many need not set them up again.
+  void make_lanes(int lanes) {
     if (sums_ && sums_->lanes() == lanes) return;
     sums_.reset();
     scratch_.assign(lanes, Scratch(run_, blocks_.largest()));
@@ -238,6 +307,38 @@ class Kernel {
     return to - from;
   }
 
+  /// Adds to the sum of x what every column has been since it last moved.
+  void finish_sum(Index iterations, const Primal& primal) const {
+    for (Index d = 0; d < columns(); ++d)
+      primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
+  }
+
+  void begin_touching() {
+    std::fill(summed_.begin(), summed_.end(), 0);
+    if (!touched_) touched_.emplace(rows_);
+    touched_->reset();
+  }
+
+  /// Collects the rows in which drawn columns have entries.
+  void touch(std::span<const Index> drawn, Index t) {
+    entries_.clear();
+    for (const Index j : drawn)
+      for (Index k = 0; k < blocks_[j].size; ++k) {
+        const Index column = blocks_[j].column[k];
+        const std::size_t home = home_of(column);
+        matrices_[home]->append_rows(column - first_column_[home], entries_);
+      }
+    touched_->assign(entries_, t);
+  }
+
+  void look_ahead(Lease& lease, std::span<const Index> rows, const Dual& dual, double* bar) const {
+    const int chunks = parts_for(16 * static_cast<double>(rows.size()));
+    lease.run(chunks, [&](int i) {
+      const Range own = part(static_cast<Index>(rows.size()), i, chunks);
+      loss_->look_ahead(rows.subspan(own.begin, own.end - own.begin), dual.r, dual.y, bar);
+    });
+  }
+
   void dots(const Index* column, Index count, const double* y, double* out,
             const double* change) const {
     visit(column, count, 0,
@@ -292,6 +393,9 @@ class Kernel {
   std::vector<Index> summed_;  ///< iterations already in x_sum, by column
   std::optional<Accumulators> sums_;
   std::vector<Scratch> scratch_;
+  std::unique_ptr<LazyDual> lazy_dual_;
+  std::optional<TouchedRows> touched_;
+  std::vector<Index> entries_;  ///< rows of the entries of the drawn columns
 };
 
 }  // namespace saddleback

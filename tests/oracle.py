@@ -8,6 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from scipy import sparse
+from scipy.optimize import linprog
 
 import saddleback as sb
 
@@ -172,3 +173,21 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
     matrix: Any = sparse.csc_matrix(A) if is_sparse else np.asfortranarray(A)
     problem = sb.Problem([f, sb.Zero()], [matrix, np.ones(m)], g) if intercept else sb.Problem(f, matrix, g)
     return Case(problem, cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more]))
+
+
+def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
+    """Whether a logistic loss falls for ever: some direction in the cone of x has no wrong margin and a right one."""
+    if not isinstance(problem.loss, sb.Logistic):
+        return False
+    A = problem.model.A.dense_columns(np.arange(problem.model.A.shape[1]))
+    margins = problem.loss.labels[:, None] * A
+    lower = np.full(A.shape[1], -1.0)
+    if "NonNegative" in penalty:
+        lower[: A.shape[1] - problem.is_list] = 0.0
+    upper = np.ones(A.shape[1])
+    if penalty not in ("Zero", "NonNegative"):  # every other penalty stops all columns but an unpenalised one
+        lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
+    found = linprog(
+        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))
+    )
+    return bool(found.fun < -1e-9)

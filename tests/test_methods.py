@@ -132,7 +132,7 @@ def test_published_argument_is_the_sound_one_plus_noise(rng):
     assert np.allclose(after.y, model.g.prox_conjugate(y + published / 5, 0.2))
 
 
-@pytest.mark.parametrize("method", ["sp-bcd", "sp-bcd-published", "pdhg"])
+@pytest.mark.parametrize("method", ["sp-bcd", "pure-cd", "sp-bcd-published", "pdhg"])
 def test_no_movement_from_a_saddle_point(method, rng):
     """Built backwards: x* and y* first, then b and the weights that make them a saddle point."""
     A = rng.standard_normal((7, 5))

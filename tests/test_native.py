@@ -187,12 +187,12 @@ def random_problem(seed, loss="coordinate", groups=True):
     return Problem(matrices, blocks, penalty, weight, (loss, *parameters))
 
 
-def assert_same_sweep(problem, iterations=7, size=None, tolerance=1e-10):
+def assert_same_sweep(problem, iterations=7, size=None, tolerance=1e-10, lazy=False):
     size = size or max(1, len(problem.blocks) // 2)
     draws = problem.draws(iterations, size)
     expected, got = problem.start(), problem.start()
     problem.sweep(draws, *expected)
-    problem.kernel().sweep(draws, *got)
+    problem.kernel().sweep(draws, *got, lazy=lazy)
     for a, b in zip(got[3:], expected[3:], strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
@@ -290,6 +290,12 @@ def test_sweep_matches_numpy(seed):
     assert_same_sweep(random_problem(seed))
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6))
+def test_lazy_sweep_matches_numpy(seed):
+    assert_same_sweep(random_problem(seed), iterations=30, size=1, lazy=True)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
 def test_logistic_sweep_matches_numpy(seed):
@@ -325,8 +331,9 @@ def large(kind, rng):
     return Problem([matrix], blocks, penalty, weight, squared(m, rng))
 
 
+@pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("kind", ["dense", "csc"])
-def test_sweep_gives_the_same_bits_at_any_thread_count(kind):
+def test_sweep_gives_the_same_bits_at_any_thread_count(kind, lazy):
     rng = np.random.default_rng(4)
     problem = large(kind, rng)
     kernel = problem.kernel()
@@ -334,7 +341,7 @@ def test_sweep_gives_the_same_bits_at_any_thread_count(kind):
 
     def run():
         state = problem.start()
-        kernel.sweep(draws, *state)
+        kernel.sweep(draws, *state, lazy=lazy)
         h, _, _, x, y, *_ = state
         v = np.empty(problem.m)
         kernel.primal_step(draws[0], h, x, y, v)

@@ -5,30 +5,12 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from oracle import LOSSES, PENALTIES, random_case
+from oracle import LOSSES, PENALTIES, has_no_minimiser, random_case
 from scipy.optimize import linprog
 
 import saddleback as sb
 
 TOL = 1e-6
-
-
-def has_no_minimiser(problem, penalty):
-    """Whether a logistic loss falls for ever: some direction in the cone of x has no wrong margin and a right one."""
-    if not isinstance(problem.loss, sb.Logistic):
-        return False
-    A = problem.model.A.dense_columns(np.arange(problem.model.A.shape[1]))
-    margins = problem.loss.labels[:, None] * A
-    lower = np.full(A.shape[1], -1.0)
-    if "NonNegative" in penalty:
-        lower[: A.shape[1] - problem.is_list] = 0.0
-    upper = np.ones(A.shape[1])
-    if penalty not in ("Zero", "NonNegative"):  # every other penalty stops all columns but an unpenalised one
-        lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
-    found = linprog(
-        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))
-    )
-    return found.fun < -1e-9
 
 
 @pytest.mark.parametrize(

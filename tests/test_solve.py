@@ -6,6 +6,7 @@ import json
 import pickle
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -123,6 +124,22 @@ def test_same_bits_at_any_thread_count(make, rng):
         assert np.array_equal(results[0].y, other.y)
         assert results[0].certificate == other.certificate
         assert np.array_equal(results[0].history.relative_gap, other.history.relative_gap)
+
+
+@pytest.mark.parametrize("K", [1, 2])
+def test_the_clock_leaves_no_trace(K, monkeypatch, rng):
+    """The slices in which a run looks at the clock do not depend on it: the same bits on a machine of any speed."""
+    A = sparse.random(300, 100, 0.02, "csc", rng=rng)
+    problem = sb.Problem(sb.L1(0.01), A, sb.Absolute(rng.standard_normal(300)))
+    clock = time.perf_counter
+    results = []
+    for speed in (1.0, 1e3, 1e6):
+        monkeypatch.setattr(time, "perf_counter", lambda speed=speed: speed * clock())
+        results.append(sb.solve(problem, blocks_per_iteration=K, max_passes=100, tol=0))
+    for result in results[1:]:
+        assert result.passes == results[0].passes
+        assert result.x.tobytes() == results[0].x.tobytes()
+        assert result.y.tobytes() == results[0].y.tobytes()
 
 
 def test_same_seed_same_bits_other_seed_other_draws(hard):

@@ -39,7 +39,7 @@ def dense_columns_rmatvec(A: _Stored, columns: _Indices, y: _Vector) -> _Vector:
     """Return A[:, columns].T @ y in double precision; A has contiguous columns."""
 
 def dense_sums(A: _Stored, power: int) -> tuple[_Vector, _Vector]:
-    """Return the column and the row sums of |A| ** power, power 1 or 2."""
+    """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
 def dense_columns(A: _Stored, columns: _Indices, single: bool) -> _Stored:
     """Return some columns, contiguous and in memory of their own, in float32 if ``single`` or where A is."""
@@ -68,7 +68,7 @@ def csc_columns_rmatvec(
 def csc_sums(
     indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, power: int
 ) -> tuple[_Vector, _Vector]:
-    """Return the column and the row sums of |A| ** power, power 1 or 2."""
+    """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
 class Kernel:
     """The iteration for one problem.
@@ -117,10 +117,30 @@ class Kernel:
         r: _Vector,
         x_sum: _Vector,
         y_sum: _Vector,
+        lazy: bool = False,
     ) -> None:
         """Run one iteration for each row of draws, updating the last five vectors in place.
 
-        The draws of a row count as a set: a block drawn twice moves once.
+        The draws of a row count as a set: a block drawn twice moves once. ``lazy`` gives the same iterates up to
+        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss.
+        """
+
+    def sweep_pure(
+        self,
+        draws: NDArray[np.int64],
+        h: _Vector,
+        sigma: _Vector,
+        theta: _Vector,
+        x: _Vector,
+        y: _Vector,
+        bar: _Vector,
+        r: _Vector,
+        x_sum: _Vector,
+        y_sum: _Vector,
+    ) -> None:
+        """Run one iteration of PURE-CD for each row of draws, updating the last six vectors in place.
+
+        What is summed is ``bar``, which ends as the dual step from y in all rows.
         """
 
     def primal_step(self, blocks: _Indices, h: _Vector, x: _Vector, y: _Vector, v: _Vector) -> None:

@@ -33,6 +33,9 @@ class Operator(ABC):
     entries_known: bool = True
     """True where sums over entries can be had."""
 
+    stored: int
+    """How many entries a product reads."""
+
     tasks: int = 1
     """How many neighbouring rows, and columns, can only be kept or left out together."""
 
@@ -54,7 +57,7 @@ class Operator(ABC):
 
     @abstractmethod
     def sums(self, power: int) -> tuple[Vector, Vector]:
-        """Return the column sums and the row sums of |A|^power, for power 1 or 2."""
+        """Return the column sums and the row sums of |A|^power, for power 0 (entries that are not 0), 1 or 2."""
 
     @abstractmethod
     def squares_rmatvec(self, y: Vector) -> Vector:
@@ -106,6 +109,7 @@ class Dense(Operator):
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
         self.shape = (array.shape[0], array.shape[1])
+        self.stored = array.size
 
     def matvec(self, x: Vector) -> Vector:
         return _native.dense_matvec(self.array, x)
@@ -182,6 +186,7 @@ class Compressed(Operator):
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self.stored = int(matrix.nnz)
 
     def _parts(self) -> tuple[Any, Any, Any]:
         return self.matrix.indptr, self.matrix.indices, self.matrix.data
@@ -252,6 +257,7 @@ class Transposed(Operator):
         self.matrix = matrix
         self.across = Compressed(matrix.T)
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self.stored = self.across.stored
         self.by_columns: Operator | None = None
 
     def matvec(self, x: Vector) -> Vector:
@@ -303,6 +309,7 @@ class ScaledIdentity(Operator):
 
     def __init__(self, size: int, scale: float) -> None:
         self.shape = (size, size)
+        self.stored = size
         self.scale = scale
 
     def matvec(self, x: Vector) -> Vector:
@@ -354,6 +361,7 @@ class Abstract(Operator):
     def __init__(self, operator: Any) -> None:
         self.operator = operator
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
+        self.stored = self.shape[0] * self.shape[1]
 
     def matvec(self, x: Vector) -> Vector:
         return np.asarray(self.operator.matvec(x), dtype=np.float64).ravel()
@@ -402,6 +410,7 @@ class Tasks(Operator):
         self.single = single
         self.tasks = tasks
         self.shape = (single.shape[0] * tasks, single.shape[1] * tasks)
+        self.stored = single.stored * tasks
         self.explicit = single.explicit
         self.entries_known = single.entries_known
 
@@ -479,6 +488,7 @@ class Stacked(Operator):
         self.parts = parts
         self.start = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
         self.shape = (parts[0].shape[0], int(self.start[-1]))
+        self.stored = sum(part.stored for part in parts)
         self.explicit = all(part.explicit for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)

@@ -7,10 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 from .acceleration import Restarted, WorkingSet
-from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD
+from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
 from .problem import Model
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PDHG)}
+METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet}
 """What this version can put around a method that has room for it."""

@@ -12,15 +12,17 @@ import numpy as np
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
-from .problem import Problem
+from .problem import Model, Problem
 from .progress import progress_bar
 from .reductions import drop_empty
 from .registry import make, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
 
-SLICE_SECONDS = 0.1
-"""How long a method runs before the clock and the keyboard are looked at again."""
+SLICE_GROWTH = 0.04
+SLICE_WORK = 1 << 26
+"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
+keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
 
 FIRST_CHECK = 4.0
 GROWTH = 0.15
@@ -73,8 +75,9 @@ def solve(
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
-        and ``working_set`` ("auto", True or False) and ``backend`` ("auto", "numpy" or "native"); "sp-bcd-published"
-        has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal" or "skip"); "pdhg" has none.
+        and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
+        "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
+        or "skip"); "pure-cd" has ``restarts``, ``working_set`` and ``backend``; "pdhg" has none.
 
     Returns
     -------
@@ -96,7 +99,9 @@ def solve(
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
             state = chosen.init(reduction.model, start)
             while status is None:
-                state, halted = run_until(chosen, state, min(due, max_passes - judge.passes), clock, interrupts)
+                state, halted = run_until(
+                    chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
+                )
                 if halted is not Status.DIVERGED:
                     judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
@@ -146,23 +151,26 @@ class Clock:
 
 
 def run_until(
-    method: Method[Any], state: State, passes: float, clock: Clock, interrupts: Interrupts
+    method: Method[Any], state: State, passes: float, model: Model, clock: Clock, interrupts: Interrupts
 ) -> tuple[State, Status | None]:
-    """Advance in slices of time up to a number of passes, or until the method has something to judge.
+    """Advance in slices up to a number of passes, or until the method has something to judge.
 
     Returns early, with the reason, on Ctrl-C or divergence.
     """
-    ahead = 1.0
     state.ripe = False
     while state.passes < passes and not (state.ripe or clock.expired() or interrupts.requested):
-        ahead = min(ahead, passes - state.passes, VISITS / state.settings["n_blocks"])
-        before, then = state.passes, clock.seconds()
-        state = method.advance(state, ahead)
-        pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
-        ahead = SLICE_SECONDS / pace
+        state = method.advance(state, min(slice_passes(state, model), passes - state.passes))
         if diverged(state.x, state.y):
             return state, Status.DIVERGED
     return state, Status.INTERRUPTED if interrupts.requested else None
+
+
+def slice_passes(state: State, model: Model) -> float:
+    """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
+    blocks = int(state.settings["n_blocks"])
+    iterations = blocks / int(state.settings["blocks_per_iteration"])
+    work = 2 * model.A.stored + iterations * model.A.shape[0]
+    return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
 
 
 def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
@@ -197,7 +205,7 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
     if status is Status.DIVERGED:
         advice = (
             "Check x0, y0 and functions of your own for values that are not finite."
-            if method == "sp-bcd"
+            if method in ("sp-bcd", "pure-cd")
             else "Use method='sp-bcd', whose strengths are sound."
         )
     return " ".join(part for part in (status.value, how_far, advice) if part)

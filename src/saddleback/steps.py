@@ -18,12 +18,23 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
 
-Both may be multiplied by a primal weight omega, as h omega and sigma / omega, without losing the inequality.
+``pure``
+    For PURE-CD (``methods/pure_cd.py``), which needs another condition. With :math:`w_k` the number of blocks that are
+    not 0 in row k, :math:`\pi_k = 1 - \binom{J-w_k}{K} / \binom{J}{K}` the probability that one of them is drawn and
+    :math:`\theta_k = \rho\, \pi_k`, for any :math:`\sigma > 0`
+
+    .. math::
+
+        h_d \ge \sum_k \theta_k (1 + (w_k - 1) \beta)\, |A_{kd}|\, B_{k,j(d)} / \sigma_k.
+
+    Alacaoglu, Fercoq and Cevher (2020) for K = 1; docs/theory.md has the proof for any K.
+
+All may be multiplied by a primal weight omega, as h omega and sigma / omega, without losing their inequality.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -229,6 +240,63 @@ def l1_strengths(model: Model, drawn: int) -> Strengths:
     largest = _largest_block_row_sums(model)
     dual = SLACK * J / drawn * ((1 - beta) * largest + beta * rows)
     return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(dual)), 1.0)
+
+
+def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
+    """Return the ``pure`` rule for K drawn blocks, and theta.
+
+    sigma_k is theta_k (1 + (w_k - 1) beta) times the row weight of the ``norm`` rule, so that for a loss with a
+    Lipschitz gradient h is that of coordinate descent, and for others the primal weight has to find the balance.
+    """
+    J = len(model.blocks)
+    beta = (drawn - 1) / (J - 1) if J > 1 else 1.0
+    count = np.maximum(_blocks_in_rows(model), 1)
+    theta = J / drawn * coverage(count, drawn, J)
+    together = theta * (1 + (count - 1) * beta)
+    _, rows, _, passes = base_weights(model)
+    dual = model.g.admissible(together * rows)
+    primal = SLACK * _products_in_blocks(model, together / dual)
+    plain = Strengths(model.f.admissible(positive(primal)), dual, passes + 1.0)
+    if model.g.curvature() is not None:
+        return plain, theta
+    return plain.weighted(data_weight(model, replace(plain, dual=dual / theta), J)), theta
+
+
+def coverage(count: Indices, drawn: int, n_blocks: int) -> Vector:
+    """Return the probability that K of J blocks drawn at random hold one of ``count`` given ones.
+
+    That is 1 - C(J - w, K) / C(J, K) = 1 - prod_{i < w} (1 - K / (J - i)).
+    """
+    with np.errstate(divide="ignore"):
+        misses = np.log1p(-np.minimum(drawn / (n_blocks - np.arange(count.max())), 1.0))
+    hits: Vector = -np.expm1(np.concatenate([[0.0], np.cumsum(misses)]))
+    return hits[count]
+
+
+def _blocks_in_rows(model: Model) -> Indices:
+    """Return the number of blocks that are not 0 in each row."""
+    blocks = model.blocks
+    if len(blocks) == blocks.order.size:
+        return model.A.sums(0)[1].astype(np.int64)
+    count = np.zeros(model.A.shape[0], dtype=np.int64)
+    for own in blocks:
+        count += model.A.block_row_sums(own) > 0
+    return count
+
+
+def _products_in_blocks(model: Model, rows: Vector) -> Vector:
+    """Return sum_k rows_k |A_kd| B_{k, j(d)} for every column d."""
+    A, blocks = model.A, model.blocks
+    if len(blocks) == blocks.order.size:
+        return A.squares_rmatvec(rows)
+    result = np.empty(A.shape[1])
+    for own in blocks:
+        weighted = rows * A.block_row_sums(own)
+        if own.size <= GRAM_LIMIT:
+            result[own] = weighted @ np.abs(A.dense_columns(own))
+        else:
+            result[own] = A.absolute_products(np.zeros(A.shape[1]), weighted)[0][own]
+    return result
 
 
 def _largest_block_row_sums(model: Model) -> Vector:

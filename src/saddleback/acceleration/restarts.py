@@ -56,6 +56,13 @@ class RestartableState(Protocol):
     averages: Averages
     settings: dict[str, Any]
 
+    @property
+    def dual_share(self) -> Vector | float:
+        """How much the way of y counts beside that of x in the constant of the method's bound, K/J or row by row."""
+
+    def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
+        """Go on from another point."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -178,7 +185,7 @@ class Restarted(Layer[RestartedState]):
         inner = state.inner
         weight = self._weight(state, point)
         inner.strengths = state.base.weighted(weight)
-        inner.x[:], inner.y[:], inner.u[:] = point.x, point.y, point.u
+        inner.go_to(point.x, point.y, point.u)
         residual = point.residual(inner.model, inner.strengths)
         state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model))
         state.settings["primal_weight"] = weight
@@ -189,11 +196,10 @@ class Restarted(Layer[RestartedState]):
         """Return the geometric mean of the old weight and of the one that balances the ways gone in the epoch."""
         weight = float(state.settings["primal_weight"])
         dx = np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2)
-        dy = np.sqrt(state.base.dual @ (point.y - state.epoch.y) ** 2)
-        rho = state.settings["n_blocks"] / state.settings["blocks_per_iteration"]
+        dy = np.sqrt((state.base.dual * state.inner.dual_share) @ (point.y - state.epoch.y) ** 2)
         if not (dx > 0 and dy > 0):
             return weight
-        balanced = np.sqrt(weight * dy / (np.sqrt(rho) * dx))
+        balanced = np.sqrt(weight * dy / dx)
         return float(np.clip(balanced, 1.0 / WEIGHT_RANGE, WEIGHT_RANGE))
 
     def candidates(self, state: RestartedState) -> Candidates:

@@ -1,82 +1,87 @@
 """The block kernels: what runs the iterations of the block method.
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
-are dense or column-compressed and whose functions it knows. They differ by rounding only.
+are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
+treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``).
 """
 
 from __future__ import annotations
 
 from typing import Literal, Protocol, get_args
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
-from .array import ArrayDescender, ArraySweeper
+from . import lazy, native
+from .array import ArraySweeper
+from .descent import ArrayDescender, Descender, NativeDescender
 from .iterate import Iterate
-from .native import NativeDescender, NativeSweeper
+from .native import NativeSweeper
 from .newton import Smooth, smooth_part
+from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
+
+__all__ = [
+    "BackendName",
+    "Descender",
+    "DualName",
+    "PureSweeper",
+    "Smooth",
+    "Sweeper",
+    "descender_for",
+    "pure_sweeper_for",
+    "smooth_part",
+    "sweeper_for",
+]
 
 BackendName = Literal["auto", "numpy", "native"]
+DualName = Literal["auto", "eager", "lazy"]
 
 
 class Sweeper(Protocol):
     """Runs iterations of the block method on one problem."""
 
     name: str
+    lazy: bool
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         """Run one iteration a row of ``draws``, in place, and add each new point to the sums."""
 
 
-class Descender(Protocol):
-    """Runs block coordinate descent on one problem with a smooth loss, panel by panel.
+def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
+    """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
+    _check("dual", dual, get_args(DualName))
+    lazily = _is_lazy(model, drawn, dual)
+    compiled = _is_native(name, native.missing(model))
+    return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
 
-    ``strength`` bounds the curvature of the loss along each column's block.
-    """
 
-    name: str
-    strength: Vector
-
-    def extended(self, model: Model) -> Descender:
-        """Return the same for a problem that has this one as its first blocks; this one is not to be used any more."""
-
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
-
-        In place; u = Ax and y = g'(u) follow x. Return how many columns were visited.
-        """
-
-    def products(self, columns: Indices, y: Vector) -> Vector:
-        """Return A_S'y over some columns S."""
-
-    def image(self, columns: Indices, d: Vector) -> Vector:
-        """Return A_S d over some columns S."""
-
-    def solve(
-        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
-    ) -> tuple[Vector, int]:
-        """Solve (A_S' diag(weight) A_S + f'') d = right on the free coordinates; return d and the steps taken."""
+def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
+    """Return the kernels of PURE-CD of that name for a problem; "auto" takes the fastest that can treat it."""
+    compiled = _is_native(name, NativePureSweeper.missing(model))
+    return NativePureSweeper(model) if compiled else ArrayPureSweeper(model)
 
 
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
-    chosen = _chosen(model, name)
-    return NativeDescender(model, width) if chosen == "native" else ArrayDescender(model, width)
+    compiled = _is_native(name, native.missing(model))
+    return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
 
 
-def sweeper_for(model: Model, name: BackendName) -> Sweeper:
-    """Return the kernels of that name for a problem; "auto" takes the fastest that can treat it."""
-    return NativeSweeper(model) if _chosen(model, name) == "native" else ArraySweeper(model)
-
-
-def _chosen(model: Model, name: BackendName) -> BackendName:
-    """Return "numpy" or "native", as asked for or as can be had."""
-    if name not in get_args(BackendName):
-        raise ValueError(f"backend={name!r} is not known: expected one of {', '.join(get_args(BackendName))}")
-    missing = NativeSweeper.missing(model)
+def _is_native(name: BackendName, missing: str | None) -> bool:
+    _check("backend", name, get_args(BackendName))
     if name == "native" and missing is not None:
         raise ValueError(f"backend='native' cannot treat this problem: {missing}; use backend='auto'")
-    return "numpy" if name == "numpy" or missing is not None else "native"
+    return name != "numpy" and missing is None
 
 
-__all__ = ["BackendName", "Descender", "Iterate", "Smooth", "Sweeper", "descender_for", "smooth_part", "sweeper_for"]
+def _check(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{option}={value!r} is not known: expected one of {', '.join(known)}")
+
+
+def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:
+    if dual == "auto":
+        return lazy.pays(model, drawn)
+    if dual == "lazy" and (missing := lazy.missing(model)) is not None:
+        raise ValueError(f"dual='lazy' cannot treat this problem: {missing}; use dual='auto'")
+    return dual == "lazy"

@@ -1,10 +1,13 @@
-"""What the kernels read and write, and the half of an iteration that arrays do for every loss."""
+"""What the kernels read and write, and the two halves of an iteration on arrays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..functions._base import Function, Vector
+import numpy as np
+
+from ..functions._base import Function, Indices, Vector
+from ..problem import Model
 from ..steps import Strengths
 
 if TYPE_CHECKING:
@@ -18,6 +21,21 @@ class Iterate(Protocol):
     y: Vector
     u: Vector
     averages: Averages
+
+
+def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
+    """Take the primal step of the drawn blocks against y, and return by how much it changes Ax."""
+    columns = model.blocks.columns(drawn)
+    step = 1.0 / strengths.primal[columns]
+    before = at.x[columns]
+    after = model.f.prox_blocks(drawn, before - step * model.A.columns_rmatvec(columns, at.y), step)
+    at.x[columns] = after
+    return model.A.columns_matvec(columns, after - before)
+
+
+def touched_rows(model: Model, drawn: Indices) -> Indices:
+    """Return the rows in which the drawn blocks have entries."""
+    return np.flatnonzero(model.A.block_row_sums(model.blocks.columns(drawn)))
 
 
 def dual_half(g: Function, strengths: Strengths, extrapolation: float, change: Vector, at: Iterate) -> None:

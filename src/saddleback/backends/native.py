@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from ..functions._base import Compiled, Indices, Slopes, Vector
+from ..functions._base import Compiled, Indices, Slopes
 from ..problem import Model
 from ..steps import Strengths
 from .iterate import Iterate, dual_half
-from .newton import Smooth
 
 
 class NativeSweeper:
@@ -19,38 +18,18 @@ class NativeSweeper:
 
     name = "native"
 
-    def __init__(self, model: Model) -> None:
-        penalty, loss = model.f.compiled(), model.g.compiled()
-        assert penalty is not None
+    def __init__(self, model: Model, lazy: bool) -> None:
         self.model = model
-        self.fused = loss is not None
-        loss_description, loss_callable = _loss_arguments(loss, model.A.shape[0])
-        self.kernel = _native.Kernel(
-            model.A.shape[0],
-            model.A.native(),
-            model.blocks.start,
-            model.blocks.order,
-            penalty.slopes,
-            penalty.group_weight,
-            loss_description,
-            penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
-            loss_callable=loss_callable,
-        )
-
-    @staticmethod
-    def missing(model: Model) -> str | None:
-        """Return what the kernels lack for a problem, or None where they can treat it."""
-        if model.f.compiled() is None:
-            return "its penalty is not one that the kernels know"
-        if not model.A.native():
-            return "A is not a dense or sparse matrix"
-        return None
+        self.lazy = lazy
+        self.fused = model.g.compiled() is not None
+        self.kernel = make_kernel(model)
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         if self.fused:
             draws = np.ascontiguousarray(draws)
             sides = strengths.primal, strengths.dual
-            self.kernel.sweep(draws, *sides, extrapolation, at.x, at.y, at.u, at.averages.x, at.averages.y)
+            vectors = at.x, at.y, at.u, at.averages.x, at.averages.y
+            self.kernel.sweep(draws, *sides, extrapolation, *vectors, lazy=self.lazy)
             return
         change = np.empty_like(at.u)
         for drawn in draws:
@@ -58,50 +37,34 @@ class NativeSweeper:
             dual_half(self.model.g, strengths, extrapolation, change, at)
 
 
-class NativeDescender:
-    """Coordinate descent on a smooth loss over dense and column-compressed matrices."""
-
-    name = "native"
-
-    def __init__(self, model: Model, width: int, measured: _native.Descent | None = None) -> None:
-        penalty, curvature = model.f.compiled(), model.g.curvature()
-        assert penalty is not None
-        assert curvature is not None
-        self.kernel = _native.Descent(
-            model.A.shape[0],
-            model.A.native(),
-            model.blocks.start,
-            model.blocks.order,
-            penalty.slopes,
-            penalty.group_weight,
-            _loss_arguments(model.g.compiled(), model.A.shape[0])[0],
-            curvature,
-            width,
-            measured,
-        )
-        self.width = width
-        self.strength = self.kernel.strength()
-
-    def extended(self, model: Model) -> NativeDescender:
-        return NativeDescender(model, self.width, self.kernel)
-
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        return self.kernel.sweep(sweeps, x, u, y)
-
-    def products(self, columns: Indices, y: Vector) -> Vector:
-        return self.kernel.products(columns, y)
-
-    def image(self, columns: Indices, d: Vector) -> Vector:
-        return self.kernel.image(columns, d)
-
-    def solve(
-        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
-    ) -> tuple[Vector, int]:
-        hessian = part.extra, part.along, part.group
-        return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)
+def missing(model: Model) -> str | None:
+    """Return what the kernels lack for a problem, or None where they can treat it."""
+    if model.f.compiled() is None:
+        return "its penalty is not one that the kernels know"
+    if not model.A.native():
+        return "A is not a dense or sparse matrix"
+    return None
 
 
-def _loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
+def make_kernel(model: Model) -> _native.Kernel:
+    """Return the kernel of a problem that they can treat."""
+    penalty = model.f.compiled()
+    assert penalty is not None
+    loss_description, loss_callable = loss_arguments(model.g.compiled(), model.A.shape[0])
+    return _native.Kernel(
+        model.A.shape[0],
+        model.A.native(),
+        model.blocks.start,
+        model.blocks.order,
+        penalty.slopes,
+        penalty.group_weight,
+        loss_description,
+        penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
+        loss_callable=loss_callable,
+    )
+
+
+def loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
     """Return the description of the loss and its compiled prox, if it has one."""
     if loss is None:
         return ("coordinate", *Slopes.zero(rows)), None

@@ -11,7 +11,8 @@ through numpy or scipy, best of several runs taken in turns. The bars:
   the matrix: what the memory of the machine gave at that moment;
 - sparse, one thread against scipy's one: at most 1.5;
 - one group an iteration of a one-hot matrix: at most 4, as all of y moves for
-  each group.
+  each group;
+- one column of 20 entries among 20000 rows, eager divided by lazy: at least 6.
 
 The last line, the time of an iteration of a small problem, is in microseconds.
 """
@@ -45,7 +46,9 @@ def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[fl
     return best
 
 
-def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = None) -> Callable[[], None]:
+def pass_over(
+    A: Any, size: int, *, group: int = 1, iterations: int | None = None, lazy: bool = False
+) -> Callable[[], None]:
     """Return one pass over A, ``size`` blocks of ``group`` columns an iteration: squared loss, L1 or group norm."""
     rng = np.random.default_rng(0)
     m, n = A.shape
@@ -74,7 +77,7 @@ def pass_over(A: Any, size: int, *, group: int = 1, iterations: int | None = Non
     def run() -> None:
         # From the same start each time: a converged x would not move, and cost less.
         x[:], y[:], r[:] = 0, y_start, 0
-        kernel.sweep(draws, h, sigma, 1.0, x, y, r, x_sum, y_sum)
+        kernel.sweep(draws, h, sigma, 1.0, x, y, r, x_sum, y_sum, lazy=lazy)
 
     return run
 
@@ -147,6 +150,12 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
     sweep = pass_over(H, 1, group=42)
     one, products = best_times([on_threads(1, sweep), two_products(H)], repeats)
     note(f"one-hot {H.shape[0]} x {H.shape[1]}, 1 group: pass / scipy", one / products, "<= 4")
+
+    T = sp.csc_matrix(
+        (rng.normal(size=100_000), rng.integers(0, 20_000, 100_000), np.arange(5001) * 20), (20_000, 5000)
+    )
+    eager, late = best_times([on_threads(1, pass_over(T, 1, lazy=lazy)) for lazy in (False, True)], repeats)
+    note("sparse 20000 x 5000, 1 column: eager / lazy", eager / late, ">= 6")
 
     small = np.asfortranarray(rng.normal(size=(100, 200)))
     count = 100_000 // shrink

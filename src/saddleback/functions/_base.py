@@ -206,6 +206,10 @@ class Function(ABC):
         """Return a point of the size that a subgradient of f has at a solution, for the units of the steps."""
         return 0.0
 
+    def conjugate_slopes(self) -> Slopes | None:
+        """Return the parameters of f* where it belongs to the family of ``coordinate.py``: its steps can be skipped."""
+        return None
+
     def compiled(self) -> Compiled | None:
         """Return what the native kernels need, or None where the function lives on the array path."""
         return None

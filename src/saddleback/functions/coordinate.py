@@ -355,5 +355,8 @@ class ConjugateOfCoordinate(Restrictable):
         largest = np.maximum(np.abs(self.dual.lower), np.abs(self.dual.upper))
         return np.where(np.isfinite(largest), largest, 0.0)
 
+    def conjugate_slopes(self) -> Slopes:
+        return self.dual.slopes()
+
     def compiled(self) -> Compiled:
         return self.dual.compiled()

@@ -4,6 +4,7 @@ from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_block
 from .descent import Descent
 from .pdhg import PDHG
 from .published import PublishedSPBCD
+from .pure_cd import PureCD
 from .spbcd import SPBCD
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Kept",
     "Method",
     "PublishedSPBCD",
+    "PureCD",
     "Start",
     "State",
     "diverged",

@@ -102,7 +102,12 @@ class Descent(Method[DescentState]):
             y=model.g.subgradient(u),
             u=u,
             passes=0.5 * (1.0 - measured / start.x.size) + cost,
-            settings={"n_blocks": len(model.blocks), "panel": PANEL, "newton_steps": 0, "backend": descender.name},
+            settings={
+                "blocks_per_iteration": max(1, PANEL * len(model.blocks) // max(PANEL, start.x.size)),
+                "n_blocks": len(model.blocks),
+                "newton_steps": 0,
+                "backend": descender.name,
+            },
             model=model,
             penalty=penalty,
             descender=descender,

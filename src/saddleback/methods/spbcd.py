@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..backends import BackendName, Sweeper, sweeper_for
+from ..backends import BackendName, DualName, Sweeper, sweeper_for
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -37,6 +37,15 @@ class SPBCDState(State):
     sampling: KNice
     sweeper: Sweeper
 
+    @property
+    def dual_share(self) -> float:
+        """K/J: a step of y is taken in every iteration, one of each block in K/J of them."""
+        return self.sampling.drawn / self.sampling.n_blocks
+
+    def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
+        """Go on from another point."""
+        self.x[:], self.y[:], self.u[:] = x, y, u
+
 
 @dataclass(frozen=True)
 class SPBCD(Method[SPBCDState]):
@@ -46,23 +55,27 @@ class SPBCD(Method[SPBCDState]):
     ----------
     step : "norm" (default), "l1", or a pair (primal_strength, dual_strength).
     backend : "auto", or the name of the kernels to run on.
+    dual : "eager" steps y in all rows, "lazy" in those that the drawn blocks touch and in the others later, with the
+        same iterates up to rounding; "auto" (default) is lazy where that is faster.
     """
 
     name = "sp-bcd"
     layers = ("restarts", "working_set", "finish")
     step: Any = "norm"
     backend: BackendName = "auto"
+    dual: DualName = "auto"
 
     def init(self, model: Model, start: Start) -> SPBCDState:
         model = replace(model, A=model.A.columnar())
         strengths, drawn = self._strengths(model, start)
-        sweeper = sweeper_for(model, self.backend)
+        sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)
         settings = {
             "step": self.step if isinstance(self.step, str) else "explicit",
             "blocks_per_iteration": drawn,
             "n_blocks": len(model.blocks),
             "backend": sweeper.name,
+            "dual": "lazy" if sweeper.lazy else "eager",
         }
         return SPBCDState(
             x=start.x.copy(),

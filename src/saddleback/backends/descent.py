@@ -1,0 +1,165 @@
+"""The kernels of coordinate descent (``methods/descent.py``): on arrays, the specification, and compiled."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .. import _native
+from ..functions._base import Indices, Vector
+from ..problem import Model
+from . import native
+from .newton import Smooth, conjugate_gradients
+
+
+class Descender(Protocol):
+    """Runs block coordinate descent on one problem with a smooth loss, panel by panel.
+
+    ``strength`` bounds the curvature of the loss along each column's block.
+    """
+
+    name: str
+    strength: Vector
+
+    def extended(self, model: Model) -> Descender:
+        """Return the same for a problem that has this one as its first blocks; this one is not to be used any more."""
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
+
+        In place; u = Ax and y = g'(u) follow x. Return how many columns were visited.
+        """
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        """Return A_S'y over some columns S."""
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        """Return A_S d over some columns S."""
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        """Solve (A_S' diag(weight) A_S + f'') d = right on the free coordinates; return d and the steps taken."""
+
+
+FLAT = 1e-100
+"""Least strength: along columns on which the loss does not depend it lets the penalty decide alone."""
+
+
+class ArrayDescender:
+    """Block coordinate descent on arrays: y = g'(u), renewed after every panel of blocks.
+
+    Inside a panel y is that of the majorised loss, g(u) + <g'(u), v> + 1/2 <v, C v> with the curvature C, which for a
+    squared loss is the loss itself.
+    """
+
+    name = "numpy"
+
+    def __init__(self, model: Model, width: int) -> None:
+        curvature = model.g.curvature()
+        assert curvature is not None
+        self.model = model
+        self.width = width
+        self.curvature = curvature
+        self.panels = _panels(model.blocks.sizes, width)
+        self.strength = np.empty(model.A.shape[1])
+        for own in model.blocks:
+            columns = model.A.dense_columns(own)
+            self.strength[own] = max(np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1], FLAT)
+
+    def extended(self, model: Model) -> ArrayDescender:
+        return ArrayDescender(model, self.width)
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        visited = 0
+        for sweep in range(sweeps):
+            for panel in self.panels:
+                columns = self.model.blocks.columns(np.array(panel))
+                if sweep == 0 or np.any(x[columns]):
+                    self._visit(panel, x, u, y)
+                    visited += columns.size
+        return visited
+
+    def _visit(self, panel: list[int], x: Vector, u: Vector, y: Vector) -> None:
+        f, A = self.model.f, self.model.A
+        change = np.zeros_like(u)
+        for block in np.array(panel)[:, None]:
+            columns = self.model.blocks.columns(block)
+            step = 1.0 / self.strength[columns]
+            before = x[columns]
+            pull = A.columns_rmatvec(columns, y + self.curvature * change)
+            x[columns] = f.prox_blocks(block, before - step * pull, step)
+            change += A.columns_matvec(columns, x[columns] - before)
+        u += change
+        y[:] = self.model.g.subgradient(u)
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.model.A.columns_rmatvec(columns, y)
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        return self.model.A.columns_matvec(columns, d)
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        def product(d: Vector) -> Vector:
+            return self.products(part.free, weight * self.image(part.free, d)) + part.hessian(d)
+
+        return conjugate_gradients(product, right, diagonal, tolerance, most)
+
+
+def _panels(sizes: Indices, width: int) -> list[list[int]]:
+    """Return neighbouring blocks put together into panels of at most so many columns, or of a single block."""
+    result: list[list[int]] = []
+    room = 0
+    for block, size in enumerate(sizes):
+        if size > room:
+            result.append([])
+            room = width
+        result[-1].append(block)
+        room -= size
+    return result
+
+
+class NativeDescender:
+    """Coordinate descent on a smooth loss over dense and column-compressed matrices."""
+
+    name = "native"
+
+    def __init__(self, model: Model, width: int, measured: _native.Descent | None = None) -> None:
+        penalty, curvature = model.f.compiled(), model.g.curvature()
+        assert penalty is not None
+        assert curvature is not None
+        self.kernel = _native.Descent(
+            model.A.shape[0],
+            model.A.native(),
+            model.blocks.start,
+            model.blocks.order,
+            penalty.slopes,
+            penalty.group_weight,
+            native.loss_arguments(model.g.compiled(), model.A.shape[0])[0],
+            curvature,
+            width,
+            measured,
+        )
+        self.width = width
+        self.strength = self.kernel.strength()
+
+    def extended(self, model: Model) -> NativeDescender:
+        return NativeDescender(model, self.width, self.kernel)
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        return self.kernel.sweep(sweeps, x, u, y)
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.kernel.products(columns, y)
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        return self.kernel.image(columns, d)
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        hessian = part.extra, part.along, part.group
+        return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)

@@ -1,0 +1,108 @@
+r"""PURE-CD: primal-dual coordinate descent that looks at y only where the drawn blocks do.
+
+One iteration draws K of the J blocks, S; R holds the rows in which they have entries. With :math:`\theta_k = \pi_k J/K`
+and :math:`\pi_k` the probability that row k is in R,
+
+.. math::
+
+    \bar y_k &= \mathrm{prox}_{g_k^*}(y_k + u_k / \sigma_k), \quad k \in R, \qquad
+    x_j \leftarrow \mathrm{prox}_{f_j}^{H_j}(x_j - H_j^{-1} A_j' \bar y), \quad j \in S, \\
+    v &= \sum_{j \in S} A_j\, \Delta x_j, \qquad
+    y_k \leftarrow \bar y_k + \theta_k v_k / \sigma_k, \quad u_k \leftarrow u_k + v_k, \quad k \in R.
+
+Nothing happens in the other rows, so that an iteration costs the entries that it touches for every loss. y may leave
+the domain of g*; what is reported and averaged is :math:`\bar y`, in all rows.
+
+Alacaoglu, Fercoq and Cevher, *Random extrapolation for primal-dual coordinate descent* (2020), for K = 1; its extension
+to K drawn blocks and the condition on the strengths are in ``steps.py`` and docs/theory.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..backends import BackendName, PureSweeper, pure_sweeper_for
+from ..functions._base import Vector
+from ..problem import Model
+from ..sampling import KNice
+from ..steps import Strengths, pure_strengths
+from ._base import Averages, Candidates, Method, Start, State, current_and_average
+
+
+@dataclass(kw_only=True)
+class PureCDState(State):
+    """The point with u = Ax, the y behind its dual step, the strengths, and who is drawn next."""
+
+    model: Model
+    u: Vector
+    memory: Vector
+    averages: Averages
+    strengths: Strengths
+    theta: Vector
+    sampling: KNice
+    sweeper: PureSweeper
+
+    @property
+    def dual_share(self) -> Vector:
+        """1/theta: the step of a row is taken in pi_k of the iterations, that of each block in K/J of them."""
+        return 1.0 / self.theta
+
+    def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
+        """Go on from another point."""
+        self.x[:], self.y[:], self.u[:], self.memory[:] = x, y, u, y
+
+
+@dataclass(frozen=True)
+class PureCD(Method[PureCDState]):
+    """Coordinate descent on x with an extrapolated y, one block an iteration unless told otherwise.
+
+    Parameters
+    ----------
+    backend : "auto", or the name of the kernels to run on.
+    """
+
+    name = "pure-cd"
+    layers = ("restarts", "working_set", "finish")
+    backend: BackendName = "auto"
+
+    def init(self, model: Model, start: Start) -> PureCDState:
+        if not model.A.entries_known:
+            raise ValueError(
+                "pure-cd needs the entries of A, and A is a LinearOperator: give an array, or use 'sp-bcd'"
+            )
+        model = replace(model, A=model.A.columnar())
+        drawn = 1 if start.drawn is None else min(start.drawn, len(model.blocks))
+        strengths, theta = pure_strengths(model, drawn)
+        sweeper = pure_sweeper_for(model, self.backend)
+        return PureCDState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            u=model.A.matvec(start.x),
+            memory=start.y.copy(),
+            passes=strengths.passes + 0.5,
+            settings={
+                "blocks_per_iteration": drawn,
+                "n_blocks": len(model.blocks),
+                "backend": sweeper.name,
+            },
+            model=model,
+            averages=Averages.of(model),
+            strengths=strengths,
+            theta=theta,
+            sampling=KNice(len(model.blocks), drawn, start.seed),
+            sweeper=sweeper,
+        )
+
+    def advance(self, state: PureCDState, passes: float) -> PureCDState:
+        share = state.sampling.drawn / state.sampling.n_blocks
+        iterations = max(1, round(passes / share))
+        state.sweeper.sweep(state.sampling.draw(iterations), state.strengths, state.theta, state)
+        state.averages.count += iterations
+        state.passes += iterations * share
+        return state
+
+    def candidates(self, state: PureCDState) -> Candidates:
+        # rounding adds up in u over the iterations: what is judged and gone on from is Ax itself
+        state.u[:] = state.model.A.matvec(state.x)
+        state.passes += 0.5
+        return current_and_average(state.model, state.x, state.u, state.y, state.averages)
