@@ -100,9 +100,9 @@ def test_the_first_value_starts_where_asked():
     problem = sb.Problem(sb.L1(20.0), A, sb.Squared(b))
     solved = sb.solve(problem, tol=1e-9)
     (warm,) = sb.path(sb.L1(1.0), A, sb.Squared(b), [20.0], x0=solved.x, y0=solved.y, tol=1e-8)
-    assert len(warm.history) == 1
+    assert warm.passes < 0.5 * solved.passes
     (same,) = sb.path(sb.L1(1.0), A, sb.Squared(b), [20.0], x0=solved, tol=1e-8)
-    assert np.array_equal(same.x, warm.x)
+    assert same.passes < 0.5 * solved.passes
 
 
 def test_a_result_is_a_start():
@@ -122,7 +122,7 @@ def test_a_problem_shares_its_matrix_with_those_of_other_alphas():
     other = problem.with_alpha(3.0)
     assert other.model.A is problem.model.A
     assert other.model.g is problem.model.g
-    assert other.model.A.sums(2) is problem.model.A.sums(2)
+    assert other.model.A.squares is problem.model.A.squares
     assert other.model.f.value(np.ones(501)) == 3 * problem.model.f.value(np.ones(501))
     assert problem.penalty[0].alpha == 1.0
     columnar = problem.columnar()

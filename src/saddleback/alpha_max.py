@@ -192,7 +192,7 @@ def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope
     low, high = rest.g.subdifferential(u, AT_KINK * (terms + place) + 1e-14 * place.max())
     if np.any(np.isnan(low)):
         raise TypeError(
-            "loss: the columns without a penalty fit it to a kink that is no interval a row (Norm2 at residual 0), and "
-            "the penalty has a linear term: alpha_max is not known for that"
+            "loss: its slopes at the fit by the columns without a penalty are not known row by row (a function of "
+            "one's own, or Norm2 at residual 0 under a penalty with a linear term), and alpha_max needs them"
         )
     return Polytope(low, high, columns, *_slopes(rest, free, x))

@@ -52,14 +52,8 @@ def fit(free: Free, g: Function) -> Vector:
     scale = np.abs(free.columns).max(axis=0, initial=0.0)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = Free(free.columns / scale, free.lower * scale, free.upper * scale, free.linear / scale)
-    if g.curvature_at(np.zeros(free.columns.shape[0])) is not None:
-        return _newton(scaled, g) / scale
-    if (pieces := g.conjugate_slopes()) is None:
-        raise TypeError(
-            f"{type(g).__name__} has neither curvature nor pieces that are known: alpha_max needs a loss "
-            "of the catalogue"
-        )
-    return _linear_program(scaled, pieces) / scale
+    pieces = g.conjugate_slopes()
+    return (_newton(scaled, g) if pieces is None else _linear_program(scaled, pieces)) / scale
 
 
 def _linear_program(free: Free, pieces: Slopes) -> Vector:
@@ -141,7 +135,6 @@ def _newton(free: Free, g: Function) -> Vector:
         moving = point.moving(free)
         own = free.columns[:, moving]
         curvature, bound = g.curvature_at(point.u), g.curvature()
-        assert curvature is not None
         weight = curvature + damping * (curvature if bound is None else bound)
         step = np.zeros_like(point.w)
         step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]

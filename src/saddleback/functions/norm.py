@@ -80,7 +80,7 @@ class WeightedNorm(Function):
     def unpenalised(self) -> Indices:
         return np.flatnonzero(~self.counted)
 
-    def curvature_at(self, x: Vector) -> Vector | None:
+    def curvature_at(self, x: Vector) -> Vector:
         """Return scale w / ||u - b||, which bounds the second derivative: its steps are those of least squares."""
         norm = float(np.linalg.norm(self.root * (x - self.b)))
         return self.weight * (self.scale / norm if norm > 0 else 0.0)
