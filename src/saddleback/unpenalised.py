@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linprog
 
 from .functions._base import Function, Slopes, Vector
 
-LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
+"""The most accurate that HiGHS has. Its presolve compares all rows of the loss with each other under an intercept."""
 
 NEWTON_STEPS = 200
 
@@ -28,6 +28,9 @@ ACCEPTABLE = 1e-11
 
 DECREASE = 1e-4
 """Share of the decrease that the gradient promises with which a step is taken."""
+
+SOLVED, UNBOUNDED = 0, 3
+"""What ``linprog`` says of itself."""
 
 Mask = NDArray[np.bool_]
 
@@ -57,33 +60,43 @@ def fit(free: Free, g: Function) -> Vector:
 
 
 def _linear_program(free: Free, pieces: Slopes) -> Vector:
-    """Minimise <c, w> + upper (u - right)_+ - lower (left - u)_+, the two excesses being variables of their own."""
+    r"""Minimise over y the conjugate, min g*(y) + sup_w <-A_0'y - c, w> within the bounds of w: k rows, whatever m is.
+
+    y is split at 0, where the two slopes of g* meet, and -A_0'y - c into the parts that the bounds of w hold. w are the
+    multipliers: of a vertex, so that rows at a kink of the loss are there exactly.
+    """
     m, k = free.columns.shape
     unit = max(np.abs(pieces.left).max(), np.abs(pieces.right).max()) or 1.0
-    weight = max(np.max(np.abs(side[np.isfinite(side)]), initial=0.0) for side in (pieces.lower, pieces.upper)) or 1.0
-    eye, none = sparse.identity(m, format="csc"), sparse.csc_matrix((m, m))
-    columns = sparse.csc_matrix(free.columns)
-    costs = [np.where(np.isfinite(side), side, 0.0) / weight for side in (pieces.upper, -pieces.lower)]
-    most = [np.where(np.isfinite(side), np.inf, 0.0) for side in (pieces.upper, pieces.lower)]
+    weight = max(np.max(np.abs(side), where=np.isfinite(side), initial=0.0) for side in pieces[3:]) or 1.0
+    bounded = [np.isfinite(side) for side in (free.upper, free.lower)]
     found = linprog(
-        np.concatenate([free.linear / weight, *costs]),
-        A_ub=sparse.vstack([sparse.hstack([columns, -eye, none]), sparse.hstack([-columns, none, -eye])], format="csc"),
-        b_ub=np.concatenate([pieces.right, -pieces.left]) / unit,
+        np.concatenate(
+            [pieces.right / unit, -pieces.left / unit]
+            + [
+                np.where(known, side, 0.0) / unit
+                for known, side in zip(bounded, (free.upper, -free.lower), strict=True)
+            ]
+        ),
+        A_eq=np.hstack([free.columns.T, -free.columns.T, np.eye(k), -np.eye(k)]),
+        b_eq=-free.linear / weight,
         bounds=np.column_stack(
             [
-                np.concatenate([free.lower / unit, np.zeros(2 * m)]),
-                np.concatenate([free.upper / unit, *most]),
+                np.zeros(2 * (m + k)),
+                np.concatenate(
+                    [pieces.upper / weight, -pieces.lower / weight]
+                    + [np.where(known, np.inf, 0.0) for known in bounded]
+                ),
             ]
         ),
         method="highs-ds",
         options=LP_OPTIONS,
     )
-    if found.status == 2:
+    if found.status == UNBOUNDED:
         raise ValueError(NOT_FEASIBLE)
-    if found.status != 0:
+    if found.status != SOLVED:
         raise ValueError(f"{NO_MINIMUM} (HiGHS: {found.message})")
-    vertex: Vector = found.x[:k] * unit
-    return vertex
+    w: Vector = found.eqlin.marginals * unit
+    return np.clip(w, free.lower, free.upper)
 
 
 class Point(NamedTuple):
