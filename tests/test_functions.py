@@ -287,3 +287,42 @@ def test_bad_parameters(make, match):
 def test_dtypes_that_are_not_real(bad):
     with pytest.raises(TypeError, match="b has dtype"):
         sb.Squared(bad)
+
+
+@every_function
+@settings(max_examples=30, deadline=None)
+@given(x=coarse)
+def test_subdifferential_has_the_slopes_to_both_sides(name, x):
+    """The ends of the interval are the derivatives to the left and to the right, infinite at a bound."""
+    f = bound(name)
+    x = f.project(x)
+    low, high = f.subdifferential(x, np.zeros(SIZE))
+    if not np.isfinite(f.value(x)):
+        return
+    step = 1e-6
+    for d in np.flatnonzero(~np.isnan(low)):
+        for end, direction in ((high[d], step), (-low[d], -step)):
+            there = x.copy()
+            there[d] += direction
+            rise = (f.value(there) - f.value(x)) / step
+            if np.isinf(end) or np.isinf(rise):
+                assert end == rise
+            else:
+                assert rise == pytest.approx(end, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if bound(name).smooth or "Norm2" in name])
+@settings(max_examples=30, deadline=None)
+@given(x=vectors)
+def test_curvature_is_the_slope_of_the_gradient(name, x):
+    """Row by row, away from kinks of the gradient; an upper bound for the norm, which is not separable."""
+    f = bound(name)
+    step = 1e-5
+    before, after = f.curvature_at(x - step), f.curvature_at(x + step)
+    for d in np.flatnonzero(np.isclose(before, after, rtol=1e-3)):
+        move = step * (np.arange(SIZE) == d)
+        slope = (f.subgradient(x + move)[d] - f.subgradient(x - move)[d]) / (2 * step)
+        if "Norm2" in name:
+            assert slope <= f.curvature_at(x)[d] * (1 + 1e-3)
+        else:
+            assert slope == pytest.approx(f.curvature_at(x)[d], rel=1e-2, abs=1e-6)

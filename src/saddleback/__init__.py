@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .alpha_max import alpha_max
 from .certificate import certify
 from .functions import (
     L1,
@@ -27,6 +28,7 @@ from .functions import (
     Zero,
 )
 from .operators import Identity
+from .path import path
 from .problem import Problem
 from .registry import methods
 from .result import Certificate, History, Result, Status
@@ -63,7 +65,9 @@ __all__ = [
     "SquaredL2",
     "Status",
     "Zero",
+    "alpha_max",
     "certify",
     "methods",
+    "path",
     "solve",
 ]

@@ -8,7 +8,8 @@ min_x max_y f(x) + <y, Ax> - g*(y).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -134,15 +135,33 @@ class Problem:
         self.A = A
         self.loss = loss
         self.is_list = isinstance(penalty, (list, tuple))
-        terms, sources = _parts(penalty, A)
+        self.terms, sources = _parts(penalty, A)
         loss_term = _loss(loss)
         operators = [s if isinstance(s, Identity) else as_operator(s, name) for s, name in sources]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
         self.x_shapes: list[Shape] = [
-            _variable_shape(term, shape) for term, (_, shape) in zip(terms, fitted, strict=True)
+            _variable_shape(term, shape) for term, (_, shape) in zip(self.terms, fitted, strict=True)
         ]
-        self.model = _model(terms, [op for op, _ in fitted], self.x_shapes, loss_term, self.y_shape)
+        self.operators = [op for op, _ in fitted]
+        f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
+        self.model = Model(f, _side_by_side(self.operators), loss_term.bind(self.y_shape), linear_norm)
+
+    def columnar(self) -> Problem:
+        """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""
+        other = copy(self)
+        other.operators = [operator.columnar() for operator in self.operators]
+        other.model = replace(self.model, A=_side_by_side(other.operators))
+        return other
+
+    def with_alpha(self, alpha: float) -> Problem:
+        """Return the problem with another alpha in every penalty that has one; A and the loss are shared."""
+        other = copy(self)
+        other.terms = [term.with_alpha(alpha) for term in self.terms]
+        other.penalty = other.terms if self.is_list else other.terms[0]
+        f, linear_norm = _penalties(other.terms, self.operators, self.x_shapes)
+        other.model = replace(self.model, f=f, linear_norm=linear_norm)
+        return other
 
     def __repr__(self) -> str:
         rows, columns = self.model.A.shape
@@ -238,18 +257,19 @@ def _variable_shape(term: Term, shape: Shape) -> Shape:
     return term.shape if term.shape is not None and np.prod(term.shape) == shape[0] and len(shape) == 1 else shape
 
 
-def _model(
-    terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape], loss: Term, y_shape: Shape
-) -> Model:
+def _side_by_side(operators: Sequence[Operator]) -> Operator:
+    return operators[0] if len(operators) == 1 else Stacked(operators)
+
+
+def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Function, float]:
+    """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):
-        f, A = functions[0], operators[0]
-    else:
-        f = BlockSum(functions, [operator.shape[1] for operator in operators], split)
-        A = operators[0] if len(operators) == 1 else Stacked(operators)
-    return Model(f, A, loss.bind(y_shape), float(np.linalg.norm(linear)))
+        return functions[0], float(np.linalg.norm(linear))
+    sizes = [operator.shape[1] for operator in operators]
+    return BlockSum(functions, sizes, split), float(np.linalg.norm(linear))
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:

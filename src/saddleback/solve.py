@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .functions._base import Vector
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
@@ -73,7 +74,8 @@ def solve(
     threads : most threads to use; all cores by default.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
-    x0, y0 : where to start, in the problem's shapes; 0 by default.
+    x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
+        gives both, and the primal weight that it has found.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
         and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
         "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
@@ -90,8 +92,8 @@ def solve(
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
-        x, y = problem.start(x0, y0)
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, kept=reduction.kept(), tol=tol)
+        x, y, weight = warm_start(problem, x0, y0)
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, reduction.kept(), tol)
         judge = Judge(problem.model, reduction)
         history = History()
         status: Status | None = None
@@ -132,6 +134,15 @@ def solve(
         method=chosen.name,
         settings=state.settings,
     )
+
+
+def warm_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
+    """Return flat starting points and the primal weight, from points or from the result of a similar problem."""
+    weight = 1.0
+    if isinstance(x0, Result):
+        weight = float(x0.settings.get("primal_weight", weight))
+        x0, y0 = x0.x, x0.y if y0 is None else y0
+    return *problem.start(x0, y0), weight
 
 
 class Clock:
@@ -187,7 +198,7 @@ ADVICE = {
     Status.TIME_LIMIT: "Raise time_limit, or tol if this accuracy is enough.",
     Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
     Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
-    Status.INTERRUPTED: "Pass x0=result.x and y0=result.y to go on from here.",
+    Status.INTERRUPTED: "Pass x0=result to go on from here.",
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,26 @@ class Ray(NamedTuple):
 
     value: float
     violation: Vector
+
+
+class Kinks(NamedTuple):
+    r"""What holds x at 0 in f = alpha p + r, part by part, at a slope z.
+
+    Attributes
+    ----------
+    alpha : for every part, the least alpha with z in the subdifferential of f at 0.
+    slope : a subgradient in z of the alpha of its part, one value a coordinate: alpha(z') >= alpha + <slope, z' - z>.
+    part : the part that each coordinate belongs to; -1 where alpha adds no kink, and nothing need hold x at 0.
+    """
+
+    alpha: Vector
+    slope: Vector
+    part: Indices
+
+    @classmethod
+    def none(cls, size: int) -> Kinks:
+        """Return what holds nothing."""
+        return cls(np.zeros(0), np.zeros(size), np.full(size, -1))
 
 
 @dataclass(frozen=True)
@@ -182,6 +202,18 @@ class Function(ABC):
         """
         return None
 
+    def kinks(self, z: Vector, rest: Any) -> Kinks:
+        """Return what holds x at 0 in alpha p + r, where f is p + r, the same at alpha = 1, and ``rest`` is r."""
+        return Kinks.none(z.size)
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        """Return the ends of the interval of slopes at x, coordinate by coordinate; nan where it is no interval.
+
+        Coordinates that are as close to a kink or a bound as the tolerance count as being there.
+        """
+        unknown = np.full(x.size, np.nan)
+        return unknown, unknown
+
     def restrict_blocks(self, blocks: Indices) -> Function:
         """Return the function of some blocks alone, their coordinates one block after the other."""
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
@@ -207,7 +239,7 @@ class Function(ABC):
         return 0.0
 
     def conjugate_slopes(self) -> Slopes | None:
-        """Return the parameters of f* where it belongs to the family of ``coordinate.py``: its steps can be skipped."""
+        """Return the parameters of f* where it belongs to the family of ``coordinate.py``."""
         return None
 
     def compiled(self) -> Compiled | None:
@@ -228,6 +260,14 @@ class Term(ABC):
             if value is not None and name != "shape"
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
+
+    def has_alpha(self) -> bool:
+        """Return whether the term has a strength alpha that can be replaced."""
+        return False
+
+    def with_alpha(self, alpha: float) -> Term:
+        """Return the term with another alpha, everything else as it is; the term itself where it has none."""
+        return self
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""

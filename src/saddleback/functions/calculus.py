@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Blocks, Compiled, Function, Indices, Ray, Slopes, Step, Vector
+from ._base import Blocks, Compiled, Function, Indices, Kinks, Ray, Slopes, Step, Vector
 
 BISECTIONS = 60
 
@@ -68,6 +68,13 @@ class Tilted(Function):
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self.base, self.linear + linear)
+
+    def kinks(self, z: Vector, rest: Tilted) -> Kinks:
+        return self.base.kinks(z - self.linear, rest.base)
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        low, high = self.base.subdifferential(x, tolerance)
+        return low + self.linear, high + self.linear
 
     def typical_slope(self) -> Vector:
         return np.abs(self.linear) + self.base.typical_slope()
@@ -171,6 +178,20 @@ class BlockSum(Function):
                 for slack, blocks in zip(slacks, self.own_blocks, strict=True)
             ]
         )
+
+    def kinks(self, z: Vector, rest: BlockSum) -> Kinks:
+        alphas, slopes, parts, known = [], [], [], 0
+        for part, other, stretch in zip(self.parts, rest.parts, self.stretches, strict=True):
+            own = part.kinks(z[stretch], other)
+            alphas.append(own.alpha)
+            slopes.append(own.slope)
+            parts.append(np.where(own.part >= 0, own.part + known, -1))
+            known += own.alpha.size
+        return Kinks(np.concatenate(alphas), np.concatenate(slopes), np.concatenate(parts))
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        low, high = zip(*self._each("subdifferential", x, tolerance), strict=True)
+        return np.concatenate(low), np.concatenate(high)
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         of_part = np.searchsorted(self.first_block, blocks, side="right") - 1

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
+from .kinks import Box, least_alpha
 
 Parameter = float | Vector
 
@@ -212,6 +213,22 @@ class Coordinate(Restrictable):
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 
+    def slopes_at_zero(self) -> Box:
+        """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
+        return Box(np.where(self.lower >= 0, -np.inf, self.left), np.where(self.upper <= 0, np.inf, self.right))
+
+    def kinks(self, z: Vector, rest: Coordinate) -> Kinks:
+        unit = self.slopes_at_zero()
+        return least_alpha(z, rest.slopes_at_zero(), unit, np.zeros(z.size), self.blocks())
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        low = np.where(x > tolerance, self.right, self.left) + self.quadratic * x
+        high = np.where(x < -tolerance, self.left, self.right) + self.quadratic * x
+        return (
+            np.where(x <= self.lower + tolerance, -np.inf, low),
+            np.where(x >= self.upper - tolerance, np.inf, high),
+        )
+
     def zero_slack(self, z: Vector) -> Vector | None:
         low, high = self._kinks
         return np.minimum(high - z, z - low) if np.any(low < high) else None
@@ -219,8 +236,7 @@ class Coordinate(Restrictable):
     @cached_property
     def _kinks(self) -> tuple[Vector, Vector]:
         """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink."""
-        left = np.where(self.lower >= 0, -np.inf, self.left)  # a bound at 0 holds whatever pulls against it
-        right = np.where(self.upper <= 0, np.inf, self.right)
+        left, right = self.slopes_at_zero()
         kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
         return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
@@ -347,6 +363,17 @@ class ConjugateOfCoordinate(Restrictable):
         curved = (y != 0) | (self.dual.left == self.dual.right)
         curved &= (y > self.dual.lower) & (y < self.dual.upper)
         return np.divide(1.0, self.dual.quadratic, out=np.zeros_like(x), where=curved & (self.dual.quadratic > 0))
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        # the slopes at x are the y where x is a slope of the dual: 0 between its two slopes, a bound beyond them
+        dual, y = self.dual, self.dual.maximiser(x)
+        between = np.clip(0.0, dual.lower, dual.upper)
+        low = np.where(x > dual.right + tolerance, dual.upper, np.where(x > dual.left + tolerance, between, dual.lower))
+        high = np.where(
+            x < dual.left - tolerance, dual.lower, np.where(x < dual.right - tolerance, between, dual.upper)
+        )
+        curved = dual.quadratic > 0
+        return np.where(curved, y, low), np.where(curved, y, high)
 
     def typical_point(self) -> Vector:
         return self.dual.typical_slope()

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Ray, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Ray, Slopes, Step, Vector
 from .coordinate import shrink
+from .kinks import Box, least_alpha
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]]
 
@@ -187,6 +188,17 @@ class GroupNorms(Function):
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self._norms(shrink(z, self.left, self.right))
         return np.where(self.weight > 0, slack, -np.inf) if np.any(self.weight > 0) else None
+
+    def kinks(self, z: Vector, rest: GroupNorms) -> Kinks:
+        boxes = Box(rest.left, rest.right), Box(self.left, self.right)
+        return least_alpha(z, *boxes, self.weight - rest.weight, self.partition)
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        low = np.where(x > tolerance, self.right, self.left)
+        high = np.where(x < -tolerance, self.left, self.right)
+        bare = np.empty(x.size, dtype=bool)
+        bare[self.partition.order] = np.repeat(self.weight == 0, self.partition.sizes)
+        return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
 
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)

@@ -110,6 +110,10 @@ class LogisticLoss(Restrictable):
         probability = sigmoid(x)
         return self.weight * probability * (1.0 - probability)
 
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        gradient = self.subgradient(x)
+        return gradient, gradient
+
     def finite_everywhere(self) -> bool:
         return True
 

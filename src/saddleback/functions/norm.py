@@ -80,6 +80,16 @@ class WeightedNorm(Function):
     def unpenalised(self) -> Indices:
         return np.flatnonzero(~self.counted)
 
+    def curvature_at(self, x: Vector) -> Vector:
+        """Return scale w / ||u - b||, which bounds the second derivative: its steps are those of least squares."""
+        norm = float(np.linalg.norm(self.root * (x - self.b)))
+        return self.weight * (self.scale / norm if norm > 0 else 0.0)
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        at_kink = np.linalg.norm(self.root * (x - self.b)) <= np.linalg.norm(self.root * tolerance)
+        gradient = np.where(at_kink & self.counted, np.nan, self.subgradient(x))
+        return gradient, gradient
+
     def finite_everywhere(self) -> bool:
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Function, Indices, Ray, Step, Vector
+from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Ray, Step, Vector
 from .calculus import Tilted
 
 
@@ -62,6 +62,12 @@ class NuclearNorm(Function):
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self, linear)
+
+    def kinks(self, z: Vector, rest: NuclearNorm) -> Kinks:
+        left, values, right = np.linalg.svd(z.reshape(self.shape), full_matrices=False)
+        unit = self.alpha - rest.alpha
+        slope = np.ravel(np.outer(left[:, 0], right[0])) / unit
+        return Kinks(values[:1] / unit, slope, np.zeros(z.size, dtype=np.int64))
 
     def typical_slope(self) -> Vector:
         return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))

@@ -7,6 +7,7 @@ Each class states its formula; the mathematics lives in ``coordinate.py`` (all s
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,7 +101,21 @@ class Zero(Penalty):
         return _coordinate(shape)
 
 
-class L1(Penalty):
+class Regulariser(Penalty):
+    """A penalty of strength alpha."""
+
+    alpha: float
+
+    def has_alpha(self) -> bool:
+        return True
+
+    def with_alpha(self, alpha: float) -> Regulariser:
+        other = copy(self)
+        other.alpha = scalar("alpha", alpha)
+        return other
+
+
+class L1(Regulariser):
     """alpha * sum_d weights_d |x_d|.
 
     Parameters
@@ -119,7 +134,7 @@ class L1(Penalty):
         return _coordinate(shape, left=-slope, right=slope)
 
 
-class SquaredL2(Penalty):
+class SquaredL2(Regulariser):
     """alpha / 2 * ||x||^2."""
 
     def __init__(self, alpha: float) -> None:
@@ -129,7 +144,7 @@ class SquaredL2(Penalty):
         return _coordinate(shape, quadratic=self.alpha)
 
 
-class ElasticNet(Penalty):
+class ElasticNet(Regulariser):
     """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2)."""
 
     def __init__(self, alpha: float, l1_ratio: float) -> None:
@@ -141,7 +156,7 @@ class ElasticNet(Penalty):
         return _coordinate(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
 
 
-class SparseGroup(Penalty):
+class SparseGroup(Regulariser):
     """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) * sum_g weights_g ||x_g||_2).
 
     Parameters
@@ -179,7 +194,7 @@ class GroupL2(SparseGroup):
         super().__init__(alpha, groups, 0.0, weights)
 
 
-class Nuclear(Penalty):
+class Nuclear(Regulariser):
     """alpha * the sum of the singular values of x, a matrix of the given shape. Its prox takes one step for all."""
 
     accepts = frozenset({"linear"})
@@ -206,6 +221,12 @@ class Sum(Penalty):
         self.base = base
         self.added = pieces
         self.shape = base.shape
+
+    def has_alpha(self) -> bool:
+        return self.base.has_alpha()
+
+    def with_alpha(self, alpha: float) -> Sum:
+        return Sum(self.base.with_alpha(alpha), self.added)
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return self.base.linear(shape) + sum(piece.linear(shape) for piece in self.added)

@@ -1,0 +1,88 @@
+"""The regularisation path: one problem, many alphas, each solved from the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .alpha_max import threshold
+from .functions._base import Vector
+from .functions.checks import finite, scalar
+from .problem import Problem
+from .result import Result, Status
+from .solve import solve
+
+
+def path(
+    penalty: Any,
+    A: Any,
+    loss: Any,
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    **options: Any,
+) -> list[Result]:
+    """Solve a problem for many alphas, the largest first, each from the solution of the last.
+
+    Parameters
+    ----------
+    penalty, A, loss : as in ``Problem``. Every value takes the place of the penalty's own alpha; in a list, of all that
+        have one.
+    alphas : the values, in any order; by default ``alpha_max * np.geomspace(1, eps, n_alphas)``, from the smallest
+        alpha with x = 0 downwards.
+    n_alphas, eps : for the default values, how many, and the last one relative to the first.
+    **options : of ``solve``, for every value; ``x0`` and ``y0`` for the first.
+
+    Returns
+    -------
+    list of Result
+        Each with a certificate of its own, and its value as ``settings["alpha"]``. An interrupted run is the last.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleback as sb
+    >>> results = sb.path(sb.L1(1.0), np.eye(3), sb.Squared([3.0, -0.5, 1.0]), alphas=[1.0, 2.0], tol=1e-12)
+    >>> [(result.settings["alpha"], round(float(result.x[0]), 5)) for result in results]
+    [(2.0, 1.0), (1.0, 2.0)]
+    """
+    problem = Problem(penalty, A, loss).columnar()
+    if not any(term.has_alpha() for term in problem.terms):
+        raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
+    if alphas is None:
+        first = threshold(problem)
+        values = _grid(first.alpha, n_alphas, eps)
+        options = {"x0": problem.shape_x(first.x), "y0": problem.shape_y(first.y)} | options
+    else:
+        values = _descending(alphas)
+    results: list[Result] = []
+    for alpha in values:
+        result = solve(problem.with_alpha(alpha), **options)
+        results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+        options |= {"x0": result, "y0": None}
+        if result.status is Status.INTERRUPTED:
+            break
+    return results
+
+
+def _grid(largest: float, n_alphas: int, eps: float) -> Vector:
+    if isinstance(n_alphas, bool) or not isinstance(n_alphas, (int, np.integer)) or n_alphas < 1:
+        raise ValueError(f"n_alphas={n_alphas!r}: expected an integer that is at least 1")
+    if not 0 < scalar("eps", eps) < 1:
+        raise ValueError(f"eps={eps}: expected a number between 0 and 1, the last alpha relative to the first")
+    if largest == 0:
+        raise ValueError(
+            "alpha_max is 0: the columns without a penalty fit the loss perfectly, and x = 0 for every alpha; "
+            "give alphas to solve for some all the same"
+        )
+    return largest * np.geomspace(1.0, eps, n_alphas)
+
+
+def _descending(alphas: ArrayLike) -> Vector:
+    values = finite("alphas", alphas)
+    if values.ndim != 1 or not np.all(values > 0):
+        found = f"shape {values.shape}" if values.ndim != 1 else f"the value {values.min()}"
+        raise ValueError(f"alphas has {found}: expected a list of positive numbers")
+    return np.sort(values)[::-1]
