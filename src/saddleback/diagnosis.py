@@ -46,7 +46,7 @@ class Pace:
 
     def left(self, error: float, tol: float) -> float:
         """Return the passes that are missing at this rate; infinite where it stands still or no tolerance is asked."""
-        return self.halving * float(np.log2(error / tol)) if tol > 0 else np.inf
+        return max(1.0, self.halving * float(np.log2(error / tol))) if tol > 0 else np.inf
 
 
 def pace(history: History) -> Pace | None:
@@ -131,8 +131,9 @@ def _about(passes: float) -> str:
 
 
 def _round(value: float) -> float:
-    """Return a number to two digits."""
-    return float(f"{value:.1e}")
+    """Return a number to two digits, rounded up."""
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(np.ceil(round(value / unit, 6)) * unit)
 
 
 def _weight(rate: Pace | None, history: History, weights: Sequence[float]) -> list[str]:
