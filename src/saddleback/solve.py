@@ -20,8 +20,9 @@ from .registry import make
 from .result import Certificate, History, Result, Status
 from .threads import limited
 
-SLICE_SECONDS = 0.1
-"""How long a method runs before the clock and the keyboard are looked at again."""
+SLICE = 0.02
+"""The clock and the keyboard are looked at every max(1, SLICE * passes) passes. Slices of time in place of work would
+make the order in which iterates are summed, and with it the result, depend on how busy the machine is."""
 
 FIRST_CHECK = 4.0
 GROWTH = 0.15
@@ -156,18 +157,14 @@ class Clock:
 def run_until(
     method: Method[Any], state: State, passes: float, clock: Clock, interrupts: Interrupts
 ) -> tuple[State, Status | None]:
-    """Advance in slices of time up to a number of passes, or until the method has something to judge.
+    """Advance in slices up to a number of passes, or until the method has something to judge.
 
     Returns early, with the reason, on Ctrl-C or divergence.
     """
-    ahead = 1.0
     state.ripe = False
     while state.passes < passes and not (state.ripe or clock.expired() or interrupts.requested):
-        ahead = min(ahead, passes - state.passes, VISITS / state.settings["n_blocks"])
-        before, then = state.passes, clock.seconds()
+        ahead = min(max(1.0, SLICE * state.passes), passes - state.passes, VISITS / state.settings["n_blocks"])
         state = method.advance(state, ahead)
-        pace = max(clock.seconds() - then, 1e-9) / (state.passes - before)
-        ahead = SLICE_SECONDS / pace
         if diverged(state.x, state.y):
             return state, Status.DIVERGED
     return state, Status.INTERRUPTED if interrupts.requested else None
