@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench clean
+.PHONY: help setup demo test test-all lint format bench grid clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -38,6 +38,10 @@ format: setup  ## put the code in format
 
 bench: setup  ## measure what a pass costs
 	$(BIN)/python benchmarks/pass_cost.py
+
+grid: setup  ## solve 200 problems in all kinds of units, without options
+	@mkdir -p out
+	$(BIN)/python benchmarks/scaling_grid.py --out out/scaling_grid.jsonl
 
 clean:  ## remove all that was built, .venv included
 	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
