@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench clean
+.PHONY: help setup demo test test-all lint format bench grid clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -45,6 +45,10 @@ $(ADELIE):
 	$(PYTHON) -m venv .venv-adelie
 	.venv-adelie/bin/python -m pip install --quiet adelie
 	@touch $@
+
+grid: setup  ## solve 200 problems in all kinds of units, without options
+	@mkdir -p out
+	$(BIN)/python -m saddleback.bench.scaling_grid --out out/scaling_grid.jsonl
 
 clean:  ## remove all that was built, .venv included
 	rm -rf $(VENV) .venv-adelie build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -68,6 +68,33 @@ def test_the_weight_finds_the_units(scale, rng):
     assert result.status is sb.Status.OPTIMAL
 
 
+def test_a_side_that_stays_lets_the_other_go_on(rng):
+    """x = 0 is optimal and never moves; rows in other units then need a weight that no quotient of ways gives."""
+    A = rng.standard_normal((120, 60)) * 10.0 ** rng.uniform(-3, 3, (120, 1))
+    problem = sb.Problem(sb.L1(1e4), A, sb.Pinball(1e3 * rng.standard_normal(120), 0.3))
+    result = sb.solve(problem, tol=1e-4)
+    assert result.status is sb.Status.OPTIMAL
+    assert not np.any(result.x)
+    assert result.settings["primal_weight"] > 1
+
+
+def test_the_same_seed_gives_the_same_bits_however_long_an_iteration_takes(quantile, monkeypatch):
+    """What the clock says must not decide in which slices the iterates are summed."""
+    import time
+
+    quick = sb.solve(quantile, tol=1e-6)
+    plain = SPBCD.advance
+
+    def held_up(self, state, passes):
+        time.sleep(0.002 * (state.passes % 3))
+        return plain(self, state, passes)
+
+    monkeypatch.setattr(SPBCD, "advance", held_up)
+    slow = sb.solve(quantile, tol=1e-6)
+    assert np.array_equal(quick.x, slow.x)
+    assert quick.passes == slow.passes
+
+
 def test_strengths_that_are_too_weak_are_noticed(rng):
     """With steps ten times too long the plain method explodes; the layer doubles the strengths until it does not."""
     A = rng.standard_normal((20, 30))

@@ -10,6 +10,7 @@ from scipy import sparse
 
 import saddleback as sb
 from saddleback.steps import (
+    base_weights,
     l1_strengths,
     measure_norms,
     norm_strengths,
@@ -135,3 +136,18 @@ def test_bad_steps(step, match):
     problem = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.ones(3)))
     with pytest.raises(ValueError, match=match):
         sb.solve(problem, step=step)
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Huber, sb.Logistic])
+def test_a_smooth_loss_with_uneven_rows_gets_dual_steps(loss, rng):
+    """Coordinate descent feels the square of how far rows are apart; balanced weights do not."""
+    A = rng.standard_normal((60, 20))
+    uneven = A * 10.0 ** rng.uniform(-3, 3, (60, 1))
+    b = np.sign(A[:, 0]) if loss is sb.Logistic else A[:, 0]
+    even, spread = (base_weights(sb.Problem(sb.L1(0.1), M, loss(b)).model) for M in (A, uneven))
+    assert even.descent
+    assert not spread.descent
+    balanced = uneven / np.sqrt(spread.rows)[:, None] / np.sqrt(spread.columns)
+    lengths = np.linalg.norm(balanced, axis=1)
+    assert lengths.max() / lengths.min() < 10
+    assert sb.solve(sb.Problem(sb.L1(0.1), uneven, loss(b)), tol=1e-6).status is sb.Status.OPTIMAL

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .diagnosis import diagnose, spread
 from .functions._base import Vector
 from .interrupts import Interrupts
 from .judge import Judge
@@ -96,6 +97,7 @@ def solve(
         start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, reduction.kept(), tol)
         judge = Judge(problem.model, reduction)
         history = History()
+        weights: list[float] = []
         status: Status | None = None
         due = 0.0
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
@@ -108,6 +110,7 @@ def solve(
                     judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
+                weights += [state.settings[name] for name in ("primal_weight",) if name in state.settings]
                 show(passes, judge.certificate)
                 if callback is not None and callback(_info(problem, judge, passes, seconds)):
                     halted = halted or Status.INTERRUPTED
@@ -122,11 +125,16 @@ def solve(
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
         certificate = judge.confirm()
         passes = state.passes + judge.passes
+        said = message(status, certificate, tol, passes, chosen.name)
+        if status in LIMITS:
+            passes += 1.0
+            apart = spread(problem.model.A)
+            said += " " + diagnose(status, certificate, tol, history, weights, state.settings, drawn is not None, apart)
     return Result(
         x=problem.shape_x(judge.primal.x),
         y=problem.shape_y(judge.dual.y),
         status=status,
-        message=message(status, certificate, tol, passes, chosen.name),
+        message=said,
         certificate=certificate,
         passes=passes,
         seconds=clock.seconds(),
@@ -193,9 +201,9 @@ def stop(certificate: Certificate, tol: float, passes: float, max_passes: float,
     return Status.MAX_PASSES if passes >= max_passes else None
 
 
+LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
+
 ADVICE = {
-    Status.MAX_PASSES: "Raise max_passes, or tol if this accuracy is enough.",
-    Status.TIME_LIMIT: "Raise time_limit, or tol if this accuracy is enough.",
     Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
     Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
     Status.INTERRUPTED: "Pass x0=result to go on from here.",
@@ -203,7 +211,7 @@ ADVICE = {
 
 
 def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
-    """Return what happened, how far the result is, and what to do."""
+    """Return what happened, how far the result is, and what to do where that does not depend on the run."""
     figures = [
         f"relative gap {certificate.relative_gap:.1e}",
         f"primal infeasibility {certificate.primal_infeasibility:.1e}",

@@ -12,8 +12,9 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 
 ``norm``
     :math:`\kappa = \rho\,[(1-\beta) \max_j \|\tilde A_j\|^2 + \beta \|\tilde A\|^2]`, :math:`h = \sqrt\kappa\, c`,
-    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient w is one over its curvature and c the
-    diagonal of A'W^{-1}A; otherwise both are l1 norms, of the equilibrated matrix where units differ. The default.
+    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient, and rows of one size, w is one over its
+    curvature and c the diagonal of A'W^{-1}A, as in coordinate descent; otherwise both are l1 norms, of the
+    equilibrated matrix where units differ. The default.
 ``l1``
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
@@ -84,11 +85,25 @@ class Strengths:
 
 
 @dataclass(frozen=True)
-class Norms:
-    """The scaled operator: column and row weights, and the squared norms of At and of its largest block."""
+class Weights:
+    """Column and row weights c and w, all positive, and the passes that it took to find them.
+
+    ``squares`` are the column sums of A^2 / w, where known; ``descent`` says that the weights are those of coordinate
+    descent on a smooth loss, with y its gradient.
+    """
 
     columns: Vector
     rows: Vector
+    squares: Vector | None
+    passes: float
+    descent: bool = False
+
+
+@dataclass(frozen=True)
+class Norms:
+    """The scaled operator: its weights, and the squared norms of At and of its largest block."""
+
+    weights: Weights
     largest_block: float
     whole: float
     passes: float
@@ -115,47 +130,60 @@ def automatic_draw(model: Model, norms: Norms) -> int:
 def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
     """Return the ``norm`` rule for K drawn blocks, with the primal weight that the units of the data suggest."""
     kappa = norms.kappa(len(model.blocks), drawn)
-    plain = Strengths(np.sqrt(kappa) * norms.columns, np.sqrt(kappa) * norms.rows, norms.passes)
-    if model.g.curvature() is not None:
+    weights = norms.weights
+    plain = Strengths(np.sqrt(kappa) * weights.columns, np.sqrt(kappa) * weights.rows, norms.passes)
+    if weights.descent:
         return plain.weighted(1.0 / np.sqrt(kappa))  # y follows x: h is that of coordinate descent, h = c
     return plain.weighted(data_weight(model, plain, drawn))
 
 
 def measure_norms(model: Model) -> Norms:
     """Return the scaled norms behind the ``norm`` rule."""
-    columns, rows, squares, passes = base_weights(model)
-    if squares is not None and len(model.blocks) == columns.size:
-        largest, block_passes = float(np.max(squares / columns)), 0.0
+    weights = base_weights(model)
+    columns, rows = weights.columns, weights.rows
+    if weights.squares is not None and len(model.blocks) == columns.size:
+        largest, block_passes = float(np.max(weights.squares / columns)), 0.0
     else:
         largest, block_passes = _largest_block_norm(model, columns, rows)
+    passes = weights.passes + block_passes
     if len(model.blocks) == 1:
-        return Norms(columns, rows, largest, largest, passes + block_passes)
+        return Norms(weights, largest, largest, passes)
     whole, whole_passes = operator_norm(
         lambda z: model.A.matvec(z / np.sqrt(columns)) / np.sqrt(rows),
         lambda z: model.A.rmatvec(z / np.sqrt(rows)) / np.sqrt(columns),
         columns.size,
     )
     # a norm is at least that of each block
-    return Norms(columns, rows, largest, max(whole, largest), passes + block_passes + whole_passes)
+    return Norms(weights, largest, max(whole, largest), passes + whole_passes)
 
 
-def base_weights(model: Model) -> tuple[Vector, Vector, Vector | None, float]:
-    """Return column and row weights c and w, all positive, the column sums of A^2 / w where known, and the passes."""
+def base_weights(model: Model) -> Weights:
+    """Return the weights of the ``norm`` rule.
+
+    A smooth loss needs no dual steps, only columns of one length, as long as its rows are of one size too. Where they
+    are not, A'W^{-1}A is as badly conditioned as they differ, squared: the large rows are then nearly constraints,
+    which y treats well and coordinate descent does not, and the weights are those of a non-smooth loss.
+    """
     m, n = model.A.shape
     curvature = model.g.curvature()
     if not model.A.entries_known:
         rows = np.ones(m) if curvature is None else 1.0 / positive(curvature)
-        return np.ones(n), model.g.admissible(rows), None, 0.0
+        return Weights(np.ones(n), model.g.admissible(rows), None, 0.0, curvature is not None)
+    passes = 0.0
     if curvature is not None:
+        passes = 1.0
         rows = 1.0 / positive(curvature)
-        squares = model.A.squares_rmatvec(1.0 / rows)
-        return model.f.admissible(positive(squares)), rows, squares, 0.5
-    scale, passes = equilibrate(model.A)
+        lengths = positive(np.sqrt(model.A.sums(2)[1] / rows))
+        if lengths.max() <= RUIZ_SPREAD * lengths.min():
+            squares = model.A.squares_rmatvec(1.0 / rows)
+            return Weights(model.f.admissible(positive(squares)), rows, squares, passes, descent=True)
+    scale, cost = equilibrate(model.A)
     columns, rows = model.A.sums(1) if scale is None else model.A.absolute_products(*scale)
     if scale is not None:
         columns, rows = columns / scale[0], rows / scale[1]
     rows = model.g.admissible(positive(rows))
-    return model.f.admissible(positive(columns)), rows, model.A.squares_rmatvec(1.0 / rows), passes + 1.0
+    squares = model.A.squares_rmatvec(1.0 / rows)
+    return Weights(model.f.admissible(positive(columns)), rows, squares, passes + cost + 1.0)
 
 
 def equilibrate(A: Operator) -> tuple[tuple[Vector, Vector] | None, float]:
@@ -253,11 +281,11 @@ def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
     count = np.maximum(_blocks_in_rows(model), 1)
     theta = J / drawn * coverage(count, drawn, J)
     together = theta * (1 + (count - 1) * beta)
-    _, rows, _, passes = base_weights(model)
-    dual = model.g.admissible(together * rows)
+    weights = base_weights(model)
+    dual = model.g.admissible(together * weights.rows)
     primal = SLACK * _products_in_blocks(model, together / dual)
-    plain = Strengths(model.f.admissible(positive(primal)), dual, passes + 1.0)
-    if model.g.curvature() is not None:
+    plain = Strengths(model.f.admissible(positive(primal)), dual, weights.passes + 1.0)
+    if weights.descent:
         return plain, theta
     return plain.weighted(data_weight(model, replace(plain, dual=dual / theta), J)), theta
 
@@ -353,10 +381,11 @@ def data_weight(model: Model, strengths: Strengths, drawn: int) -> float:
     r"""Return the primal weight that suits the units of the data, 1 where they do not tell.
 
     The best is :math:`\omega = \|y\|_\sigma / (\sqrt{J/K} \|x\|_h)` with the distances that y and x have to go. They
-    are guessed from the data: y at the bounds of its domain, or where A'y balances the penalty; x where Ax balances
-    the targets.
+    are guessed from the data: y at the gradient of a smooth loss at 0, at the bounds of its domain, or where A'y
+    balances the penalty; x where Ax balances the targets.
     """
-    y = _norm(model.g.typical_slope(), strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)
+    slope = model.g.subgradient(np.zeros(model.A.shape[0])) if model.g.smooth else model.g.typical_slope()
+    y = _norm(slope, strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)
     x = _norm(model.g.typical_point(), 1.0 / strengths.dual)
     if x == 0 or y == 0:
         return 1.0

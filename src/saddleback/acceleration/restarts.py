@@ -14,13 +14,13 @@ x\|_H)` balances the distances that both sides have gone, and the new weight is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..functions._base import Vector
-from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average
+from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..problem import Model
 from ..steps import Strengths
 
@@ -28,7 +28,8 @@ SUFFICIENT = 0.2
 """Restart when the residual has fallen to this share of what it was at the last restart,"""
 
 NECESSARY = 0.8
-"""or to this share and has begun to rise again,"""
+"""or to this share, and either has begun to rise again or is that of the current point: where the average does not
+lead, the iterates do not turn, nothing is lost by starting afresh, and the weight is mended sooner,"""
 
 LONG = 0.36
 """or when the epoch makes up this share of all work."""
@@ -36,12 +37,17 @@ LONG = 0.36
 WEIGHT_RANGE = 1e5
 """How far the weight may go from 1: on a problem without solution one side goes for ever, and the weight with it."""
 
+WEIGHT_STEP = 10.0
+"""By how much the weight changes where one side has not moved."""
+
 EXPLOSION = 1e3
 """A residual that has grown so far since the restart means strengths that are too weak: the norm was underestimated."""
 
 FIRST_TEST = 6.0
+TEST_EARLY = 0.5
 TEST_GROWTH = 0.4
-"""Tests are max(FIRST_TEST, TEST_GROWTH * epoch) passes apart: a small part of the work of a long epoch."""
+"""The first test of an epoch is due after TEST_EARLY of the last one's passes, as epochs resemble each other, and later
+ones are TEST_GROWTH of the epoch apart, but FIRST_TEST at the least: a small part of the work."""
 
 
 class RestartableState(Protocol):
@@ -105,11 +111,12 @@ class Epoch:
 
 @dataclass(kw_only=True)
 class RestartedState(State):
-    """The wrapped method's state, the epoch, and the strengths before any weight."""
+    """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made."""
 
     inner: RestartableState
     epoch: Epoch
     base: Strengths
+    tested: list[Point] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,7 @@ class Restarted(Layer[RestartedState]):
 
     def advance(self, state: RestartedState, passes: float) -> RestartedState:
         goal = state.passes + passes
+        state.tested.clear()
         while True:  # at least once, however little is asked for
             inner, epoch = state.inner, state.epoch
             before = inner.passes
@@ -143,6 +151,8 @@ class Restarted(Layer[RestartedState]):
             state.passes += inner.passes - before
             if epoch.length >= epoch.due:
                 self._test(state)
+                state.ripe = True  # a certificate costs next to nothing here: its products are those of the test
+                break
             if state.passes >= goal:
                 break
         state.x, state.y = state.inner.x, state.inner.y
@@ -152,27 +162,31 @@ class Restarted(Layer[RestartedState]):
         """Restart from the better of the current and the averaged point, if a rule says so."""
         inner, epoch = state.inner, state.epoch
         A = inner.model.A
-        mean_x, mean_y = epoch.averages.x / epoch.averages.count, epoch.averages.y / epoch.averages.count
-        points = [
-            Point(inner.x, inner.y, inner.u, A.rmatvec(inner.y)),
-            Point(mean_x, mean_y, A.matvec(mean_x), A.rmatvec(mean_y)),
+        x = epoch.averages.x / epoch.averages.count
+        y = inner.model.g.project_conjugate(epoch.averages.y / epoch.averages.count)  # left by rounding only
+        state.tested = [
+            Point(inner.x.copy(), inner.y.copy(), inner.u.copy(), A.rmatvec(inner.y)),
+            Point(x, y, A.matvec(x), A.rmatvec(y)),
         ]
         state.passes += 1.5
-        residuals = [point.residual(inner.model, inner.strengths) for point in points]
+        residuals = [point.residual(inner.model, inner.strengths) for point in state.tested]
         best = int(np.argmin(residuals))
         if not residuals[best] <= EXPLOSION * epoch.residual:
             self._start_over(state)
-        elif self._pays(residuals[best], epoch, state.passes):
-            self._restart(state, points[best])
+        elif self._pays(residuals, epoch, state.passes):
+            self._restart(state, state.tested[best])
         else:
             epoch.last = residuals[best]
             epoch.due = epoch.length + max(FIRST_TEST, TEST_GROWTH * epoch.length)
 
     @staticmethod
-    def _pays(residual: float, epoch: Epoch, passes: float) -> bool:
-        fallen = residual / epoch.residual if epoch.residual > 0 else np.inf
-        rising = residual > epoch.last
-        return fallen <= SUFFICIENT or (fallen <= NECESSARY and rising) or epoch.length >= LONG * passes
+    def _pays(residuals: list[float], epoch: Epoch, passes: float) -> bool:
+        """Return whether a rule says so, from the residuals of the current and of the averaged point."""
+        current, average = residuals
+        least = min(current, average)
+        fallen = least / epoch.residual if epoch.residual > 0 else np.inf
+        ready = least > epoch.last or current <= average
+        return fallen <= SUFFICIENT or (fallen <= NECESSARY and ready) or epoch.length >= LONG * passes
 
     def _start_over(self, state: RestartedState) -> None:
         """Go back to where the epoch began, with twice the product of the strengths."""
@@ -185,25 +199,37 @@ class Restarted(Layer[RestartedState]):
         inner = state.inner
         weight = self._weight(state, point)
         inner.strengths = state.base.weighted(weight)
-        inner.go_to(point.x, point.y, point.u)
+        inner.go_to(point.x, point.y, inner.model.A.matvec(point.x))  # rounding adds up in u over the iterations
+        state.passes += 0.5
         residual = point.residual(inner.model, inner.strengths)
-        state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model))
+        due = max(FIRST_TEST, TEST_EARLY * state.epoch.length)
+        state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model), due=due)
         state.settings["primal_weight"] = weight
         state.settings["restarts"] += 1
 
     @staticmethod
     def _weight(state: RestartedState, point: Point) -> float:
-        """Return the geometric mean of the old weight and of the one that balances the ways gone in the epoch."""
+        """Return the geometric mean of the old weight and of the one that balances the ways gone in the epoch.
+
+        A side that has not moved at all is where it has to be, or its steps are too short to see: the other one gets
+        longer steps, within a limit, as the quotient is not known.
+        """
         weight = float(state.settings["primal_weight"])
         dx = np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2)
         dy = np.sqrt((state.base.dual * state.inner.dual_share) @ (point.y - state.epoch.y) ** 2)
-        if not (dx > 0 and dy > 0):
-            return weight
-        balanced = np.sqrt(weight * dy / dx)
+        if dx > 0 and dy > 0:
+            balanced = np.sqrt(weight * dy / dx)
+        else:
+            balanced = weight * WEIGHT_STEP ** float(np.sign(dy) - np.sign(dx))
         return float(np.clip(balanced, 1.0 / WEIGHT_RANGE, WEIGHT_RANGE))
 
     def candidates(self, state: RestartedState) -> Candidates:
         inner = state.inner
+        if state.tested:
+            return Candidates(
+                [(point.x, point.u) for point in state.tested],
+                [(point.y, -point.z) for point in state.tested] + gradient(inner.model, state.tested[0].u),
+            )
         inner.u[:] = inner.model.A.matvec(inner.x)
         state.passes += 0.5
         return current_and_average(inner.model, inner.x, inner.u, inner.y, state.epoch.averages, keep=True)

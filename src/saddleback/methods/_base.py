@@ -163,14 +163,17 @@ def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     return int(K)
 
 
+def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:
+    """Return the gradient of a smooth loss at u, as a dual candidate; none for another loss."""
+    return [(model.g.subgradient(u), None)] if model.g.smooth else []
+
+
 def current_and_average(
     model: Model, x: Vector, u: Vector, y: Vector, averages: Averages, keep: bool = False
 ) -> Candidates:
     """Return the current point, its averages, which begin anew unless kept, and the gradient of a smooth loss at u."""
     primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
-    dual: list[tuple[Vector, Vector | None]] = [(y.copy(), None)]
-    if model.g.smooth:
-        dual.append((model.g.subgradient(u), None))
+    dual: list[tuple[Vector, Vector | None]] = [(y.copy(), None), *gradient(model, u)]
     if averages.count:
         primal.append((averages.x / averages.count, None))
         dual.append((averages.y / averages.count, None))
