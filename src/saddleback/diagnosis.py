@@ -64,10 +64,10 @@ def pace(history: History) -> Pace | None:
 
 
 def spread(A: Operator) -> tuple[float, float] | None:
-    """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside; one pass."""
+    """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside."""
     if not A.entries_known:
         return None
-    columns, rows = (_quotient(np.sqrt(sums)) for sums in A.sums(2))
+    columns, rows = (_quotient(np.sqrt(sums)) for sums in A.squares)
     return columns, rows
 
 
@@ -158,8 +158,10 @@ def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
     if by_hand and "blocks_per_iteration" in settings:
         drawn, blocks = settings["blocks_per_iteration"], settings["n_blocks"]
         facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
-    if "primal_weight" not in settings:
+    if "primal_weight" not in settings and "newton_steps" not in settings:
         facts.append("There were no restarts, and no primal weight: method='auto' has both.")
+    if settings.get("newton_steps") == 0:
+        facts.append("No Newton step has lowered the objective so far: which coordinates are 0 is not settled.")
     return facts
 
 

@@ -79,6 +79,11 @@ class Operator(ABC):
     def dense_columns(self, columns: Indices) -> Vector:
         """Return the given columns as a dense m x k array."""
 
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        """Return A_S' diag(weight) A_S over some columns S, as a dense matrix."""
+        own = self.dense_columns(columns)
+        return own.T @ (weight[:, None] * own)
+
     @abstractmethod
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         """Return the operator between the kept rows and columns."""
@@ -228,6 +233,10 @@ class Compressed(Operator):
 
     def dense_columns(self, columns: Indices) -> Vector:
         return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
+
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        own = self.matrix[:, columns].astype(np.float64)
+        return np.asarray((own.T @ own.multiply(weight[:, None]).tocsc()).toarray())
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = self.matrix[:, columns]

@@ -9,6 +9,7 @@ from typing import Any
 from .acceleration import Restarted, WorkingSet
 from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
 from .problem import Model
+from .steps import has_long_rows
 
 METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
 
@@ -24,13 +25,14 @@ def methods() -> list[str]:
 def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
     """Return which method "auto" stands for, any other name as it is.
 
-    That is "descent" where y can be eliminated, unless something was asked for that only the block method has.
+    That is "descent" where y can be eliminated, unless something was asked for that only the block method has, or long
+    rows make y worth having.
     """
     if name != "auto":
         return name
     known = {field.name for field in fields(Descent)} | set(Descent.layers)
     suits = drawn is None and known.issuperset(options) and Descent.missing(model) is None
-    return "descent" if suits else "sp-bcd"
+    return "descent" if suits and not has_long_rows(model) else "sp-bcd"
 
 
 def make(name: str, options: dict[str, Any]) -> Method[Any]:

@@ -127,7 +127,6 @@ def solve(
         passes = state.passes + judge.passes
         said = message(status, certificate, tol, passes, chosen.name)
         if status in LIMITS:
-            passes += 1.0
             apart = spread(problem.model.A)
             said += " " + diagnose(status, certificate, tol, history, weights, state.settings, drawn is not None, apart)
     return Result(

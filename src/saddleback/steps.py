@@ -63,6 +63,9 @@ RUIZ_ROUNDS = 8
 RUIZ_SPREAD = 10.0
 """Largest entries of columns, or of rows, within this factor of each other need no scaling."""
 
+LONG_ROW = 300.0
+"""Length, relative to the median, from which on a row rules a step of descent alone."""
+
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 
@@ -173,7 +176,7 @@ def base_weights(model: Model) -> Weights:
     if curvature is not None:
         passes = 1.0
         rows = 1.0 / positive(curvature)
-        lengths = positive(np.sqrt(model.A.sums(2)[1] / rows))
+        lengths = positive(row_lengths(model))
         if lengths.max() <= RUIZ_SPREAD * lengths.min():
             squares = model.A.squares_rmatvec(1.0 / rows)
             return Weights(model.f.admissible(positive(squares)), rows, squares, passes, descent=True)
@@ -184,6 +187,20 @@ def base_weights(model: Model) -> Weights:
     rows = model.g.admissible(positive(rows))
     squares = model.A.squares_rmatvec(1.0 / rows)
     return Weights(model.f.admissible(positive(columns)), rows, squares, passes + cost + 1.0)
+
+
+def row_lengths(model: Model) -> Vector:
+    """Return how long each row of A is in the metric of a smooth loss, by its curvature."""
+    curvature = model.g.curvature()
+    assert curvature is not None
+    return np.sqrt(model.A.squares[1] * curvature)
+
+
+def has_long_rows(model: Model) -> bool:
+    """Return whether some rows are so long, for a smooth loss, that they are constraints to all the others."""
+    lengths = row_lengths(model)
+    usual = float(np.median(lengths[lengths > 0])) if np.any(lengths) else 1.0
+    return bool(lengths.max() > LONG_ROW * usual)
 
 
 def equilibrate(A: Operator) -> tuple[tuple[Vector, Vector] | None, float]:

@@ -45,6 +45,11 @@ class Smooth:
         within = np.bincount(self.group, self.along * d, 1)
         return self.extra * d - self.along * within[self.group]
 
+    def hessian_matrix(self) -> Vector:
+        """Return the Hessian as a matrix."""
+        together = self.group[:, None] == self.group
+        return np.diag(self.extra) - np.where(together, np.outer(self.along, self.along), 0.0)
+
 
 def smooth_part(penalty: Compiled, blocks: Blocks, x: Vector) -> Smooth:
     """Return the penalty near x: slopes, quadratic terms and group norms."""

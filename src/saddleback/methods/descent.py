@@ -8,11 +8,13 @@ that are left (``backends/newton.py``) follows, and is kept if the objective fal
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..backends import BackendName, Descender, descender_for, smooth_part
+from ..backends import BackendName, Descender, Smooth, descender_for, smooth_part
 from ..functions._base import Compiled, Vector
 from ..problem import Model
 from ._base import Candidates, Method, Start, State
@@ -35,12 +37,19 @@ FINAL_TOLERANCE = 0.01
 """Relative residuals to which Newton's system is solved: the second once the zeros are settled for good."""
 
 NEWTON_STEPS = 50
-HALVINGS = 3
+HALVINGS = 12
+
+DIRECT, DIRECT_MOST = 60, 400
+"""Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
 
 
 @dataclass(kw_only=True)
 class DescentState(State):
-    """The point with u = Ax, and how Newton steps have fared: ``rest`` sweeps are to pass before the next."""
+    """The point with u = Ax, and how Newton steps have fared.
+
+    ``rest`` sweeps are to pass before the next, ``penance`` if that fails too; ``stiff`` says that conjugate gradients
+    did not solve the last system in the steps that they are given.
+    """
 
     model: Model
     penalty: Compiled
@@ -49,6 +58,7 @@ class DescentState(State):
     free: Vector
     rest: int = 0
     penance: int = SWEEPS
+    stiff: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,8 +132,9 @@ class Descent(Method[DescentState]):
             free = state.x != 0
             changes = np.count_nonzero(free != state.free)
             state.free = free
-            if state.rest <= 0 and changes <= SETTLED * np.count_nonzero(free):
-                self._newton(state, FINAL_TOLERANCE if changes <= FINAL * np.count_nonzero(free) else NEWTON_TOLERANCE)
+            size = np.count_nonzero(free)
+            if state.rest <= 0 and changes <= max(1.0, SETTLED * size):
+                self._newton(state, FINAL_TOLERANCE if changes <= FINAL * size else NEWTON_TOLERANCE)
         return state
 
     def _newton(self, state: DescentState, tolerance: float) -> None:
@@ -133,11 +144,9 @@ class Descent(Method[DescentState]):
         share = part.free.size / x.size
         if share == 0:
             return
-        weight = model.g.curvature_at(state.u)
         pull = state.descender.products(part.free, state.y) + part.gradient
-        diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
-        d, steps = state.descender.solve(part, weight, -pull, diagonal, tolerance, NEWTON_STEPS)
-        state.passes += share * (steps + 1.0)
+        d, visits = self._direction(state, part, -pull, tolerance)
+        state.passes += share * (visits + 0.5)
         before = model.f.finite_value(x) + model.g.finite_value(state.u)
         for halving in range(HALVINGS):
             moved = x[part.free] + 0.5**halving * d
@@ -155,6 +164,21 @@ class Descent(Method[DescentState]):
                 state.settings["newton_steps"] += 1
                 return
         state.rest, state.penance = state.penance, 2 * state.penance
+
+    @staticmethod
+    def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
+        """Return Newton's direction, and the visits of each free column that it took."""
+        weight = state.model.g.curvature_at(state.u)
+        size = part.free.size
+        if size <= (DIRECT_MOST if state.stiff else DIRECT):
+            matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
+            matrix[np.diag_indices(size)] += 1e-14 * np.diag(matrix) + 1e-300
+            with suppress(LinAlgError):
+                return cho_solve(cho_factor(matrix, overwrite_a=True), right), 0.25 * size
+        diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
+        d, steps = state.descender.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
+        state.stiff = steps == NEWTON_STEPS
+        return d, float(steps)
 
     def candidates(self, state: DescentState) -> Candidates:
         return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), None)])
