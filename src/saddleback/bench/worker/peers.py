@@ -69,12 +69,8 @@ def _saddleback(task: Task, tol: float) -> Answer:
 
 def _saddleback_path(task: Task, tol: float) -> Answer:
     import saddleback as sb
-    from saddleback.bench.judging import problem_of
 
-    results: list[Any] = []
-    for alpha in task["alphas"]:
-        start = {"x0": results[-1].x, "y0": results[-1].y} if results else {}
-        results.append(sb.solve(problem_of(task.at(alpha)), tol=tol, **start))
+    results = sb.path(sb.L1(1.0), task["A"], sb.Squared(task["b"]), alphas=task["alphas"], tol=tol)
     x, y = (np.column_stack([getattr(result, name) for result in results]) for name in ("x", "y"))
     return Answer(x, y, {"passes": sum(result.passes for result in results)})
 
