@@ -26,7 +26,7 @@ SLICE_WORK = 1 << 26
 """A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
 keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
 
-FIRST_CHECK = 4.0
+FIRST_CHECK = 8.0
 GROWTH = 0.15
 """A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
 

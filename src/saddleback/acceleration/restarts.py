@@ -19,10 +19,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..certificate import dual_side
 from ..functions._base import Vector
 from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..problem import Model
 from ..steps import Strengths
+from .repair import Repaired, repair
 
 SUFFICIENT = 0.2
 """Restart when the residual has fallen to this share of what it was at the last restart,"""
@@ -48,6 +50,13 @@ TEST_EARLY = 0.5
 TEST_GROWTH = 0.4
 """The first test of an epoch is due after TEST_EARLY of the last one's passes, as epochs resemble each other, and later
 ones are TEST_GROWTH of the epoch apart, but FIRST_TEST at the least: a small part of the work."""
+
+
+REFRESH = 100.0
+"""Passes after which a restart computes u = Ax anew."""
+
+FIRST_REPAIR, REPAIR_REST = 300.0, 4.0
+"""Passes from which on the dual point of a test is repaired, and passes between repairs for each that one takes."""
 
 
 class RestartableState(Protocol):
@@ -111,12 +120,20 @@ class Epoch:
 
 @dataclass(kw_only=True)
 class RestartedState(State):
-    """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made."""
+    """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made.
+
+    ``fresh`` are the passes at which u was last computed from x, ``repaired`` is a dual point that came with the test, ``repair_due`` the passes at which to try the next and
+    ``repair_rest`` how many to wait for each that it takes.
+    """
 
     inner: RestartableState
     epoch: Epoch
     base: Strengths
     tested: list[Point] = field(default_factory=list)
+    fresh: float = 0.0
+    repaired: Repaired | None = None
+    repair_due: float = FIRST_REPAIR
+    repair_rest: float = REPAIR_REST
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,7 @@ class Restarted(Layer[RestartedState]):
     def advance(self, state: RestartedState, passes: float) -> RestartedState:
         goal = state.passes + passes
         state.tested.clear()
+        state.repaired = None
         while True:  # at least once, however little is asked for
             inner, epoch = state.inner, state.epoch
             before = inner.passes
@@ -151,6 +169,7 @@ class Restarted(Layer[RestartedState]):
             state.passes += inner.passes - before
             if epoch.length >= epoch.due:
                 self._test(state)
+                self._repair(state)
                 state.ripe = True  # a certificate costs next to nothing here: its products are those of the test
                 break
             if state.passes >= goal:
@@ -180,6 +199,20 @@ class Restarted(Layer[RestartedState]):
             epoch.due = epoch.length + max(FIRST_TEST, TEST_GROWTH * epoch.length)
 
     @staticmethod
+    def _repair(state: RestartedState) -> None:
+        """Move the tested dual point until it is nearly feasible, and do so less often where that is of no use."""
+        model = state.inner.model
+        if state.passes < state.repair_due or model.g.smooth or not model.surely_solvable:
+            return
+        point = state.tested[0]
+        state.repaired = found = repair(model, point.y, -point.z)
+        state.passes += found.passes
+        before = max(dual_side(model, at.y, at.x, at.u, -at.z).value for at in state.tested)
+        after = dual_side(model, found.y, point.x, point.u, found.z).value
+        state.repair_rest = REPAIR_REST if after > before else 2.0 * state.repair_rest
+        state.repair_due = state.passes + state.repair_rest * found.passes
+
+    @staticmethod
     def _pays(residuals: list[float], epoch: Epoch, passes: float) -> bool:
         """Return whether a rule says so, from the residuals of the current and of the averaged point."""
         current, average = residuals
@@ -199,8 +232,11 @@ class Restarted(Layer[RestartedState]):
         inner = state.inner
         weight = self._weight(state, point)
         inner.strengths = state.base.weighted(weight)
-        inner.go_to(point.x, point.y, inner.model.A.matvec(point.x))  # rounding adds up in u over the iterations
-        state.passes += 0.5
+        u = point.u
+        if state.passes >= state.fresh + REFRESH:  # rounding adds up in u over the iterations
+            u, state.fresh = inner.model.A.matvec(point.x), state.passes
+            state.passes += 0.5
+        inner.go_to(point.x, point.y, u)
         residual = point.residual(inner.model, inner.strengths)
         due = max(FIRST_TEST, TEST_EARLY * state.epoch.length)
         state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model), due=due)
@@ -226,9 +262,10 @@ class Restarted(Layer[RestartedState]):
     def candidates(self, state: RestartedState) -> Candidates:
         inner = state.inner
         if state.tested:
+            repaired = [] if state.repaired is None else [(state.repaired.y, state.repaired.z)]
             return Candidates(
                 [(point.x, point.u) for point in state.tested],
-                [(point.y, -point.z) for point in state.tested] + gradient(inner.model, state.tested[0].u),
+                [(point.y, -point.z) for point in state.tested] + repaired + gradient(inner.model, state.tested[0].u),
             )
         inner.u[:] = inner.model.A.matvec(inner.x)
         state.passes += 0.5

@@ -1,0 +1,56 @@
+"""Repair of dual points: closer to feasible, inside the loss's domain, and better bounds where both terms have kinks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saddleback as sb
+from saddleback.acceleration import restarts
+from saddleback.acceleration.repair import repair
+from saddleback.certificate import dual_side
+from saddleback.datasets import make_group_hinge
+
+
+def hinge(rng, m=200, n=60):
+    A = rng.standard_normal((m, n))
+    labels = np.sign(A[:, :3].sum(axis=1) + rng.standard_normal(m))
+    return sb.Problem(sb.GroupL2(2.0, 5), A, sb.Hinge(labels)).model
+
+
+def test_a_feasible_point_stays(rng):
+    model = hinge(rng)
+    y = 1e-3 * model.g.project_conjugate(rng.standard_normal(200))
+    z = -model.A.rmatvec(y)
+    found = repair(model, y, z)
+    assert np.array_equal(found.y, y)
+    assert found.passes == 0
+
+
+@pytest.mark.parametrize("loss", [sb.Absolute, sb.Pinball, sb.EpsilonInsensitive, sb.Hinge])
+@pytest.mark.parametrize("penalty", [sb.L1(5.0), sb.GroupL2(2.0, 5), sb.SparseGroup(4.0, 5, 0.5)])
+def test_it_comes_closer_and_stays_inside(loss, penalty, rng):
+    A = rng.standard_normal((200, 60))
+    b = A[:, :3].sum(axis=1) + rng.standard_normal(200)
+    b = np.sign(b) if loss is sb.Hinge else b
+    extra = {sb.Pinball: (0.3,), sb.EpsilonInsensitive: (0.1,)}.get(loss, ())
+    model = sb.Problem(penalty, A, loss(b, *extra)).model
+    near = sb.solve(sb.Problem(penalty, A, loss(b, *extra)), tol=1e-3).y
+    y = model.g.project_conjugate(near * (1 + 0.05 * rng.standard_normal(200)))
+    z = -model.A.rmatvec(y)
+    found = repair(model, y, z)
+    assert np.allclose(found.z, -model.A.rmatvec(found.y), atol=1e-12)
+    assert np.allclose(model.g.project_conjugate(found.y), found.y, atol=1e-14)
+    off, left = (np.linalg.norm(v - model.f.project_conjugate(v)) for v in (z, found.z))
+    assert left < 0.5 * off
+    x, u = np.zeros(60), np.zeros(200)
+    assert dual_side(model, found.y, x, u, found.z).value > dual_side(model, y, x, u, z).value
+
+
+def test_a_run_with_repairs_ends_certified():
+    data = make_group_hinge(1000)
+    problem = sb.Problem(sb.GroupL2(1e-4, data.groups), data.A, sb.Hinge(data.labels, scale=1e-3))
+    result = sb.solve(problem, tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.passes > restarts.FIRST_REPAIR
+    assert sb.certify(problem, result.x, result.y) == result.certificate
