@@ -1,4 +1,4 @@
-"""Repair of dual points: closer to feasible, inside the loss's domain, and better bounds where both terms have kinks."""
+"""Repair of dual points: closer to feasible, inside the domain of the loss, and better bounds."""
 
 from __future__ import annotations
 

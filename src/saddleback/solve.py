@@ -65,22 +65,24 @@ def solve(
     Parameters
     ----------
     problem : what to solve.
-    method : one of ``saddleback.methods()``; "auto" is the block method with everything chosen for you.
+    method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss and "sp-bcd" for all
+        others, with everything chosen for you; ``result.method`` tells which.
     tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
         hide, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
-    blocks_per_iteration : K, how many of the J blocks an iteration updates; "auto" takes as many as cost nothing.
+    blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as cost
+        nothing. To choose it is to choose "sp-bcd".
     seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
     threads : most threads to use; all cores by default.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
-        gives both, and the primal weight that it has found.
+        gives both, and the primal weight that it has found. "descent" takes y from x.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
         and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
         "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
-        or "skip"); "pure-cd" has ``restarts``, ``working_set`` and ``backend``; "pdhg" has none.
+        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "pdhg" has none.
 
     Returns
     -------

@@ -122,8 +122,8 @@ class Epoch:
 class RestartedState(State):
     """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made.
 
-    ``fresh`` are the passes at which u was last computed from x, ``repaired`` is a dual point that came with the test, ``repair_due`` the passes at which to try the next and
-    ``repair_rest`` how many to wait for each that it takes.
+    ``fresh`` are the passes at which u was last computed from x. ``repaired`` is a dual point that came with the test,
+    ``repair_due`` the passes at which to try the next and ``repair_rest`` how many to wait for each that it takes.
     """
 
     inner: RestartableState
