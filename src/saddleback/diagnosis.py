@@ -161,7 +161,7 @@ def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
     if "primal_weight" not in settings and "newton_steps" not in settings:
         facts.append("There were no restarts, and no primal weight: method='auto' has both.")
     if settings.get("newton_steps") == 0:
-        facts.append("No Newton step has lowered the objective so far: which coordinates are 0 is not settled.")
+        facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")
     return facts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, ray_status
@@ -57,9 +59,10 @@ class Judge:
         self._confirmed = True
         u = self._product(self.primal.x)
         self.passes += 0.5
-        self.certificate = pair(
-            self.model, primal_side(self.model, self.primal.x, u), dual_side(self.model, self.dual.y, self.primal.x, u)
-        )
+        self.primal = primal_side(self.model, self.primal.x, u)
+        # y stays as it was judged: it is what is returned, and certify must give the same for it
+        self.dual = replace(dual_side(self.model, self.dual.y, self.primal.x, u), y=self.dual.y)
+        self.certificate = pair(self.model, self.primal, self.dual)
         return self.certificate
 
     def _product(self, x: Vector) -> Vector:

@@ -249,7 +249,8 @@ class Compressed(Operator):
         np.cumsum(sizes, out=start[1:])
         at = np.arange(start[-1]) + np.repeat(indptr[columns] - start[:-1], sizes)
         shape = (self.shape[0], columns.size)
-        packed = sparse.csc_array((data[at], indices[at], start), shape=shape)
+        values = data[at].astype(np.float32) if single else data[at]
+        packed = sparse.csc_array((values, indices[at], start), shape=shape)
         packed.indices, packed.indptr = indices[at], start
         return Compressed(packed)
 
@@ -309,6 +310,9 @@ class Transposed(Operator):
         if self.by_columns is None:
             self.by_columns = Compressed(self.matrix.tocsc())
         return self.by_columns
+
+    def native(self) -> list[Any]:
+        return self.columnar().native()
 
 
 class ScaledIdentity(Operator):
@@ -591,7 +595,13 @@ def as_operator(source: Any, name: str) -> Operator:
         if np.dtype(source.dtype or float).kind == "c":
             raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
         return Abstract(source)
-    array = np.asarray(source)
+    try:
+        array = np.asarray(source)
+    except ValueError:
+        raise TypeError(
+            f"{name} is a {type(source).__name__} that makes no matrix: expected an array, a sparse matrix or a "
+            "LinearOperator; with several of them, give as many penalties in a list too"
+        ) from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers, float32 or float64")
     if array.ndim == 1:

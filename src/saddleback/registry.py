@@ -28,6 +28,11 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
     That is "descent" where y can be eliminated, unless something was asked for that only the block method has, or long
     rows make y worth having.
     """
+    if name == "descent" and drawn is not None:
+        raise ValueError(
+            f"blocks_per_iteration={drawn}: method='descent' takes its blocks in turn; leave it at 'auto', or use "
+            "method='sp-bcd'"
+        )
     if name != "auto":
         return name
     known = {field.name for field in fields(Descent)} | set(Descent.layers)

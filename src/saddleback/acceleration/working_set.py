@@ -51,6 +51,9 @@ INNER = 0.1
 SINGLE = 1e-7
 """Tolerance down to which float32 is enough to store the small problem in, until it shows that it is not."""
 
+LARGEST_SINGLE = 1e60
+"""Squared length of a column up to which its entries are safely within the range of float32."""
+
 ROUNDING = 1e-14
 """Errors below this are not asked for: they are those of the arithmetic."""
 
@@ -60,6 +63,9 @@ SAMPLE = 2000
 FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
 """Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
+
+COUNTED = ("restarts", "newton_steps")
+"""Settings that count, and go on counting on another working set."""
 
 REPORTED = ("restarts", "primal_weight", "newton_steps")
 """Settings of the method on the current working set that are worth telling."""
@@ -176,7 +182,7 @@ class WorkingSet(Layer[Any]):
             products=Products(model),
             small=None,
             error=np.inf,
-            single=start.tol >= SINGLE,
+            single=start.tol >= SINGLE and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
         return state
@@ -350,6 +356,9 @@ class WorkingSet(Layer[Any]):
     def _counted(state: WorkingSetState, small: Small, packed: float) -> Small:
         """Count the work of packing and starting, and tell what was chosen."""
         state.passes += small.share * (small.state.passes + 0.5 * packed)
+        if state.small is not None:
+            before = state.small.state.settings
+            small.state.settings |= {k: small.state.settings[k] + before[k] for k in COUNTED if k in before}
         chosen = {"n_blocks": len(state.model.blocks), "working_set": int(small.blocks.size)}
         state.settings = small.state.settings | chosen
         return small

@@ -199,7 +199,8 @@ class BlockSum(Function):
         for run in np.split(np.arange(blocks.size), np.flatnonzero(np.diff(of_part)) + 1):
             i = of_part[run[0]]
             mine = blocks[run] - self.first_block[i]
-            whole = np.array_equal(mine, np.arange(len(self.own_blocks[i])))
+            own = self.own_blocks[i]
+            whole = np.array_equal(own.columns(mine), np.arange(own.order.size))
             parts.append(self.parts[i] if whole else self.parts[i].restrict_blocks(mine))
             sizes.append(int(self.own_blocks[i].sizes[mine].sum()))
         return BlockSum(parts, sizes, [True] * len(parts))

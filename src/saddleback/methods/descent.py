@@ -25,6 +25,9 @@ PANEL = 16
 LARGEST_BLOCK = 64
 """Columns in a block from which on its Gram matrix costs more than it saves."""
 
+REFRESH = 20.0
+"""Passes after which u = Ax is computed anew."""
+
 SWEEPS = 2
 """Sweeps between two looks at which coordinates are 0."""
 
@@ -37,7 +40,10 @@ FINAL_TOLERANCE = 0.01
 """Relative residuals to which Newton's system is solved: the second once the zeros are settled for good."""
 
 NEWTON_STEPS = 50
-HALVINGS = 12
+HALVINGS = 6
+
+DAMPING, MOST_REST = 1e-4, 64
+"""First damping of a Newton step after one that failed, relative to the diagonal, and most sweeps until the next."""
 
 DIRECT, DIRECT_MOST = 60, 400
 """Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
@@ -48,7 +54,9 @@ class DescentState(State):
     """The point with u = Ax, and how Newton steps have fared.
 
     ``rest`` sweeps are to pass before the next, ``penance`` if that fails too; ``stiff`` says that conjugate gradients
-    did not solve the last system in the steps that they are given.
+    did not solve the last system in the steps that they are given; ``damping`` is added to the next one, by Levenberg,
+    where free columns are dependent or the loss is far from quadratic. ``fresh`` are the passes at which u was last
+    computed from x.
     """
 
     model: Model
@@ -59,6 +67,8 @@ class DescentState(State):
     rest: int = 0
     penance: int = SWEEPS
     stiff: bool = False
+    damping: float = 0.0
+    fresh: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,10 @@ class Descent(Method[DescentState]):
         penalty, loss = model.f.compiled(), model.g.compiled()
         if model.g.curvature() is None or loss is None or loss.callables:
             return "its loss has no Lipschitz gradient in closed form"
-        if penalty is None or penalty.callables or not (model.A.explicit and model.A.native()):
-            return "its penalty is not one of the catalogue's over the columns of a dense or sparse matrix"
+        if penalty is None or penalty.callables:
+            return "its penalty is not one that the kernels know"
+        if not (model.A.explicit and model.A.native()):
+            return "A is not a dense or sparse matrix that acts on a vector"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:
@@ -97,15 +109,14 @@ class Descent(Method[DescentState]):
         return self._first(model, start, descender_for(model, self.backend, PANEL), 0)
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
-        first = self._first(model, start, state.descender.extended(model), state.x.size)
-        first.settings["newton_steps"] = state.settings["newton_steps"]
-        return first
+        return self._first(model, start, state.descender.extended(model), state.x.size)
 
     @staticmethod
     def _first(model: Model, start: Start, descender: Descender, measured: int) -> DescentState:
         penalty = model.f.compiled()
         assert penalty is not None
-        start = replace(start, x=model.f.project(start.x))
+        x = model.f.project(start.x)
+        start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
         u, cost = start.image(model)
         return DescentState(
             x=start.x,
@@ -141,6 +152,7 @@ class Descent(Method[DescentState]):
         """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
         model, x = state.model, state.x
         part = smooth_part(state.penalty, model.blocks, x)
+        part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
             return
@@ -161,16 +173,19 @@ class Descent(Method[DescentState]):
                 state.free = state.x != 0
                 state.penance = SWEEPS
                 state.ripe = halving == 0
+                if state.ripe:
+                    state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
                 state.settings["newton_steps"] += 1
                 return
-        state.rest, state.penance = state.penance, 2 * state.penance
+        state.damping = max(DAMPING, 10.0 * state.damping)
+        state.rest, state.penance = state.penance, min(2 * state.penance, MOST_REST)
 
     @staticmethod
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
         """Return Newton's direction, and the visits of each free column that it took."""
         weight = state.model.g.curvature_at(state.u)
         size = part.free.size
-        if size <= (DIRECT_MOST if state.stiff else DIRECT):
+        if size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size):
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             matrix[np.diag_indices(size)] += 1e-14 * np.diag(matrix) + 1e-300
             with suppress(LinAlgError):
@@ -181,4 +196,9 @@ class Descent(Method[DescentState]):
         return d, float(steps)
 
     def candidates(self, state: DescentState) -> Candidates:
+        if state.passes >= state.fresh + REFRESH:  # rounding adds up in u
+            state.u[:] = state.model.A.matvec(state.x)
+            state.y[:] = state.model.g.subgradient(state.u)
+            state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size
+            state.fresh = state.passes
         return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), None)])
