@@ -262,3 +262,61 @@ def test_single_precision_is_given_up_where_it_shows(rng):
     result = sb.solve(problem, tol=1e-6, max_passes=20_000)
     again = sb.certify(problem, result.x, result.y)
     assert again == result.certificate
+
+
+def sparse_regression(rng, m=60, n=1000):
+    A = rng.standard_normal((m, n))
+    return A, A[:, :5].sum(axis=1) * 2 + rng.standard_normal(m)
+
+
+@pytest.mark.parametrize("working_set", [True, False])
+@pytest.mark.parametrize("x0", [-1.0, 1e6])
+def test_starts_outside_the_bounds_or_far_away(x0, working_set, rng):
+    """u belongs to the point that was projected, and what rounding left in it does not stay."""
+    A, b = sparse_regression(rng)
+    problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()) + sb.NonNegative(), A, sb.Squared(b))
+    result = sb.solve(problem, x0=np.full(1000, x0), tol=1e-9, max_passes=1500, working_set=working_set)
+    assert result.status is sb.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("method", ["descent", "sp-bcd"])
+def test_groups_in_another_order_beside_other_blocks(method, rng):
+    A, b = sparse_regression(rng)
+    G = rng.standard_normal((60, 4))
+    problem = sb.Problem([sb.L1(8.0), sb.GroupL2(30.0, [[0, 2], [1, 3]])], [A, G], sb.Squared(b))
+    assert sb.solve(problem, method=method, max_passes=2000).status is sb.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-3, 1e-4])
+def test_more_free_coordinates_than_rows(share, rng):
+    """Newton's system is singular then: damping keeps its steps useful."""
+    A = rng.standard_normal((40, 1000))
+    b = A @ (rng.random(1000) < 0.05) + 0.1 * rng.standard_normal(40)
+    problem = sb.Problem(sb.L1(share * np.abs(A.T @ b).max()), A, sb.Squared(b))
+    result = sb.solve(problem, max_passes=4000)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "descent"
+
+
+def test_rows_or_columns_first_is_all_the_same(rng):
+    A, b = sparse_regression(rng)
+    A[np.abs(A) < 1.0] = 0.0
+    results = [
+        sb.solve(sb.Problem(sb.L1(20.0), kind(A), sb.Squared(b))) for kind in (sparse.csc_matrix, sparse.csr_matrix)
+    ]
+    assert [result.method for result in results] == ["descent", "descent"]
+    assert np.array_equal(results[0].x, results[1].x)
+
+
+def test_entries_beyond_the_range_of_single_precision(rng):
+    A, b = sparse_regression(rng)
+    alpha = 0.2 * np.abs(A.T @ b).max()
+    plain, large = (sb.solve(sb.Problem(sb.L1(s * alpha), s * A, sb.Squared(b))) for s in (1.0, 1e39))
+    assert large.status is sb.Status.OPTIMAL
+    assert large.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=2e-6)
+
+
+def test_blocks_per_iteration_are_not_for_descent(rng):
+    problem = sb.Problem(sb.L1(1.0), rng.standard_normal((20, 30)), sb.Squared(np.ones(20)))
+    with pytest.raises(ValueError, match="takes its blocks in turn"):
+        sb.solve(problem, method="descent", blocks_per_iteration=5)
