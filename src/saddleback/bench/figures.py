@@ -9,6 +9,8 @@ from typing import Any
 
 from .growth import slope
 
+COLOURS = ("tab:blue", "tab:orange", "tab:green")
+
 
 def draw_ratios(ratios: Mapping[str, list[float]], path: Path) -> None:
     """Draw a bar for every race that has a ratio, and a dot for each of its problems."""
@@ -33,7 +35,8 @@ def draw_growth(record: dict[str, Any], path: Path) -> None:
     figure = _figure(6, 4)
     axes = figure.subplots()
     points = record["points"]
-    for layout, colour in (("dense", "tab:blue"), ("CSC", "tab:orange")):
+    layouts = dict.fromkeys(point["layout"] for point in points)
+    for layout, colour in zip(layouts, COLOURS, strict=False):
         of_layout = [point for point in points if point["layout"] == layout]
         for i, (count, style) in enumerate(zip(record["threads"], ("--", "-"), strict=True)):
             axes.loglog(

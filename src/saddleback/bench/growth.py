@@ -21,6 +21,10 @@ QUICK_DOUBLED = 1e6
 COLUMN_ENTRIES = 100
 """In a column of the sparse matrices."""
 
+SPARSE_ROWS = 100_000
+"""Of the sparse matrices that grow by columns alone. Square ones show what it costs, besides, that y and the sums
+outgrow the cache: their entries are in rows at random, and each is a miss then."""
+
 DRAWN = 10
 """An iteration draws one in so many columns."""
 
@@ -58,7 +62,8 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
         n = round(entries / COLUMN_ENTRIES)
         for layout, size, make in (
             ("dense", 8 * entries, dense(*dense_shape(entries))),
-            ("CSC", 12 * entries, csc(n, n, COLUMN_ENTRIES)),
+            ("CSC", 12 * entries, csc(SPARSE_ROWS, n, COLUMN_ENTRIES)),
+            ("CSC, square", 12 * entries, csc(n, n, COLUMN_ENTRIES)),
         ):
             free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
             if size > MEMORY * free:
@@ -67,7 +72,7 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
                 continue
             times = seconds([make(rng)], THREADS)
             points.append({"layout": layout, "entries": entries, "seconds": times})
-            say(f"{layout:<6}{entries:.0e} entries: " + ", ".join(f"{1e3 * t:.3g} ms" for t in times))
+            say(f"{layout:<12}{entries:.0e} entries: " + ", ".join(f"{1e3 * t:.3g} ms" for t in times))
     doubled = [{"what": what, "ratio": ratio} for what, ratio in doublings(QUICK_DOUBLED if quick else DOUBLED, rng)]
     for line in doubled:
         say(f"{line['what']}: time x {line['ratio']:.2f}")
