@@ -187,7 +187,8 @@ class Descent(Method[DescentState]):
         size = part.free.size
         if size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size):
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
-            matrix[np.diag_indices(size)] += 1e-14 * np.diag(matrix) + 1e-300
+            # where the loss is flat here, or columns depend on each other, the step is long but not endless
+            matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
             with suppress(LinAlgError):
                 return cho_solve(cho_factor(matrix, overwrite_a=True), right), 0.25 * size
         diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
