@@ -112,7 +112,8 @@ def solve(
                     judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
-                weights += [state.settings[name] for name in ("primal_weight",) if name in state.settings]
+                if "primal_weight" in state.settings:
+                    weights.append(state.settings["primal_weight"])
                 show(passes, judge.certificate)
                 if callback is not None and callback(_info(problem, judge, passes, seconds)):
                     halted = halted or Status.INTERRUPTED

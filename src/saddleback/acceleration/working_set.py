@@ -290,8 +290,8 @@ class WorkingSet(Layer[Any]):
         model, products = state.model, state.products
         products.at(point.y)
         rest = np.flatnonzero((products.slack <= 0) | self._active(state))
-        columns = model.blocks.columns(rest) if rest.size else np.zeros(0, dtype=np.int64)
         if 0 < rest.size < LARGEST * len(model.blocks):
+            columns = model.blocks.columns(rest)
             part = model.part(model.f.restrict_blocks(rest), model.A)
             x = state.x[columns]
             dual = bound(part, point, x, u, products.z[columns])

@@ -128,16 +128,10 @@ class NativeDescender:
     name = "native"
 
     def __init__(self, model: Model, width: int, measured: _native.Descent | None = None) -> None:
-        penalty, curvature = model.f.compiled(), model.g.curvature()
-        assert penalty is not None
+        curvature = model.g.curvature()
         assert curvature is not None
         self.kernel = _native.Descent(
-            model.A.shape[0],
-            model.A.native(),
-            model.blocks.start,
-            model.blocks.order,
-            penalty.slopes,
-            penalty.group_weight,
+            *native.columns_and_penalty(model),
             native.loss_arguments(model.g.compiled(), model.A.shape[0])[0],
             curvature,
             width,

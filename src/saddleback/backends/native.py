@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from ..functions._base import Compiled, Indices, Slopes
+from ..functions._base import Compiled, Indices, Slopes, Vector
 from ..problem import Model
 from ..steps import Strengths
 from .iterate import Iterate, dual_half
@@ -52,16 +52,19 @@ def make_kernel(model: Model) -> _native.Kernel:
     assert penalty is not None
     loss_description, loss_callable = loss_arguments(model.g.compiled(), model.A.shape[0])
     return _native.Kernel(
-        model.A.shape[0],
-        model.A.native(),
-        model.blocks.start,
-        model.blocks.order,
-        penalty.slopes,
-        penalty.group_weight,
+        *columns_and_penalty(model),
         loss_description,
         penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
         loss_callable=loss_callable,
     )
+
+
+def columns_and_penalty(model: Model) -> tuple[int, list[Any], Indices, Indices, Slopes, Vector]:
+    """Return the arguments with which every kernel begins: rows, matrices, blocks, slopes and group weights."""
+    penalty = model.f.compiled()
+    assert penalty is not None
+    blocks = model.blocks
+    return model.A.shape[0], model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
 
 
 def loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -78,17 +80,14 @@ def _saddleback_path(task: Task, tol: float) -> Answer:
 # --- coordinate descent on the squared loss; their objectives are divided by the number of rows -----------------------
 
 
-def _celer_lasso(task: Task, tol: float) -> Answer:
-    from celer import Lasso
-
-    model = Lasso(task["alpha"] / task.shape[0], tol=tol, max_iter=OUTER, fit_intercept=False)
+def _lasso_of(library: str, task: Task, tol: float) -> Answer:
+    estimators = import_module(library)
+    model = estimators.Lasso(task["alpha"] / task.shape[0], tol=tol, max_iter=OUTER, fit_intercept=False)
     return Answer(model.fit(task["A"], task["b"]).coef_)
 
 
-def _celer_group_lasso(task: Task, tol: float) -> Answer:
-    from celer import GroupLasso
-
-    model = GroupLasso(
+def _group_lasso_of(library: str, task: Task, tol: float) -> Answer:
+    model = import_module(library).GroupLasso(
         groups=task["group_size"],
         alpha=task["alpha"] / task.shape[0],
         weights=task["weights"],
@@ -105,27 +104,6 @@ def _celer_path(task: Task, tol: float) -> Answer:
     alphas = task["alphas"] / task.shape[0]
     # pruned, as celer's estimators are
     return Answer(celer_path(task["A"], task["b"], "lasso", alphas=alphas, tol=tol, max_iter=OUTER, prune=1)[1])
-
-
-def _skglm_lasso(task: Task, tol: float) -> Answer:
-    from skglm import Lasso
-
-    model = Lasso(task["alpha"] / task.shape[0], tol=tol, max_iter=OUTER, fit_intercept=False)
-    return Answer(model.fit(task["A"], task["b"]).coef_)
-
-
-def _skglm_group_lasso(task: Task, tol: float) -> Answer:
-    from skglm import GroupLasso
-
-    model = GroupLasso(
-        groups=task["group_size"],
-        alpha=task["alpha"] / task.shape[0],
-        weights=task["weights"],
-        tol=tol,
-        max_iter=OUTER,
-        fit_intercept=False,
-    )
-    return Answer(model.fit(task["A"], task["b"]).coef_)
 
 
 def _skglm_path(task: Task, tol: float) -> Answer:
@@ -292,8 +270,24 @@ PEERS = {
             | {"path": _saddleback_path},
             certifies=True,
         ),
-        Peer("celer", ("celer",), {"lasso": _celer_lasso, "group-lasso": _celer_group_lasso, "path": _celer_path}),
-        Peer("skglm", ("skglm",), {"lasso": _skglm_lasso, "group-lasso": _skglm_group_lasso, "path": _skglm_path}),
+        Peer(
+            "celer",
+            ("celer",),
+            {
+                "lasso": partial(_lasso_of, "celer"),
+                "group-lasso": partial(_group_lasso_of, "celer"),
+                "path": _celer_path,
+            },
+        ),
+        Peer(
+            "skglm",
+            ("skglm",),
+            {
+                "lasso": partial(_lasso_of, "skglm"),
+                "group-lasso": partial(_group_lasso_of, "skglm"),
+                "path": _skglm_path,
+            },
+        ),
         Peer(
             "adelie",
             ("adelie",),
