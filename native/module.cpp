@@ -9,6 +9,7 @@
 #include <string>
 
 #include "descent.hpp"
+#include "gram.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
 #include "products.hpp"
@@ -133,6 +134,29 @@ Result multiply(const Columns& matrix, const Input& vector, bool transposed) {
   nb::gil_scoped_release released;
   if (transposed) multiply_transposed(matrix, vector.data(), entries);
   else multiply(matrix, vector.data(), entries);
+  return result;
+}
+
+/// The lower triangle of A' diag(weight) A, n x n, one column after the other.
+Result gram(const Indices& indptr, const Indices& indices, const Input& values, Index columns, const Input& weight) {
+  require(indptr.size() == weight.size() + 1 && indices.size() == values.size(),
+          "indptr must be longer by one than weight, and indices as long as data");
+  const auto rows = static_cast<Index>(weight.size());
+  require(indptr.data()[0] == 0 && indptr.data()[rows] == static_cast<Index>(values.size()),
+          "indptr must begin with 0 and end with the number of entries");
+  for (Index row = 0; row < rows; ++row) {
+    Index before = -1;
+    require(indptr.data()[row] <= indptr.data()[row + 1], "indptr must not decrease");
+    for (Index at = indptr.data()[row]; at < indptr.data()[row + 1]; ++at) {
+      require(indices.data()[at] > before && indices.data()[at] < columns,
+              "the columns of a row must increase and lie inside the matrix");
+      before = indices.data()[at];
+    }
+  }
+  double* entries;
+  Result result = new_array(columns * columns, entries);
+  nb::gil_scoped_release released;
+  add_gram({indptr.data(), indices.data(), values.data(), rows}, weight.data(), entries, columns);
   return result;
 }
 
@@ -531,6 +555,10 @@ NB_MODULE(_native, m) {
          int power) { return sums(*sparse_view(indptr, indices, values, rows), power); },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "power"_a,
       "Return the column and the row sums of |A| ** power for A in compressed sparse columns.");
+
+  m.def("csr_gram", &gram, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
+        "columns"_a, "weight"_a.noconvert(),
+        "Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows.");
 
   nb::class_<BoundKernel>(m, "Kernel", "The iteration for one problem; looks into the matrices it is given.")
       .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple,

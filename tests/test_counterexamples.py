@@ -29,7 +29,7 @@ def linear_map(method, problem, K):
     """Return the matrices M_S of the iteration, one for each sample, of a linear-quadratic problem with b = 0."""
     model = problem.model
     m, n = model.A.shape
-    chosen = make(method, {"restarts": False} if method == "sp-bcd" else {})
+    chosen = make(method, {"restarts": False, "finish": False} if method == "sp-bcd" else {})
     extrapolated = method == "sp-bcd-published"
     maps = []
     for sample in range(n):

@@ -76,12 +76,14 @@ def test_the_largest_figure_is_named():
 def test_the_weight():
     history = falling(100.0)
     count = len(history)
-    assert "primal weight" not in said(history, weights=[1.0] * count)
-    early = [10.0] * (count // 4) + [1.0] * (count - count // 4)
-    assert "primal weight" not in said(history, weights=early)
-    late = [1.0] * (count - 3) + [3.1] * 3
-    assert "still moves, by a factor of 3.1" in said(history, weights=late)
-    assert "at its bound, 1e+05" in said(history, weights=[WEIGHT_RANGE] * count)
+
+    def weighed(values):
+        return said(history, weights=list(zip(history.passes, values, strict=True)))
+
+    assert "primal weight" not in weighed([1.0] * count)
+    assert "primal weight" not in weighed([10.0] * (count // 4) + [1.0] * (count - count // 4))
+    assert "still moves, by a factor of 3.1" in weighed([1.0] * (count - 3) + [3.1] * 3)
+    assert "at its bound, 1e+05" in weighed([WEIGHT_RANGE] * count)
 
 
 def test_choices_of_the_user():

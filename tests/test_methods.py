@@ -26,7 +26,7 @@ def lasso(rng, m=8, n=6):
 def test_all_blocks_is_diagonally_preconditioned_pdhg(loss, rng, backend):
     """K = J: x by prox, y by prox at A(2 x+ - x), iterate by iterate."""
     model = sb.Problem(sb.L1(0.3), rng.standard_normal((SIZE, 9)), LOSSES[loss]).model
-    method = make("sp-bcd", {"backend": backend, "restarts": False})
+    method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False})
     state = method.init(model, start(model, 9))
     h, sigma = state.strengths.primal, state.strengths.dual
     A = model.A.dense_columns(np.arange(9))
@@ -46,7 +46,7 @@ def test_all_blocks_with_one_strength_is_pdhg(rng):
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
     step = 1.0 / theirs.strength
-    method = make("sp-bcd", {"step": (theirs.strength, theirs.strength), "restarts": False})
+    method = make("sp-bcd", {"step": (theirs.strength, theirs.strength), "restarts": False, "finish": False})
     ahead = Start(np.zeros(6), model.g.prox_conjugate(np.zeros(8), step), 6, 0)
     ours = method.init(model, ahead)
     for _ in range(20):
@@ -78,7 +78,7 @@ def test_native_equals_numpy_for_mixed_parts(rng):
 def same_iterates(problem, K):
     states = []
     for backend in ("numpy", "native"):
-        method = make("sp-bcd", {"backend": backend, "restarts": False})
+        method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False})
         state = method.init(problem.model, start(problem.model, K))
         assert state.settings["backend"] == backend
         states.append(method.advance(state, 30.0))

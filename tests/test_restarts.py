@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saddleback as sb
-from saddleback.acceleration import Restarted, WorkingSet
+from saddleback.acceleration import Finish, Restarted, WorkingSet
 from saddleback.acceleration.restarts import Point
 from saddleback.methods import SPBCD, Start
 from saddleback.registry import make
@@ -19,14 +19,13 @@ def quantile(rng):
 
 
 def test_layers_can_be_switched_off(quantile):
-    assert isinstance(make("sp-bcd", {}), WorkingSet)
-    assert isinstance(make("sp-bcd", {}).method, Restarted)
-    assert isinstance(make("sp-bcd", {"restarts": True, "working_set": False}), Restarted)
+    assert isinstance(make("sp-bcd", {}), Finish)
+    assert isinstance(make("sp-bcd", {}).method, WorkingSet)
+    assert isinstance(make("sp-bcd", {}).method.method, Restarted)
+    assert isinstance(make("sp-bcd", {"restarts": True, "working_set": False, "finish": False}), Restarted)
     assert isinstance(make("sp-bcd", {"restarts": False, "working_set": False, "finish": False}), SPBCD)
-    plain = sb.solve(quantile, restarts=False, tol=0, max_passes=50)
+    plain = sb.solve(quantile, restarts=False, finish=False, tol=0, max_passes=50)
     assert "restarts" not in plain.settings
-    with pytest.raises(ValueError, match="finish=True: this version"):
-        sb.solve(quantile, finish=True)
     with pytest.raises(ValueError, match="expected 'auto', True or False"):
         sb.solve(quantile, restarts="often")
 
@@ -52,8 +51,8 @@ def test_residual_is_zero_at_a_saddle_point_only(rng):
 
 
 def test_restarts_pay_on_a_sharp_problem(quantile):
-    restarted = sb.solve(quantile, tol=1e-6, max_passes=30_000)
-    plain = sb.solve(quantile, tol=1e-6, max_passes=30_000, restarts=False)
+    restarted = sb.solve(quantile, tol=1e-6, max_passes=30_000, finish=False)
+    plain = sb.solve(quantile, tol=1e-6, max_passes=30_000, restarts=False, finish=False)
     assert restarted.status is sb.Status.OPTIMAL
     assert restarted.settings["restarts"] > 0
     assert restarted.passes < 0.7 * plain.passes
@@ -121,5 +120,5 @@ def test_judging_is_a_small_part_of_a_long_run(loss, rng, monkeypatch):
     A = rng.standard_normal((300, 150))
     b = A[:, :6].sum(axis=1) + rng.standard_t(3, 300)
     problem = sb.Problem(sb.L1(5.0), A, getattr(sb, loss)(np.sign(b) if loss == "Hinge" else b))
-    result = sb.solve(problem, method="sp-bcd", tol=0, max_passes=5000)
+    result = sb.solve(problem, method="sp-bcd", tol=0, max_passes=5000, finish=False)
     assert visits >= 0.9 * result.passes

@@ -70,6 +70,9 @@ def csc_sums(
 ) -> tuple[_Vector, _Vector]:
     """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
+def csr_gram(indptr: _Indices, indices: _Indices, data: _Vector, columns: int, weight: _Vector) -> _Vector:
+    """Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows."""
+
 class Kernel:
     """The iteration for one problem.
 

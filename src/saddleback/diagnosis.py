@@ -81,7 +81,7 @@ def diagnose(
     certificate: Certificate,
     tol: float,
     history: History,
-    weights: Sequence[float],
+    weights: Sequence[tuple[float, float]],
     settings: Mapping[str, Any],
     by_hand: bool,
     apart: tuple[float, float] | None,
@@ -136,17 +136,16 @@ def _round(value: float) -> float:
     return float(np.ceil(round(value / unit, 6)) * unit)
 
 
-def _weight(rate: Pace | None, history: History, weights: Sequence[float]) -> list[str]:
+def _weight(rate: Pace | None, history: History, weights: Sequence[tuple[float, float]]) -> list[str]:
     if not weights:
         return []
-    weight = weights[-1]
+    weight = weights[-1][1]
     if not 1.0 / WEIGHT_RANGE < weight < WEIGHT_RANGE:
         return [
             f"The primal weight is at its bound, {weight:.0e}: the units of x and y are too far apart, scale b or A."
         ]
-    late = history.passes >= 0.5 * history.passes[-1]
-    before = np.asarray(weights)[late]
-    moved = float(before.max() / before.min())
+    late = [value for passes, value in weights if passes >= 0.5 * history.passes[-1]] or [weight]
+    moved = max(late) / min(late)
     if rate is None or moved < UNSETTLED:
         return []
     return [f"The primal weight still moves, by a factor of {moved:.2g} over these passes: the rate may change."]

@@ -8,13 +8,14 @@ brought into column order once, by ``columnar``, when a method starts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import blas
 
 from . import _native
 from .functions._base import Indices, Vector
@@ -80,9 +81,16 @@ class Operator(ABC):
         """Return the given columns as a dense m x k array."""
 
     def gram(self, columns: Indices, weight: Vector) -> Vector:
-        """Return A_S' diag(weight) A_S over some columns S, as a dense matrix."""
-        own = self.dense_columns(columns)
-        return own.T @ (weight[:, None] * own)
+        """Return A_S' diag(weight) A_S over some columns S, for weights >= 0: the lower triangle of a dense matrix."""
+        return _gram([self.dense_columns(columns)], [weight])
+
+    def outer(self, weight: Vector) -> Vector:
+        """Return A diag(weight) A' for weights >= 0: the lower triangle of a dense matrix."""
+        return _gram([self.times(sparse.diags_array(np.sqrt(weight))).T], [np.ones(self.shape[1])])
+
+    def times(self, matrix: Any) -> Vector:
+        """Return A times a sparse matrix, as a dense one."""
+        return np.asarray(self.dense_columns(np.arange(self.shape[1])) @ matrix)
 
     @abstractmethod
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
@@ -104,6 +112,25 @@ class Operator(ABC):
     def native(self) -> list[Any]:
         """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
         return []
+
+
+def _by_rows(matrix: Any) -> tuple[Indices, Indices, Vector]:
+    """Return a sparse matrix in compressed rows, as the native kernels take it."""
+    rows = sparse.csr_array(matrix)
+    rows.sum_duplicates()
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+
+
+def _gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
+    """Return the sum of P' diag(w) P over panels of rows, in the lower triangle."""
+    total: Vector | None = None
+    for panel, weight in zip(panels, weights, strict=True):
+        scaled = np.asfortranarray(np.sqrt(weight)[:, None] * panel)
+        if total is None:
+            total = np.zeros((panel.shape[1], panel.shape[1]), order="F")
+        total = blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1)
+    assert total is not None
+    return total
 
 
 class Dense(Operator):
@@ -165,6 +192,13 @@ class Dense(Operator):
 
     def dense_columns(self, columns: Indices) -> Vector:
         return self.array[:, columns].astype(np.float64)
+
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        height = max(1, PANEL // max(columns.size, 1))
+        panels = [slice(first, first + height) for first in range(0, self.shape[0], height)]
+        every = np.array_equal(columns, np.arange(self.shape[1]))
+        parts = (self.array[rows] if every else self.array[rows][:, columns] for rows in panels)
+        return _gram(parts, (weight[rows] for rows in panels))
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = np.take(self.array.T, columns, axis=0).T
@@ -235,8 +269,17 @@ class Compressed(Operator):
         return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
 
     def gram(self, columns: Indices, weight: Vector) -> Vector:
-        own = self.matrix[:, columns].astype(np.float64)
-        return np.asarray((own.T @ own.multiply(weight[:, None]).tocsc()).toarray())
+        every = np.array_equal(columns, np.arange(self.shape[1]))
+        indptr, indices, data = self._rows if every else _by_rows(self.matrix[:, columns])
+        triangle = _native.csr_gram(indptr, indices, data, columns.size, weight)
+        return triangle.reshape((columns.size, columns.size), order="F")
+
+    @cached_property
+    def _rows(self) -> tuple[Indices, Indices, Vector]:
+        return _by_rows(self.matrix)
+
+    def times(self, matrix: Any) -> Vector:
+        return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = self.matrix[:, columns]

@@ -2,6 +2,9 @@
 
 An empty row of A has a constant argument 0, so its dual variable is a subgradient of the loss at 0; an empty column has
 no influence on Ax, so its variable is a minimiser of its penalty. Both are set once and left out of the iterations.
+
+Rows of A that are equal, under losses that are equal up to a weight, see the same argument: one row with the sum of
+their weights does for all of them, and each has its share of the dual variable.
 """
 
 from __future__ import annotations
@@ -15,12 +18,24 @@ from .methods import Kept
 from .problem import Model
 from .result import Status
 
+WORTHWHILE = 0.9
+"""Share of the rows that may be left for their merging to pay."""
+
+HASHES = 2
+
 
 @dataclass(frozen=True)
 class Reduction:
     """A smaller problem, and how its points become points of the original.
 
-    ``status`` is set where what was left out already decides: an empty row that cannot be satisfied.
+    Attributes
+    ----------
+    model : the smaller problem.
+    rows, columns : of the original, that are still there.
+    x, y : values of the variables that are not.
+    place, share : the row of the smaller problem that each of ``rows`` became part of, and its part of y there.
+    passes : what it took.
+    status : set where what was left out already decides: an empty row that cannot be satisfied.
     """
 
     model: Model
@@ -28,20 +43,23 @@ class Reduction:
     columns: Indices
     x: Vector
     y: Vector
+    place: Indices
+    share: Vector
     passes: float = 0.0
     status: Status | None = None
 
     def kept(self) -> Kept:
         """Return which rows and columns are left."""
-        return Kept((self.y.size, self.x.size), self.rows, self.columns)
+        first = np.unique(self.place, return_index=True)[1]
+        return Kept((self.y.size, self.x.size), self.rows[first], self.columns)
 
     def reduce_x(self, x: Vector) -> Vector:
         """Return the entries of x that are kept."""
         return x[self.columns]
 
     def reduce_y(self, y: Vector) -> Vector:
-        """Return the entries of y that are kept."""
-        return y[self.rows]
+        """Return the dual point of the smaller problem."""
+        return np.bincount(self.place, y[self.rows], self.model.A.shape[0]).astype(np.float64)
 
     def restore_x(self, x: Vector) -> Vector:
         """Return the point of the original problem."""
@@ -52,7 +70,7 @@ class Reduction:
     def restore_y(self, y: Vector) -> Vector:
         """Return the dual point of the original problem."""
         full = self.y.copy()
-        full[self.rows] = y
+        full[self.rows] = self.share * y[self.place]
         return full
 
     def restore_z(self, z: Vector) -> Vector:
@@ -64,7 +82,7 @@ class Reduction:
     def restore_u(self, u: Vector) -> Vector:
         """Return Ax of the original problem: 0 in the rows that were left out."""
         full = np.zeros_like(self.y)
-        full[self.rows] = u
+        full[self.rows] = u[self.place]
         return full
 
 
@@ -74,7 +92,7 @@ def drop_empty(model: Model) -> Reduction:
     rows, columns = np.arange(m), np.arange(n)
     x, y = np.zeros(n), np.zeros(m)
     if not model.A.entries_known:
-        return Reduction(model, rows, columns, x, y)
+        return _left(model, rows, columns, x, y, 0.0)
     column_sums, row_sums = model.A.squares
     if not (np.all(column_sums) and np.all(row_sums)):
         column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
@@ -96,5 +114,49 @@ def drop_empty(model: Model) -> Reduction:
         f = f.restrict(columns) if columns.size else f
     y = np.where(np.isfinite(y), y, 0.0)
     if status is not None or (rows.size == m and columns.size == n) or not (rows.size and columns.size):
-        return Reduction(model, np.arange(m), np.arange(n), x, y, 0.5, status)
-    return Reduction(replace(model, f=f, A=model.A.restrict(rows, columns), g=g), rows, columns, x, y, 0.5)
+        return _left(model, np.arange(m), np.arange(n), x, y, 0.5, status)
+    return _left(replace(model, f=f, A=model.A.restrict(rows, columns), g=g), rows, columns, x, y, 0.5)
+
+
+def _left(
+    model: Model, rows: Indices, columns: Indices, x: Vector, y: Vector, passes: float, status: Status | None = None
+) -> Reduction:
+    return Reduction(model, rows, columns, x, y, np.arange(rows.size), np.ones(rows.size), passes, status)
+
+
+def merge_rows(reduction: Reduction) -> Reduction:
+    """Return the reduction followed by the merging of equal rows, where there are enough of them."""
+    model = reduction.model
+    if not (isinstance(model.g, Restrictable) and model.A.entries_known and model.A.tasks == 1):
+        return reduction
+    generator = np.random.default_rng(0)
+    passes, kinds = reduction.passes, model.g.kind()
+    for _ in range(HASHES):
+        # equal rows have equal products with any vector, and others hardly ever
+        kinds = np.column_stack([model.A.matvec(generator.standard_normal(model.A.shape[1])), kinds])
+        passes += 0.5
+        first, place = _distinct(kinds)
+        if first.size > WORTHWHILE * place.size:
+            return replace(reduction, passes=passes)
+    weights = model.g.weights()
+    total = np.bincount(place, weights)
+    g = model.g.restrict(first).repeated(total / weights[first])
+    smaller = replace(model, A=model.A.restrict(first, np.arange(model.A.shape[1])), g=g)
+    return replace(reduction, model=smaller, place=place, share=weights / total[place], passes=passes)
+
+
+def _distinct(rows: Vector) -> tuple[Indices, Indices]:
+    """Return the first of all equal rows, in their order, and for each row which of these it equals.
+
+    They are sorted by their first entry alone, which hardly ever agrees where the others do not: if it does, some equal
+    rows are taken for distinct ones.
+    """
+    order = np.argsort(rows[:, 0], kind="stable")
+    ordered = rows[order]
+    new = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])
+    label = np.empty(order.size, dtype=np.int64)
+    label[order] = np.cumsum(new) - 1
+    first = order[new]
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return np.sort(first), rank[label]

@@ -6,20 +6,20 @@ import difflib
 from dataclasses import fields
 from typing import Any
 
-from .acceleration import Restarted, WorkingSet
+from .acceleration import Finish, Restarted, WorkingSet
 from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
 from .problem import Model
 from .steps import has_long_rows
 
 METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
 
-LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet}
-"""What this version can put around a method that has room for it."""
+LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
+"""What can be put around a method that has room for it."""
 
 
 def methods() -> list[str]:
     """Return the names accepted by ``solve(method=...)``."""
-    return ["auto", *METHODS]
+    return ["auto", *METHODS, "finish"]
 
 
 def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
@@ -41,31 +41,34 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
 
 
 def make(name: str, options: dict[str, Any]) -> Method[Any]:
-    """Return the method of that name with its options and layers, or raise with the nearest name that exists."""
+    """Return the method of that name with its options and layers, or raise with the nearest name that exists.
+
+    "finish" is the block method that goes to its finish at once.
+    """
+    if name == "finish":
+        name, options = "sp-bcd", {**options, "finish": True}
     if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
     cls = METHODS[name]
     own = [field.name for field in fields(cls)]
+    of_layers = [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
     for option in options:
-        if option not in (*own, *cls.layers):
-            known = [*own, *(layer for layer in cls.layers if layer in LAYERS)]
+        if option not in (*own, *of_layers):
+            known = [*own, *of_layers]
             raise TypeError(
                 f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, known)}: "
                 f"{cls.name} has {', '.join(known) or 'none'}"
             )
     method: Method[Any] = cls(**{option: options[option] for option in own if option in options})
     for layer in cls.layers:
-        if _wanted(layer, options.get(layer, "auto")):
-            method = LAYERS[layer](method)
+        choice = options.get(layer, "auto")
+        if choice is not True and choice is not False and choice != "auto":
+            raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")
+        if choice is not False:
+            around = LAYERS[layer]
+            chosen = {option: options[option] for option in around.options if option in options}
+            method = around.around(method, choice is True, chosen)
     return method
-
-
-def _wanted(layer: str, choice: Any) -> bool:
-    if choice is not True and choice is not False and choice != "auto":
-        raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")
-    if choice is True and layer not in LAYERS:
-        raise ValueError(f"{layer}=True: this version does not have that layer; expected 'auto' or False")
-    return choice is not False and layer in LAYERS
 
 
 def _nearest(name: object, known: list[str]) -> str:

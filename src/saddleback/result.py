@@ -66,9 +66,10 @@ class Certificate:
 
 @dataclass
 class History:
-    """The certificates of a run in order, each series an array."""
+    """The certificates of a run in order, each series an array; ``notes`` tell what was decided on the way."""
 
     rows: list[tuple[float, float, Certificate]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, passes: float, seconds: float, certificate: Certificate) -> None:
         """Append a certificate and the work and time it took to get there."""
@@ -120,8 +121,8 @@ class History:
         """The largest of all errors of the best pair so far."""
         return self._series("error")
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return every series by name, as lists."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return every series by name, as lists, and the notes."""
         names = (
             "passes",
             "seconds",
@@ -132,7 +133,7 @@ class History:
             "dual_infeasibility",
             "error",
         )
-        return {name: getattr(self, name).tolist() for name in names}
+        return {name: getattr(self, name).tolist() for name in names} | {"notes": list(self.notes)}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
 from .problem import Model, Problem
 from .progress import progress_bar
-from .reductions import drop_empty
+from .reductions import drop_empty, merge_rows
 from .registry import make, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
@@ -95,11 +95,13 @@ def solve(
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
+        if chosen.merges_rows:
+            reduction = merge_rows(reduction)
         x, y, weight = warm_start(problem, x0, y0)
         start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, reduction.kept(), tol)
         judge = Judge(problem.model, reduction)
         history = History()
-        weights: list[float] = []
+        weights: list[tuple[float, float]] = []
         status: Status | None = None
         due = 0.0
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
@@ -110,10 +112,11 @@ def solve(
                 )
                 if halted is not Status.DIVERGED:
                     judge.look_at(chosen.candidates(state))
+                chosen.judged(state, judge.certificate.error)
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
                 if "primal_weight" in state.settings:
-                    weights.append(state.settings["primal_weight"])
+                    weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
                 if callback is not None and callback(_info(problem, judge, passes, seconds)):
                     halted = halted or Status.INTERRUPTED
@@ -130,6 +133,7 @@ def solve(
         if status in LIMITS and tol > 0 and certificate.error <= tol:
             status = Status.OPTIMAL  # what rounding had hidden from the run
         passes = state.passes + judge.passes
+        history.notes = state.notes
         said = message(status, certificate, tol, passes, chosen.name)
         if status in LIMITS:
             apart = spread(problem.model.A)

@@ -25,6 +25,7 @@ class _Open:
     lock = Lock()
     count = 0
     native = 0
+    allowed = 1
     blas: Any = None
 
 
@@ -38,6 +39,7 @@ def limited(threads: int | None, A: Operator) -> Iterator[None]:
     ours = threads or _native.hardware_threads()
     with _Open.lock:
         before = _native.set_threads(ours)
+        _Open.allowed = ours
         if _Open.count == 0:
             _Open.native = before
             _Open.blas = _libraries().limit(limits=1 if A.explicit else ours, user_api="blas")
@@ -50,3 +52,17 @@ def limited(threads: int | None, A: Operator) -> Iterator[None]:
             if _Open.count == 0:
                 _native.set_threads(_Open.native)
                 _Open.blas.restore_original_limits()
+
+
+WORTH_THREADS = 300
+"""Size of a matrix from which on its factorisation gains by threads."""
+
+
+@contextmanager
+def blas_threads(size: int) -> Iterator[None]:
+    """Give the BLAS all threads of the solve for the factorisation of a matrix, in which our kernels rest."""
+    if size < WORTH_THREADS:
+        yield
+        return
+    with _libraries().limit(limits=_Open.allowed, user_api="blas"):
+        yield

@@ -64,10 +64,10 @@ FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
 """Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
 
-COUNTED = ("restarts", "newton_steps")
+COUNTED = ("restarts", "newton_steps", "finish_steps")
 """Settings that count, and go on counting on another working set."""
 
-REPORTED = ("restarts", "primal_weight", "newton_steps")
+REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps", "gave_up")
 """Settings of the method on the current working set that are worth telling."""
 
 
@@ -182,7 +182,7 @@ class WorkingSet(Layer[Any]):
             products=Products(model),
             small=None,
             error=np.inf,
-            single=start.tol >= SINGLE and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
+            single=start.tol >= SINGLE and not self.method.exact and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
         return state
@@ -203,9 +203,13 @@ class WorkingSet(Layer[Any]):
                 state.x[small.columns], state.y = small.state.x, small.state.y
                 return state
             state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
-            if small.round >= small.look or small.state.ripe:
+            if small.round >= small.look or small.state.ripe or small.state.ended:
                 small.state.ripe = False
                 self._look(state, small)
+            if small.state.ended and state.small is small:
+                self._choose(state, state.y)
+                state.ended = state.small is small
+                return state
         return state
 
     def _look(self, state: WorkingSetState, small: Small) -> None:
@@ -360,6 +364,7 @@ class WorkingSet(Layer[Any]):
             before = state.small.state.settings
             small.state.settings |= {k: small.state.settings[k] + before[k] for k in COUNTED if k in before}
         chosen = {"n_blocks": len(state.model.blocks), "working_set": int(small.blocks.size)}
+        chosen["working_set_columns"] = int(small.columns.size)
         state.settings = small.state.settings | chosen
         return small
 

@@ -361,3 +361,15 @@ class Restrictable(Function):
     @abstractmethod
     def conjugate_minimiser(self) -> Vector:
         """Return a point of least conjugate value, a subgradient of f at 0; infinite where there is none."""
+
+    @abstractmethod
+    def weights(self) -> Vector:
+        """Return how much each coordinate counts: where two have the same ``kind`` they differ by this factor alone."""
+
+    @abstractmethod
+    def kind(self) -> Vector:
+        """Return a row of numbers for every coordinate; equal rows belong to equal functions, up to their weights."""
+
+    @abstractmethod
+    def repeated(self, counts: Vector) -> Restrictable:
+        """Return the function in which each coordinate counts so many times."""

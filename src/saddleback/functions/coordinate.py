@@ -247,6 +247,17 @@ class Coordinate(Restrictable):
         largest = np.maximum(np.abs(self.left), np.abs(self.right))
         return np.where(np.isfinite(largest), largest, 0.0)
 
+    def weights(self) -> Vector:
+        jump = self.right - self.left
+        return np.where(np.isfinite(jump) & (jump > 0), jump, np.where(self.quadratic > 0, self.quadratic, 1.0))
+
+    def kind(self) -> Vector:
+        weight = self.weights()
+        return np.stack([self.left / weight, self.right / weight, self.quadratic / weight, self.lower, self.upper], 1)
+
+    def repeated(self, counts: Vector) -> Coordinate:
+        return Coordinate(self.left * counts, self.right * counts, self.quadratic * counts, self.lower, self.upper)
+
     def compiled(self) -> Compiled:
         return Compiled(self.slopes(), np.zeros(self.left.size))
 
@@ -381,6 +392,23 @@ class ConjugateOfCoordinate(Restrictable):
     def typical_slope(self) -> Vector:
         largest = np.maximum(np.abs(self.dual.lower), np.abs(self.dual.upper))
         return np.where(np.isfinite(largest), largest, 0.0)
+
+    # c F is conjugate to c F*(y / c): bounds grow with c, the quadratic term falls
+
+    def weights(self) -> Vector:
+        dual = self.dual
+        with np.errstate(invalid="ignore"):
+            length = dual.upper - dual.lower
+        curved = np.divide(1.0, dual.quadratic, out=np.ones_like(length), where=dual.quadratic > 0)
+        return np.where(np.isfinite(length) & (length > 0), length, curved)
+
+    def kind(self) -> Vector:
+        dual, weight = self.dual, self.weights()
+        return np.stack([dual.left, dual.right, dual.quadratic * weight, dual.lower / weight, dual.upper / weight], 1)
+
+    def repeated(self, counts: Vector) -> ConjugateOfCoordinate:
+        left, right, quadratic, lower, upper = self.dual.slopes()
+        return ConjugateOfCoordinate(Coordinate(left, right, quadratic / counts, lower * counts, upper * counts))
 
     def conjugate_slopes(self) -> Slopes:
         return self.dual.slopes()

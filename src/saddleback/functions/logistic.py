@@ -123,6 +123,15 @@ class LogisticLoss(Restrictable):
     def typical_slope(self) -> Vector:
         return self.weight
 
+    def weights(self) -> Vector:
+        return np.where(self.weight > 0, self.weight, 1.0)
+
+    def kind(self) -> Vector:
+        return np.stack([self.labels, self.weight / self.weights()], 1)
+
+    def repeated(self, counts: Vector) -> LogisticLoss:
+        return LogisticLoss(self.labels, self.weight * counts)
+
     def compiled(self) -> Compiled:
         return Compiled(Slopes.zero(self.labels.size), np.zeros(self.labels.size), logistic=(self.labels, self.weight))
 

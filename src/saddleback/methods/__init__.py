@@ -2,6 +2,7 @@
 
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .descent import Descent
+from .interior_point import InteriorPoint
 from .pdhg import PDHG
 from .published import PublishedSPBCD
 from .pure_cd import PureCD
@@ -12,6 +13,7 @@ __all__ = [
     "SPBCD",
     "Candidates",
     "Descent",
+    "InteriorPoint",
     "Kept",
     "Method",
     "PublishedSPBCD",

@@ -7,9 +7,9 @@ the fields of its class. What wraps a method is a method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -67,13 +67,16 @@ class Candidates(NamedTuple):
 class State:
     """What every method keeps: its point, and the work done so far in passes.
 
-    ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due.
+    ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
+    that can do no more. ``notes`` are for the history: what was decided on the way.
     """
 
     x: Vector
     y: Vector
     passes: float = 0.0
     ripe: bool = False
+    ended: bool = False
+    notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -99,6 +102,12 @@ class Method(ABC, Generic[S]):
     superlinear: bool = False
     """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
 
+    merges_rows: bool = False
+    """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
+
+    exact: bool = False
+    """Whether the method needs the entries of A as they are, not rounded to float32."""
+
     @abstractmethod
     def init(self, model: Model, start: Start) -> S:
         """Return the first state: strengths chosen, A in the order that the kernels read it in."""
@@ -115,17 +124,37 @@ class Method(ABC, Generic[S]):
     def candidates(self, state: S) -> Candidates:
         """Return the points worth judging."""
 
+    def judged(self, state: S, error: float) -> None:
+        """Learn the error of the best pair so far, for those who plan by it."""
+
 
 @dataclass(frozen=True)
 class Layer(Method[S]):
     """What wraps a method, and is one itself, under the same name."""
 
     method: Any
+    options: ClassVar[tuple[str, ...]] = ()
+    """Options of the layer beside whether it is there."""
+
+    @classmethod
+    def around(cls, method: Method[Any], forced: bool, options: Mapping[str, Any]) -> Layer[S]:
+        """Return the layer around a method; ``forced`` where it was asked for rather than left to it."""
+        return cls(method)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """Name of the wrapped method."""
         return str(self.method.name)
+
+    @property
+    def merges_rows(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped method allows it."""
+        return bool(self.method.merges_rows)
+
+    @property
+    def superlinear(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped method is."""
+        return bool(self.method.superlinear)
 
 
 @dataclass

@@ -190,7 +190,7 @@ class Descent(Method[DescentState]):
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
             with suppress(LinAlgError):
-                return cho_solve(cho_factor(matrix, overwrite_a=True), right), 0.25 * size
+                return cho_solve(cho_factor(matrix, lower=True, overwrite_a=True), right), 0.25 * size
         diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
         d, steps = state.descender.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS

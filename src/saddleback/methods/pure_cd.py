@@ -62,7 +62,7 @@ class PureCD(Method[PureCDState]):
     """
 
     name = "pure-cd"
-    layers = ("restarts", "working_set", "finish")
+    layers = ("restarts", "working_set")
     backend: BackendName = "auto"
 
     def init(self, model: Model, start: Start) -> PureCDState:

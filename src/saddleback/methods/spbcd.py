@@ -65,6 +65,11 @@ class SPBCD(Method[SPBCDState]):
     backend: BackendName = "auto"
     dual: DualName = "auto"
 
+    @property
+    def merges_rows(self) -> bool:  # type: ignore[override]
+        """Unless the user has given strengths for the rows as they are."""
+        return isinstance(self.step, str)
+
     def init(self, model: Model, start: Start) -> SPBCDState:
         model = replace(model, A=model.A.columnar())
         strengths, drawn = self._strengths(model, start)

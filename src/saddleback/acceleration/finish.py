@@ -1,0 +1,226 @@
+r"""The finish: block passes until an interior point is the faster way to the end.
+
+Where loss and penalty both have kinks, a first-order method takes thousands of passes for the last digits. An interior
+point (``methods/interior_point.py``) takes some 25 steps, each of which factors a matrix: too much for all columns of a
+large problem, but not for the few that matter near its solution, which working sets find. This layer compares the two
+in passes, from how the error has fallen so far, and goes over to the interior point when that is predicted to be
+cheaper. If it fails, or would take more memory than allowed, block passes go on. A run ends on the certificate of the
+whole problem only, as always, and that keeps the best pair that either has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..certificate import best_pair, dual_side, primal_side
+from ..functions._base import Vector
+from ..methods._base import Candidates, Layer, Method, Start, State, diverged
+from ..methods.interior_point import InteriorPoint
+from ..problem import Model
+from .working_set import GROWTH, SMALLEST, WorkingSet, pays
+
+STEPS = 25
+"""Steps that an interior point takes, more or less, whatever the problem."""
+
+PRODUCTS = 8
+"""Passes over its own columns that a step takes, apart from the matrix."""
+
+ADVANTAGE = 20
+"""How much faster a multiply-add is in a factorisation than in a pass, which waits for memory."""
+
+TRIAL = 0.1
+"""Share of the cost of the finish that goes to block passes first: they find out who matters."""
+
+SUPERLINEAR_TRIAL = 200.0
+"""Passes that a method gets first whose error falls the faster the smaller it is: it hardly ever needs a finish."""
+
+PATIENCE = 4.0
+"""By how much the work has to grow before a finish that has failed is tried again."""
+
+CLOSER, CLOSE = 0.1, 1e-2
+"""Block passes go on from where a failed finish has got if its error is so much smaller, and that small: the iterates of
+a problem without solution run away."""
+
+ROUNDING = 1e-12
+"""Errors below this are not asked for when the way to go is estimated."""
+
+
+@dataclass(kw_only=True)
+class FinishState(State):
+    """The state of whichever method is running, and what is known about the error.
+
+    Attributes
+    ----------
+    blocks : state of the block method; None while it has not begun.
+    interior : state of the interior point; None while it is not running.
+    errors : passes and errors of the certificates so far.
+    retry : passes before which the finish is not tried (again).
+    """
+
+    model: Model
+    start: Start
+    blocks: Any
+    interior: Any
+    errors: list[tuple[float, float]] = field(default_factory=list)
+    retry: float = 0.0
+    at_switch: float = np.inf
+
+    @property
+    def running(self) -> Any:
+        """The state of the method that is running."""
+        return self.blocks if self.interior is None else self.interior
+
+
+@dataclass(frozen=True)
+class Finish(Layer[FinishState]):
+    """A block method with an interior point behind it.
+
+    Parameters
+    ----------
+    at_once : go to the interior point from the beginning.
+    finish_memory : most bytes that its matrix may take.
+    """
+
+    at_once: bool = False
+    finish_memory: float = 2e9
+    options: ClassVar[tuple[str, ...]] = ("finish_memory",)
+
+    @classmethod
+    def around(cls, method: Method[Any], forced: bool, options: Mapping[str, Any]) -> Finish:
+        return cls(method, at_once=forced, **options)
+
+    def __post_init__(self) -> None:
+        if not self.finish_memory > 0:
+            raise ValueError(f"finish_memory={self.finish_memory!r}: expected a positive number of bytes")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return "finish" if self.at_once else str(self.method.name)
+
+    @property
+    def interior(self) -> WorkingSet:
+        """The interior point, on the columns that matter."""
+        return WorkingSet(InteriorPoint(self.finish_memory))
+
+    def init(self, model: Model, start: Start) -> Any:
+        lacking = InteriorPoint.missing(model)
+        if lacking and self.at_once:
+            raise TypeError(f"method='finish' needs {lacking}: use method='sp-bcd'")
+        if lacking:
+            return self.method.init(model, start)
+        model = replace(model, A=model.A.columnar())
+        state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
+        if self.at_once:
+            self._switch(state, start)
+        else:
+            state.blocks = self.method.init(model, start)
+            self._mirror(state, 0.0)
+        return state
+
+    def advance(self, state: Any, passes: float) -> Any:
+        if not isinstance(state, FinishState):
+            return self.method.advance(state, passes)
+        before = state.running.passes
+        if state.interior is None:
+            state.blocks = self.method.advance(state.blocks, passes)
+        else:
+            state.interior = self.interior.advance(state.interior, passes)
+        self._mirror(state, before)
+        if state.interior is not None and (state.interior.ended or diverged(state.x, state.y)):
+            self._go_back(state)
+        return state
+
+    @staticmethod
+    def _mirror(state: FinishState, before: float) -> None:
+        """Take over what the running method has done."""
+        running = state.running
+        state.x, state.y, state.ripe = running.x, running.y, running.ripe
+        running.ripe = False
+        state.passes += running.passes - before
+        state.settings |= running.settings
+
+    def judged(self, state: Any, error: float) -> None:
+        if not isinstance(state, FinishState):
+            return
+        state.errors.append((state.passes, error))
+        if state.interior is None and state.passes >= state.retry and self._worthwhile(state, error):
+            self._switch(state, self._best(state))
+
+    def _worthwhile(self, state: FinishState, error: float) -> bool:
+        """Return whether the finish is predicted to be cheaper than what block passes have left to do."""
+        cost = finish_passes(state.model, state.x)
+        trial = max(SUPERLINEAR_TRIAL, cost) if self.method.superlinear else TRIAL * cost
+        if error <= state.start.tol or state.passes < trial:
+            return False
+        return state.passes >= cost or passes_left(state.errors, state.start.tol) > cost
+
+    def _best(self, state: FinishState) -> Start:
+        """Return the best pair that the running method offers, as a start."""
+        model = state.model
+        offered = self.method.candidates(state.blocks)
+        points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
+        primals = [primal_side(model, x, u) for x, u in points]
+        duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
+        state.passes += 0.5 * (len(primals) + len(duals))
+        _, primal, dual = best_pair(model, primals, duals)
+        return replace(state.start, x=primal.x, y=dual.y, u=None)
+
+    def _switch(self, state: FinishState, start: Start) -> None:
+        """Go over to the interior point."""
+        state.at_switch = state.errors[-1][1] if state.errors else np.inf
+        state.interior = self.interior.init(state.model, start)
+        rows, columns = state.model.A.shape
+        columns = state.interior.settings.get("working_set_columns", columns)
+        state.notes.append(f"finish at pass {state.passes:.0f}: {columns} columns, {rows} rows")
+        self._mirror(state, 0.0)
+        if state.interior.ended:
+            self._go_back(state)
+
+    def _go_back(self, state: FinishState) -> None:
+        """Go on with block passes, from where the interior point has got if that is closer."""
+        reason = state.interior.settings.get("gave_up", "no progress")
+        state.notes.append(f"back to block passes at pass {state.passes:.0f}: {reason}")
+        error = state.errors[-1][1] if state.errors else np.inf
+        if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.x, state.y):
+            state.blocks = self._begin(state, state.x, state.y)
+        elif state.blocks is None:
+            state.blocks = self._begin(state, state.start.x, state.start.y)
+        state.interior = None
+        state.retry = max(PATIENCE * state.passes, finish_passes(state.model, state.x))
+        self._mirror(state, state.blocks.passes)
+
+    def _begin(self, state: FinishState, x: Vector, y: Vector) -> Any:
+        """Return the block method's state at its beginning."""
+        blocks = self.method.init(state.model, replace(state.start, x=x.copy(), y=y.copy(), u=None))
+        state.passes += blocks.passes
+        return blocks
+
+    def candidates(self, state: Any) -> Candidates:
+        if not isinstance(state, FinishState):
+            return self.method.candidates(state)  # type: ignore[no-any-return]
+        return (self.method if state.interior is None else self.interior).candidates(state.running)
+
+
+def finish_passes(model: Model, x: Vector) -> float:
+    """Return the passes that take as long as an interior point on the columns that x suggests."""
+    m, n = model.A.shape
+    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if pays(model) else float(n)
+    share = columns / n
+    size = min(columns, m)
+    filled = model.A.stored / m * share
+    multiplications = 0.5 * m * filled**2 + size**3 / 6.0
+    return STEPS * (PRODUCTS * share + multiplications / (2.0 * model.A.stored * ADVANTAGE))
+
+
+def passes_left(errors: list[tuple[float, float]], tol: float) -> float:
+    """Return the passes to go if the error keeps falling as in the last half of them; inf if it does not fall."""
+    passes, error = errors[-1]
+    earlier = [point for point in errors if point[0] <= 0.5 * passes]
+    if not earlier or not np.isfinite(earlier[-1][1]) or not earlier[-1][1] > error > 0:
+        return np.inf
+    before, higher = earlier[-1]
+    return float((passes - before) * np.log(error / max(tol, ROUNDING)) / np.log(higher / error))
