@@ -16,6 +16,9 @@ from .result import Certificate, Status
 NEARLY_FEASIBLE = 1e-5
 """Distance from the constraints, relative to the size of a point, that shows that some points satisfy them."""
 
+SETTLING = 1e-2
+"""Length of the step that settles x, relative to the sizes of x and of the slopes."""
+
 
 class Judge:
     """Measures what a method offers and keeps the best x and the best y.
@@ -64,6 +67,21 @@ class Judge:
         self.dual = replace(dual_side(self.model, self.dual.y, self.primal.x, u), y=self.dual.y)
         self.certificate = pair(self.model, self.primal, self.dual)
         return self.certificate
+
+    def settle(self, tol: float) -> None:
+        """Put x where a kink or a bound holds it, as far as the certificate allows.
+
+        An interior point ends next to them. A short step of the proximal map, prox(x + t z), goes to those that hold
+        and moves nothing else by more than the error.
+        """
+        if not (np.any(self.primal.x) and np.any(self.dual.z)):
+            return
+        step = SETTLING * float(np.abs(self.primal.x).max() / np.abs(self.dual.z).max())
+        x = self.model.f.prox(self.primal.x + step * self.dual.z, step)
+        primal = primal_side(self.model, x, self._product(x))
+        certificate = pair(self.model, primal, self.dual)
+        if certificate.error <= max(tol, self.certificate.error):
+            self.primal, self.certificate, self._confirmed = primal, certificate, False
 
     def _product(self, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size

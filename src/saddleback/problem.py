@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Indices, Vector
+from .functions._base import Blocks, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
@@ -47,6 +47,28 @@ class Model:
         inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
         part = Model(f, A, self.g, self.linear_norm)
         part.__dict__.update({name: getattr(self, name) for name in inherited})
+        return part
+
+    def columnar(self) -> Model:
+        """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
+        other = copy(self)
+        object.__setattr__(other, "A", self.A.columnar())
+        return other
+
+    def rows_part(self, rows: Indices, pull: Vector) -> Model:
+        """Return the problem of some of the rows, where the others add <pull, x> to the objective.
+
+        It has a solution where the whole has one, though nothing in it tells so.
+        """
+        free = np.full(pull.size, np.inf)
+        assert isinstance(self.g, Restrictable)
+        part = Model(
+            self.f.plus(pull, -free, free),
+            self.A.restrict(rows, np.arange(pull.size)),
+            self.g.restrict(rows),
+            self.linear_norm,
+        )
+        part.__dict__["surely_solvable"] = self.surely_solvable
         return part
 
     @cached_property

@@ -129,6 +129,8 @@ def solve(
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
+        if "finish_steps" in state.settings:
+            judge.settle(tol)
         certificate = judge.confirm()
         if status in LIMITS and tol > 0 and certificate.error <= tol:
             status = Status.OPTIMAL  # what rounding had hidden from the run

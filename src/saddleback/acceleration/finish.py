@@ -21,13 +21,18 @@ from ..functions._base import Vector
 from ..methods._base import Candidates, Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..problem import Model
-from .working_set import GROWTH, SMALLEST, WorkingSet, pays
+from . import settled_rows, working_set
+from .settled_rows import SettledRows
+from .working_set import GROWTH, SMALLEST, WorkingSet
 
 STEPS = 25
 """Steps that an interior point takes, more or less, whatever the problem."""
 
 PRODUCTS = 8
 """Passes over its own columns that a step takes, apart from the matrix."""
+
+LOOKS = 8
+"""Passes over all rows and columns that the choice of those that matter takes."""
 
 ADVANTAGE = 20
 """How much faster a multiply-add is in a factorisation than in a pass, which waits for memory."""
@@ -42,8 +47,8 @@ PATIENCE = 4.0
 """By how much the work has to grow before a finish that has failed is tried again."""
 
 CLOSER, CLOSE = 0.1, 1e-2
-"""Block passes go on from where a failed finish has got if its error is so much smaller, and that small: the iterates of
-a problem without solution run away."""
+"""Block passes go on from where a failed finish has got if its error is so much smaller, and that small: otherwise the
+problem may have no solution, and the iterates have run away."""
 
 ROUNDING = 1e-12
 """Errors below this are not asked for when the way to go is estimated."""
@@ -103,8 +108,8 @@ class Finish(Layer[FinishState]):
 
     @property
     def interior(self) -> WorkingSet:
-        """The interior point, on the columns that matter."""
-        return WorkingSet(InteriorPoint(self.finish_memory))
+        """The interior point, on the columns and rows that matter."""
+        return WorkingSet(SettledRows(InteriorPoint(self.finish_memory)))
 
     def init(self, model: Model, start: Start) -> Any:
         lacking = InteriorPoint.missing(model)
@@ -112,7 +117,7 @@ class Finish(Layer[FinishState]):
             raise TypeError(f"method='finish' needs {lacking}: use method='sp-bcd'")
         if lacking:
             return self.method.init(model, start)
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
         if self.at_once:
             self._switch(state, start)
@@ -208,12 +213,12 @@ class Finish(Layer[FinishState]):
 def finish_passes(model: Model, x: Vector) -> float:
     """Return the passes that take as long as an interior point on the columns that x suggests."""
     m, n = model.A.shape
-    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if pays(model) else float(n)
-    share = columns / n
-    size = min(columns, m)
-    filled = model.A.stored / m * share
-    multiplications = 0.5 * m * filled**2 + size**3 / 6.0
-    return STEPS * (PRODUCTS * share + multiplications / (2.0 * model.A.stored * ADVANTAGE))
+    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if working_set.pays(model) else float(n)
+    rows = settled_rows.kept_rows(model) if settled_rows.pays(model) else m
+    share = columns / n * rows / m
+    filled = model.A.stored / m * columns / n
+    multiplications = 0.5 * rows * filled**2 + min(columns, rows) ** 3 / 6.0
+    return STEPS * (PRODUCTS * share + multiplications / (2.0 * model.A.stored * ADVANTAGE)) + LOOKS
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:

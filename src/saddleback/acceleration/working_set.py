@@ -170,7 +170,7 @@ class WorkingSet(Layer[Any]):
     def init(self, model: Model, start: Start) -> Any:
         if not pays(model):
             return self.method.init(model, start)
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         state = WorkingSetState(
             x=start.x.copy(),
             y=start.y.copy(),

@@ -363,6 +363,10 @@ class Restrictable(Function):
         """Return a point of least conjugate value, a subgradient of f at 0; infinite where there is none."""
 
     @abstractmethod
+    def distance_to_kink(self, x: Vector) -> Vector:
+        """Return how far each coordinate is from where its slope changes; 0 where it changes at x."""
+
+    @abstractmethod
     def weights(self) -> Vector:
         """Return how much each coordinate counts: where two have the same ``kind`` they differ by this factor alone."""
 

@@ -193,6 +193,9 @@ class BlockSum(Function):
         low, high = zip(*self._each("subdifferential", x, tolerance), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
+    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> BlockSum:
+        return BlockSum(self._each("plus", linear, lower, upper), np.diff(self.start).tolist(), self.split)
+
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
         parts, sizes = [], []

@@ -247,6 +247,11 @@ class Coordinate(Restrictable):
         largest = np.maximum(np.abs(self.left), np.abs(self.right))
         return np.where(np.isfinite(largest), largest, 0.0)
 
+    def distance_to_kink(self, x: Vector) -> Vector:
+        bounds = np.minimum(np.abs(x - self.lower), np.abs(x - self.upper))
+        kinks = np.where(self.left < self.right, np.abs(x), np.inf)
+        return np.where(self.quadratic > 0, 0.0, np.minimum(bounds, kinks))
+
     def weights(self) -> Vector:
         jump = self.right - self.left
         return np.where(np.isfinite(jump) & (jump > 0), jump, np.where(self.quadratic > 0, self.quadratic, 1.0))
@@ -392,6 +397,16 @@ class ConjugateOfCoordinate(Restrictable):
     def typical_slope(self) -> Vector:
         largest = np.maximum(np.abs(self.dual.lower), np.abs(self.dual.upper))
         return np.where(np.isfinite(largest), largest, 0.0)
+
+    def distance_to_kink(self, x: Vector) -> Vector:
+        # the slope is a bound of the dual, or 0 between its two slopes
+        dual, y = self.dual, self.dual.maximiser(x)
+        with np.errstate(invalid="ignore"):
+            below = dual.left + dual.quadratic * dual.lower - x
+            above = x - dual.right - dual.quadratic * dual.upper
+        between = np.minimum(x - dual.left, dual.right - x)
+        flat = np.where(y <= dual.lower, below, np.where(y >= dual.upper, above, np.where(y == 0, between, 0.0)))
+        return np.where(dual.lower == dual.upper, np.inf, np.maximum(np.nan_to_num(flat), 0.0))
 
     # c F is conjugate to c F*(y / c): bounds grow with c, the quadratic term falls
 

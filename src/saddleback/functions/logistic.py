@@ -123,6 +123,9 @@ class LogisticLoss(Restrictable):
     def typical_slope(self) -> Vector:
         return self.weight
 
+    def distance_to_kink(self, x: Vector) -> Vector:
+        return np.zeros_like(x)
+
     def weights(self) -> Vector:
         return np.where(self.weight > 0, self.weight, 1.0)
 

@@ -17,7 +17,7 @@ from ..functions._base import Blocks, Compiled, Indices, Slopes, Vector
 from .atoms import Atom, Bound, Entropy, Kink, Norm, Quadratic
 
 INSIDE = 0.1
-"""Distance that a starting point keeps from a bound, relative to what there is room for, far from a solution."""
+"""Distance that the slope of a kink or norm keeps from its bounds at the start, relative to what there is room for."""
 
 
 @dataclass(frozen=True)
@@ -182,45 +182,43 @@ class Guess:
     ----------
     v, slope : the point, and a slope that it ought to have; both are moved inside where they have to be.
     mu : size of the products.
-    unit : distance of v from a bound that has no counterpart, far from a solution.
-    nearness : 1 far from a solution; less where the point is known to be close to one.
+    unit : distance of v from a bound that has no counterpart.
     """
 
     v: Vector
     slope: Vector
     mu: float
     unit: Vector
-    nearness: float
 
 
 def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
-    """Return the barrier of a function near a guess."""
-    margin = INSIDE * guess.nearness
+    """Return the barrier of a function near a guess.
+
+    Between two bounds v starts in the middle, however good the guess is: near an edge an interior point cannot turn,
+    and from the middle it is back in a few steps.
+    """
     if function.logistic is not None:
-        return _entropy_at(*function.logistic, guess.v, margin)
+        return _entropy_at(*function.logistic)
     slopes, weight, norm = normalised(function, blocks)
     left, right, quadratic, lower, upper = slopes
-    mu, fixed, far = guess.mu, lower == upper, guess.nearness == 1.0
-    boxed = np.isfinite(lower) & np.isfinite(upper) & ~fixed
-    length = np.where(boxed, margin, guess.nearness * guess.unit)
-    length[boxed] *= (upper - lower)[boxed]
-    v = np.where(fixed, lower, np.clip(guess.v, lower + length, upper - length))
-    if far:
-        v[boxed] = 0.5 * (lower[boxed] + upper[boxed])
+    mu, fixed = guess.mu, lower == upper
+    boxed = np.isfinite(lower) & np.isfinite(upper)
+    v = np.clip(guess.v, lower + guess.unit, upper - guess.unit)
+    v[boxed] = 0.5 * (lower[boxed] + upper[boxed])
     linear = np.where(left == right, left, 0.0)
     rest = guess.slope - linear - quadratic * v
     free = np.flatnonzero(~fixed)
     atoms: list[Atom] = [Quadratic(free, v[free], linear[free], quadratic[free])]
     kinked = np.flatnonzero((left < right) & ~fixed)
     if kinked.size:
-        atoms.append(_kink_at(kinked, left[kinked], right[kinked], v[kinked], rest[kinked], mu, margin))
+        atoms.append(_kink_at(kinked, left[kinked], right[kinked], v[kinked], rest[kinked], mu))
         rest[kinked] -= atoms[-1].slope()
     if norm is not None:
         order, start = norm
-        atoms.append(_norm_at(order, start, weight, v[order], rest[order], mu, margin))
+        atoms.append(_norm_at(order, start, weight, v[order], rest[order], mu))
         rest[order] -= atoms[-1].slope()
-    # far from a solution the multipliers of a box are as large as what they may have to carry
-    spare = float(np.mean(np.abs(rest[boxed]))) if far and np.any(boxed) else 0.0
+    # the multipliers of a box are as large as what they may have to carry
+    spare = float(np.mean(np.abs(rest[boxed & ~fixed]))) if np.any(boxed & ~fixed) else 0.0
     for side, bound in ((1, lower), (-1, upper)):
         at = np.flatnonzero(np.isfinite(bound) & ~fixed)
         distance = side * (v[at] - bound[at])
@@ -229,21 +227,21 @@ def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
     return Barrier(v, atoms, np.flatnonzero(fixed))
 
 
-def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float, margin: float) -> Kink:
+def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float) -> Kink:
     """Return a kink with its slope in the interval, and v = p - n."""
     width = right - left
-    k = np.clip(slope, left + margin * width, right - margin * width)
+    k = np.clip(slope, left + INSIDE * width, right - INSIDE * width)
     p = np.maximum(v, 0.0) + 2.0 * mu / width
     return Kink(at, left, right, p, p - v, k)
 
 
-def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float, margin: float) -> Norm:
+def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float) -> Norm:
     """Return norms with their slopes in the balls, and t > ||v||."""
     sizes = np.diff(np.append(start, at.size))
     pull = np.sqrt(np.add.reduceat(slope * slope, start))
-    k = slope * np.repeat(np.minimum(1.0, (1.0 - margin) * weight / np.maximum(pull, 1e-300)), sizes)
+    k = slope * np.repeat(np.minimum(1.0, (1.0 - INSIDE) * weight / np.maximum(pull, 1e-300)), sizes)
     size = np.sqrt(np.add.reduceat(v * v, start))
-    t = np.maximum((1.0 + margin) * size + mu / weight, (mu + np.add.reduceat(v * k, start)) / weight)
+    t = np.maximum((1.0 + INSIDE) * size + mu / weight, (mu + np.add.reduceat(v * k, start)) / weight)
     return Norm(at, start, weight, t, v, k)
 
 
@@ -272,8 +270,7 @@ def normalised(function: Compiled, blocks: Blocks) -> tuple[Slopes, Vector, tupl
     return Slopes(left, right, quadratic, lower, upper), function.group_weight[grouped], norm
 
 
-def _entropy_at(labels: Vector, weight: Vector, v: Vector, margin: float) -> Barrier:
-    fixed = weight == 0
-    free = np.flatnonzero(~fixed)
-    v = -labels * np.clip(-labels * v, margin * weight, (1.0 - margin) * weight)
-    return Barrier(v, [Entropy(free, v[free], labels[free], weight[free])], np.flatnonzero(fixed))
+def _entropy_at(labels: Vector, weight: Vector) -> Barrier:
+    free = np.flatnonzero(weight > 0)
+    v = -0.5 * labels * weight
+    return Barrier(v, [Entropy(free, v[free], labels[free], weight[free])], np.flatnonzero(weight == 0))

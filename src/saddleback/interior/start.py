@@ -6,21 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificate import admit, bound, pair, primal_side
 from ..functions._base import Blocks, Vector
 from ..problem import Model
 from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
 from .system import factored
 
-FAR = 0.1
-"""Error of a pair of points from which on they tell less than the data."""
+UNIT = 0.1
+"""Distance from a bound without a counterpart, in the units of the data."""
 
 SLACK = 1e-8
 """What least squares may miss a constraint by, relative to the row."""
 
 
 class Place(NamedTuple):
-    """A pair of points with u = Ax and z = -A'y, the units of x and y, the size of the products, and how near it is."""
+    """A pair of points with u = Ax and z = -A'y, the units of x and y, and the size of the products."""
 
     x: Vector
     y: Vector
@@ -29,7 +28,6 @@ class Place(NamedTuple):
     x_unit: Vector
     y_unit: Vector
     mu: float
-    nearness: float
 
     def barriers(self, model: Model) -> tuple[Barrier, Barrier]:
         """Return the barriers of f and g* there."""
@@ -37,34 +35,39 @@ class Place(NamedTuple):
         assert f is not None
         assert g is not None
         return (
-            barrier_at(f, model.blocks, Guess(self.x, self.z, self.mu, self.x_unit, self.nearness)),
-            barrier_at(g, Blocks.scalars(self.u.size), Guess(self.y, self.u, self.mu, self.y_unit, self.nearness)),
+            barrier_at(f, model.blocks, Guess(self.x, self.z, self.mu, self.x_unit)),
+            barrier_at(g, Blocks.scalars(self.u.size), Guess(self.y, self.u, self.mu, self.y_unit)),
         )
 
 
 def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[Barrier, Barrier]:
-    """Return the barriers of f and g* near (x, y), given u = Ax and z = -A'y."""
-    gap, error = _distance(model, x, u, y, z)
-    mu = gap / (2 * sum(model.A.shape))
-    if error < FAR or model.surely_solvable:
-        place = Place(x, y, u, z, *_units(model, mu), mu, min(1.0, error / FAR))
-        f, g = place.barriers(model)
-        if error >= FAR and g.degree:
-            return place._replace(mu=g.product() / g.degree).barriers(model)[0], g
-        return f, g
+    """Return the barriers of f and g* near (x, y), given u = Ax and z = -A'y.
+
+    The products begin as large as those of the dual bounds, where the residuals tell their size.
+    """
+    if not model.surely_solvable:
+        return _linear_program(model)
+    objective = abs(model.f.finite_value(x) + model.g.finite_value(u))
+    mu = max(objective, 1e-6 * model.value_at_zero) / (2 * sum(model.A.shape))
+    place = Place(x, y, u, z, *_units(model, mu), mu)
+    f, g = place.barriers(model)
+    return (place._replace(mu=g.product() / g.degree).barriers(model)[0], g) if g.degree else (f, g)
+
+
+def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
+    """Return the barriers where Mehrotra (1992) starts a linear program.
+
+    That is the least x, in the units of its columns, that meets the constraints, and the y that best explains f, both
+    moved away from their bounds. Products that are small where the constraints are not met would have to grow again.
+    """
     place = _least_squares(model)
     f, g = place.barriers(model)
     off_u, off_z = model.A.matvec(f.v) - g.slope(), -model.A.rmatvec(g.v) - f.slope()
-    # products that are small where the constraints are not met would have to grow again
     missed = max(float(np.mean(np.abs(off_u) * place.y_unit)), float(np.mean(np.abs(off_z) * place.x_unit)))
     return place._replace(mu=max(place.mu, missed)).barriers(model)
 
 
 def _least_squares(model: Model) -> Place:
-    """Return the least x, in the units of its columns, that meets the constraints, and the y that best explains f.
-
-    This is where Mehrotra (1992) starts a linear program.
-    """
     f = model.f.compiled()
     assert f is not None
     slopes = normalised(f, model.blocks)[0]
@@ -76,7 +79,7 @@ def _least_squares(model: Model) -> Place:
     y = system.refined(-0.5 * (slopes.left + slopes.right), np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)
     size, slope = float(np.mean(np.abs(x) * columns)) or 1.0, float(np.mean(np.abs(z) / columns)) or 1.0
-    return Place(x, y, u, z, size / columns, slope / rows, size * slope, 1.0)
+    return Place(x, y, u, z, size / columns, slope / rows, size * slope)
 
 
 def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
@@ -84,14 +87,5 @@ def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
     units = []
     for unit, slope in zip(model.units, (model.f.typical_slope(), model.g.typical_point()), strict=True):
         size = float(np.abs(slope).mean())
-        units.append(0.1 * np.where(unit > 0, unit, mu / size if size > 0 else 1.0))
+        units.append(UNIT * np.where(unit > 0, unit, mu / size if size > 0 else 1.0))
     return units[0], units[1]
-
-
-def _distance(model: Model, x: Vector, u: Vector, y: Vector, z: Vector) -> tuple[float, float]:
-    """Return the gap and the relative error of a pair of points, as far as they are known."""
-    dual = bound(model, admit(model, y, u), x, u, z)
-    certificate = pair(model, primal_side(model, x, u), dual)
-    scale = max(abs(certificate.primal_value), abs(certificate.dual_value), model.value_at_zero * 1e-6)
-    error = min(1.0, certificate.error)
-    return max(error, 1e-12) * scale, error

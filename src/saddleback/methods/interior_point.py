@@ -13,7 +13,7 @@ problem takes 15 to 40 steps, whatever its conditioning; each costs a factorisat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class InteriorState(State):
     merit: float = np.inf
     since: int = 0
 
+    def complementarity(self) -> float:
+        """Return the sum of all products: the gap, once the point is feasible."""
+        return self.f.product() + self.g.product()
+
 
 @dataclass(frozen=True)
 class InteriorPoint(Method[InteriorState]):
@@ -82,7 +86,7 @@ class InteriorPoint(Method[InteriorState]):
         return None
 
     def init(self, model: Model, start: Start) -> InteriorState:
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         u, cost = start.image(model)
         z = -model.A.rmatvec(start.y)
         state = InteriorState(

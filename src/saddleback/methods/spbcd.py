@@ -15,7 +15,7 @@ Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..backends import BackendName, DualName, Sweeper, sweeper_for
@@ -71,7 +71,7 @@ class SPBCD(Method[SPBCDState]):
         return isinstance(self.step, str)
 
     def init(self, model: Model, start: Start) -> SPBCDState:
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         strengths, drawn = self._strengths(model, start)
         sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)
