@@ -30,6 +30,9 @@ LARGEST = 0.5
 LEAST_PER_COLUMN = 6
 """Rows that are kept for every column, at the least."""
 
+MORE = 4.0
+"""By how much the rows grow where the method has failed on them."""
+
 ROUNDS = 4
 """Sets of rows that are tried before all of them are taken."""
 
@@ -106,7 +109,7 @@ class SettledRows(Layer[Any]):
             z=z,
             passes=passes,
         )
-        self._take(state, self._unsettled(model, u))
+        self._take(state, self._unsettled(model, u, kept_rows(model)))
         return state
 
     def _sampled(self, model: Model, start: Start) -> tuple[Start, float]:
@@ -126,11 +129,11 @@ class SettledRows(Layer[Any]):
         return replace(start, x=state.x, y=y, u=None), state.passes * size / m + 0.5
 
     @staticmethod
-    def _unsettled(model: Model, u: Vector) -> Indices:
-        """Return the rows with the least distance to where their slope changes."""
+    def _unsettled(model: Model, u: Vector, size: int) -> Indices:
+        """Return so many rows with the least distance to where their slope changes, and all that are there."""
         assert isinstance(model.g, Restrictable)
         far = model.g.distance_to_kink(u)
-        size = min(max(kept_rows(model), int(np.count_nonzero(far == 0))), far.size - 1)
+        size = min(max(size, int(np.count_nonzero(far == 0))), far.size - 1)
         return np.sort(np.argpartition(far, size)[:size])
 
     def _take(self, state: SettledState, rows: Indices) -> None:
@@ -166,6 +169,10 @@ class SettledRows(Layer[Any]):
     def _look(self, state: SettledState) -> None:
         """Look at all rows: take in those whose slope is another than was thought."""
         model, inner = state.model, state.inner
+        if inner.ended and state.rows.size < state.y.size:
+            # without the rows that were left out the objective may fall for ever
+            self._take(state, self._unsettled(model, state.u, int(MORE * state.rows.size)))
+            return
         state.x, state.y = inner.x, state.settled.copy()
         state.y[state.rows] = inner.y
         state.u, state.z = model.A.matvec(state.x), inner.z - state.pull
