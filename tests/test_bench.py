@@ -32,7 +32,7 @@ GENERATORS = {
     "correlated": lambda: data.correlated_lasso(0, **TINY, correlation=0.5),
     "sparse": lambda: data.sparse_lasso(0, m=60, n=90, column_entries=5, nonzeros=8),
     "group": lambda: data.group_lasso(0, m=40, n=60, group_size=5, nonzero_groups=3),
-    "quantile": lambda: data.quantile_l1(0, m=80, n=10, nonzeros=3, quantile=0.75),
+    "quantile": lambda: data.quantile(0, m=80, n=10, nonzeros=3, quantile=0.75, alpha=0.02, intercept=True),
 }
 
 
@@ -249,7 +249,7 @@ SMALL = {
 def test_every_library_solves_the_same_problem(kind, field):
     """Each is held to the certificate of our problem: a wrong scaling, weight or sign of the dual would not pass."""
     peers = [name for name, peer in PEERS.items() if kind in peer.solvers and name != "saddleback"]
-    peers.sort(key=lambda name: kind == "quantile-l1" and name == "scikit-learn")  # it has no dual point: last
+    peers.sort(key=lambda name: kind == "quantile" and name == "scikit-learn")  # it has no dual point: last
     (found,) = run_case(tiny(tuple(peers), SMALL[kind]), Settings(), field, 1, lambda line: None)
     outcomes = {entry["peer"]: entry["outcome"] for entry in found["entries"]}
     assert outcomes["saddleback"] == "reached"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import t
 
 from ..datasets import interactions, make_lasso
 from ..files import read_problem
@@ -62,16 +63,24 @@ def group_lasso(seed: int, *, m: int, n: int, group_size: int, nonzero_groups: i
     )
 
 
-def quantile_l1(seed: int, *, m: int, n: int, nonzeros: int, quantile: float) -> Task:
-    """Return a quantile regression with heavy-tailed noise: Student's t with two degrees of freedom."""
+def quantile(seed: int, *, m: int, n: int, nonzeros: int, quantile: float, alpha: float, intercept: bool) -> Task:
+    """Return a quantile regression with heavy-tailed noise: Student's t with three degrees of freedom.
+
+    Parameters
+    ----------
+    seed, m, n, nonzeros : of the data; so many coefficients are not 0.
+    quantile : which one; it is that of the noise at 0.
+    alpha : of the L1 penalty, for a loss that is divided by the number of rows.
+    intercept : whether an unpenalised column of ones follows the others.
+    """
     rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, m)).T
+    A = np.ones((n + intercept, m)).T
+    A[:, :n] = rng.standard_normal((n, m)).T
     x_true = np.zeros(n)
     x_true[rng.choice(n, nonzeros, replace=False)] = rng.standard_normal(nonzeros)
-    b = A @ x_true + rng.standard_t(2, m)
-    slope = np.where(b > 0, -quantile, 1 - quantile)
-    alpha = 0.1 * float(np.abs(A.T @ slope).max())
-    return Task("quantile-l1", {"A": A, "b": b, "quantile": quantile, "alpha": alpha})
+    b = A[:, :n] @ x_true + rng.standard_t(3, m) - t.ppf(quantile, 3)
+    arrays = {"A": A, "b": b, "quantile": quantile, "alpha": alpha * m, "intercept": intercept}
+    return Task("quantile", arrays)
 
 
 def linear_program(path: Path) -> Task:

@@ -18,13 +18,23 @@ def problem_of(task: Task) -> sb.Problem:
     return sb.Problem(penalty, task["A"], loss)
 
 
+def penalised(task: Task) -> Any:
+    """Return 1 for every column of a regression, 0 for its intercept."""
+    weights = np.ones(task.shape[1])
+    weights[task.shape[1] - int(task["intercept"]) :] = 0.0
+    return weights
+
+
 TERMS: dict[str, Callable[[Task], tuple[Any, Any]]] = {
     "lasso": lambda task: (sb.L1(task["alpha"]), sb.Squared(task["b"])),
     "group-lasso": lambda task: (
         sb.GroupL2(task["alpha"], int(task["group_size"]), task["weights"]),
         sb.Squared(task["b"]),
     ),
-    "quantile-l1": lambda task: (sb.L1(task["alpha"]), sb.Pinball(task["b"], task["quantile"])),
+    "quantile": lambda task: (
+        sb.L1(task["alpha"], weights=penalised(task)),
+        sb.Pinball(task["b"], task["quantile"]),
+    ),
     "group-hinge": lambda task: (
         sb.GroupL2(task["alpha"], task["groups"].tolist()),
         sb.Hinge(task["labels"], scale=1 / task.shape[0]),

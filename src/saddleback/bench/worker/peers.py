@@ -65,7 +65,7 @@ def _saddleback(task: Task, tol: float) -> Answer:
     from saddleback.bench.judging import problem_of
 
     result = sb.solve(problem_of(task), tol=tol)
-    told = {name: result.settings[name] for name in ("working_set", "blocks_per_iteration") if name in result.settings}
+    told = {name: result.settings[name] for name in ("working_set", "rows", "finish_steps") if name in result.settings}
     return Answer(result.x, result.y, {"passes": result.passes, "method": result.method, **told})
 
 
@@ -171,11 +171,14 @@ def _sklearn_quantile(task: Task, tol: float) -> Answer:
     model = QuantileRegressor(
         quantile=task["quantile"],
         alpha=task["alpha"] / task.shape[0],
-        fit_intercept=False,
+        fit_intercept=bool(task["intercept"]),
         solver="highs",
         solver_options=_feasibility(tol),
     )
-    return Answer(model.fit(task["A"], task["b"]).coef_)
+    if not task["intercept"]:
+        return Answer(model.fit(task["A"], task["b"]).coef_)
+    model.fit(task["A"][:, :-1], task["b"])
+    return Answer(np.append(model.coef_, model.intercept_))
 
 
 def _highs_lp(task: Task, tol: float) -> Answer:
@@ -243,7 +246,8 @@ def _cvxpy_quantile(task: Task, minimise: Minimise) -> Answer:
     x, above, below = cp.Variable(n), cp.Variable(m, nonneg=True), cp.Variable(m, nonneg=True)
     fit = task["A"] @ x + above - below == task["b"]
     loss = task["quantile"] * cp.sum(above) + (1 - task["quantile"]) * cp.sum(below)
-    minimise(cp.Problem(cp.Minimize(loss + task["alpha"] * cp.norm1(x)), [fit]))
+    penalty = task["alpha"] * cp.norm1(x[: n - int(task["intercept"])])
+    minimise(cp.Problem(cp.Minimize(loss + penalty), [fit]))
     return Answer(x.value, fit.dual_value)
 
 
@@ -266,7 +270,7 @@ PEERS = {
         Peer(
             "saddleback",
             ("saddleback",),
-            dict.fromkeys(("lasso", "group-lasso", "quantile-l1", "group-hinge", "lp"), _saddleback)
+            dict.fromkeys(("lasso", "group-lasso", "quantile", "group-hinge", "lp"), _saddleback)
             | {"path": _saddleback_path},
             certifies=True,
         ),
@@ -297,13 +301,13 @@ PEERS = {
         Peer(
             "scikit-learn",
             ("scikit-learn",),
-            {"lasso": _sklearn_lasso, "path": _sklearn_path, "quantile-l1": _sklearn_quantile},
+            {"lasso": _sklearn_lasso, "path": _sklearn_path, "quantile": _sklearn_quantile},
         ),
         Peer(
             "CVXPY+Clarabel",
             ("cvxpy", "clarabel"),
             {
-                "quantile-l1": _through_cvxpy(_cvxpy_quantile, _clarabel),
+                "quantile": _through_cvxpy(_cvxpy_quantile, _clarabel),
                 "group-hinge": _through_cvxpy(_cvxpy_group_hinge, _clarabel),
             },
         ),
@@ -311,7 +315,7 @@ PEERS = {
             "CVXPY+SCS",
             ("cvxpy", "scs"),
             {
-                "quantile-l1": _through_cvxpy(_cvxpy_quantile, _scs),
+                "quantile": _through_cvxpy(_cvxpy_quantile, _scs),
                 "group-hinge": _through_cvxpy(_cvxpy_group_hinge, _scs),
             },
         ),
