@@ -74,7 +74,12 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
 def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
     value = model.f.finite_value(x) + model.g.finite_value(u)
-    return PrimalSide(x, float(value), x - model.f.project(x), u - model.g.project(u))
+    return PrimalSide(x, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
+
+
+def _beyond(point: Vector, inside: Vector) -> Vector:
+    """Return how a point misses a set, given the nearest one inside; that is the point itself where it is there."""
+    return np.zeros(point.size) if inside is point else point - inside
 
 
 def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
@@ -130,10 +135,13 @@ def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> Dua
     if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
         shorter = model.g.best_scaling(y, 1.0)
-        scale, y, z, near = shorter * scale, shorter * y, shorter * z, shorter * near
+        if shorter != 1.0:
+            inside = near is z
+            scale, y, z = shorter * scale, shorter * y, shorter * z
+            near = z if inside else shorter * near
     conjugate_g = model.g.conjugate_near(y, u)[1]
-    missed = z - near
-    if np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
+    missed = _beyond(z, near)
+    if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
     return DualSide(y, -conjugate_f - conjugate_g, z, missed, scale)
 

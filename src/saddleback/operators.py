@@ -531,7 +531,8 @@ class Tasks(Operator):
         )
 
     def columnar(self) -> Operator:
-        return Tasks(self.single.columnar(), self.tasks)
+        single = self.single.columnar()
+        return self if single is self.single else Tasks(single, self.tasks)
 
     def _split(self, flat: Vector) -> list[Vector]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
@@ -614,7 +615,8 @@ class Stacked(Operator):
         )
 
     def columnar(self) -> Operator:
-        return Stacked([part.columnar() for part in self.parts])
+        parts = [part.columnar() for part in self.parts]
+        return self if all(new is old for new, old in zip(parts, self.parts, strict=True)) else Stacked(parts)
 
     def native(self) -> list[Any]:
         matrices = [part.native() for part in self.parts]

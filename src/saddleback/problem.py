@@ -49,6 +49,11 @@ class Model:
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         return part
 
+    def columnar(self) -> Model:
+        """Return the problem with the columns of A contiguous in memory; itself, with all it knows, where they are."""
+        A = self.A.columnar()
+        return self if A is self.A else replace(self, A=A)
+
     @cached_property
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
@@ -265,11 +270,13 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
+    # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
+    linear_norm = float(np.sqrt(np.sum(np.square(linear))))
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):
-        return functions[0], float(np.linalg.norm(linear))
+        return functions[0], linear_norm
     sizes = [operator.shape[1] for operator in operators]
-    return BlockSum(functions, sizes, split), float(np.linalg.norm(linear))
+    return BlockSum(functions, sizes, split), linear_norm
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:

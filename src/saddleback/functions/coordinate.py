@@ -70,7 +70,7 @@ class Coordinate(Restrictable):
 
     def value(self, x: Vector) -> float:
         inside = self.project(x)
-        if np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
+        if inside is not x and np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         return self.finite_value(inside)
 
@@ -83,7 +83,7 @@ class Coordinate(Restrictable):
         return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
 
     def project(self, x: Vector) -> Vector:
-        return np.clip(x, self.lower, self.upper) if self._bounded else x.copy()
+        return np.clip(x, self.lower, self.upper) if self._bounded else x
 
     def prox(self, v: Vector, step: Step) -> Vector:
         free = shrink(v, step * self.left, step * self.right) / (1.0 + step * self.quadratic)
@@ -177,7 +177,7 @@ class Coordinate(Restrictable):
         return point, part.conjugate(inside)
 
     def project_conjugate(self, y: Vector) -> Vector:
-        return y.copy() if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
+        return y if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)

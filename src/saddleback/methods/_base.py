@@ -86,7 +86,7 @@ HUGE = 1e25
 
 def diverged(x: Vector, y: Vector) -> bool:
     """Return whether a point is so large, or not finite, that nothing can come of it."""
-    return not (np.all(np.abs(x) < HUGE) and np.all(np.abs(y) < HUGE))
+    return not all(-HUGE < v.min() and v.max() < HUGE for v in (x, y))
 
 
 S = TypeVar("S", bound=State)

@@ -105,7 +105,7 @@ class Descent(Method[DescentState]):
         missing = self.missing(model)
         if missing is not None:
             raise TypeError(f"method='descent' cannot treat this problem: {missing}; use method='sp-bcd'")
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         return self._first(model, start, descender_for(model, self.backend, PANEL), 0)
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:

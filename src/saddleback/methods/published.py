@@ -62,7 +62,7 @@ class PublishedSPBCD(Method[PublishedState]):
             raise ValueError(f"sigma_rule={self.sigma_rule!r}: expected 'literal' or 'skip'")
 
     def init(self, model: Model, start: Start) -> PublishedState:
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         J = len(model.blocks)
         passes = 0.5
         if start.drawn is None:

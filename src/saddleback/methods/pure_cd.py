@@ -70,7 +70,7 @@ class PureCD(Method[PureCDState]):
             raise ValueError(
                 "pure-cd needs the entries of A, and A is a LinearOperator: give an array, or use 'sp-bcd'"
             )
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         drawn = 1 if start.drawn is None else min(start.drawn, len(model.blocks))
         strengths, theta = pure_strengths(model, drawn)
         sweeper = pure_sweeper_for(model, self.backend)

@@ -71,7 +71,7 @@ class SPBCD(Method[SPBCDState]):
         return isinstance(self.step, str)
 
     def init(self, model: Model, start: Start) -> SPBCDState:
-        model = replace(model, A=model.A.columnar())
+        model = model.columnar()
         strengths, drawn = self._strengths(model, start)
         sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)
