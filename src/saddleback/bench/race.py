@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .cases import Case, Settings
 from .judging import Judge
@@ -33,6 +34,9 @@ WARM_UP = 120.0
 
 PATIENCE = 4
 """How many caps the attempts of a library that miss the target may take together."""
+
+PAUSE = 0.1
+"""Seconds before a solve: the threads of a library that was just timed spin on for a while, on cores that others need."""
 
 OURS = "saddleback"
 
@@ -239,8 +243,11 @@ def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
 
 
 def _attempt(process: Process, tolerance: float, cap: float, judge: Judge) -> Attempt:
+    time.sleep(PAUSE)
     seconds, answer = process.solve(tolerance, cap)
-    return Attempt(tolerance, seconds, judge.error(answer.x, answer.y), dict(answer.info))
+    with threadpool_limits(1, user_api="blas"):  # so that no thread of ours spins while the next library is timed
+        error = judge.error(answer.x, answer.y)
+    return Attempt(tolerance, seconds, error, dict(answer.info))
 
 
 def products_seconds(A: Any, repeats: int = 5) -> float:
