@@ -141,6 +141,20 @@ void copy_columns(const From* data, Index rows, Index from_stride, const Index* 
   });
 }
 
+/// Sums of squares over each column and each row, and out = A' y, in one reading.
+inline void survey(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
+  const auto work = 2 * static_cast<double>(matrix.stored());
+  detail::sum_over_columns(matrix, work, rows, [&](Range range, double* sums) {
+    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
+      for (int k = 0; k < count; k += kTogether) {
+        const int together = std::min(kTogether, count - k);
+        matrix.dots(column + k, together, y, out + at + k);
+        for (int i = k; i < k + together; ++i) columns[at + i] = matrix.add_powers(column[i], 2, sums);
+      }
+    });
+  });
+}
+
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
   detail::sum_over_columns(matrix, static_cast<double>(matrix.stored()), rows, [&](Range range, double* sums) {

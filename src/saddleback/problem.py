@@ -142,7 +142,8 @@ class Problem:
         self.is_list = isinstance(penalty, (list, tuple))
         self.terms, sources = _parts(penalty, A)
         loss_term = _loss(loss)
-        operators = [s if isinstance(s, Identity) else as_operator(s, name) for s, name in sources]
+        y = _gradient_at_zero(loss_term)
+        operators = [s if isinstance(s, Identity) else as_operator(s, name, y) for s, name in sources]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
         self.x_shapes: list[Shape] = [
@@ -233,6 +234,14 @@ def _loss(source: Any) -> Term:
             "for bounds on A x use Interval"
         )
     return as_term(source, "loss")
+
+
+def _gradient_at_zero(loss: Term) -> Vector | None:
+    """Return where a solve of a problem with a smooth loss begins."""
+    if loss.shape is None:
+        return None
+    g = loss.bind(loss.shape)
+    return g.subgradient(np.zeros(int(np.prod(loss.shape)))) if g.smooth else None
 
 
 def _loss_shape(loss: Term, operators: Sequence[Operator | Identity]) -> Shape:

@@ -119,18 +119,27 @@ class Products:
         self.passes = 0.0
         self.reference: tuple[Vector, Vector, Vector] | None = None
         self.z = self.distance = np.empty(0)
+        if model.A.surveyed is not None:
+            self._refer(*model.A.surveyed)
 
     def at(self, y: Vector) -> None:
         """Move on to another y."""
         if self.reference is None or not self._nearby(*self.reference, y):
-            self.z = self.model.A.rmatvec(-y)
-            self.distance = zero_slack(self.model, self.z) / self.norms
-            self.passes += 0.5
-            self.reference = y, self.z, self.distance
+            self._refer(y, self.model.A.rmatvec(y))
+
+    def _refer(self, y: Vector, product: Vector) -> None:
+        """Take a y with all of A'y as the one to be compared with."""
+        self.z = -product
+        self.distance = zero_slack(self.model, self.z) / self.norms
+        self.passes += 0.5
+        self.reference = y, self.z, self.distance
 
     def _nearby(self, y_last: Vector, z_last: Vector, distance_last: Vector, y: Vector) -> bool:
         """Take the products of blocks that may be active now; return whether they are few enough."""
-        near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * float(np.linalg.norm(y - y_last)))
+        moved = float(np.linalg.norm(y - y_last))
+        if moved == 0:
+            return True
+        near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
         if near.size > LARGEST * distance_last.size:
             return False
         model = self.model
@@ -170,15 +179,17 @@ class WorkingSet(Layer[Any]):
         if not pays(model):
             return self.method.init(model, start)
         model = model.columnar()
+        products = Products(model)
         state = WorkingSetState(
             x=start.x.copy(),
             y=start.y.copy(),
+            passes=products.passes,
             u=None,
             z=None,
             settings={"n_blocks": len(model.blocks)},
             model=model,
             start=start,
-            products=Products(model),
+            products=products,
             small=None,
             error=np.inf,
             single=start.tol >= SINGLE and not self.method.exact and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
