@@ -146,11 +146,7 @@ inline void survey(const Columns& matrix, const double* y, double* columns, doub
   const auto work = 2 * static_cast<double>(matrix.stored());
   detail::sum_over_columns(matrix, work, rows, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
-      for (int k = 0; k < count; k += kTogether) {
-        const int together = std::min(kTogether, count - k);
-        matrix.dots(column + k, together, y, out + at + k);
-        for (int i = k; i < k + together; ++i) columns[at + i] = matrix.add_powers(column[i], 2, sums);
-      }
+      matrix.survey(column, count, y, out + at, columns + at, sums);
     });
   });
 }
