@@ -31,7 +31,7 @@ RAY_RADIUS = 1e6
 
 @dataclass(frozen=True)
 class PrimalSide:
-    """A primal point with its objective, and how x and u = Ax miss the domains of f and g."""
+    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
 
     x: Vector
     value: float
@@ -41,7 +41,7 @@ class PrimalSide:
 
 @dataclass(frozen=True)
 class DualSide:
-    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*.
+    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
 
     ``scale`` is by how much it was multiplied to be feasible.
     """
@@ -78,8 +78,8 @@ def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
-    """Return how a point misses a set, given the nearest one inside; that is the point itself where it is there."""
-    return np.zeros(point.size) if inside is point else point - inside
+    """Return how a point misses a set, given the nearest one inside; empty where that is the point itself."""
+    return np.empty(0) if inside is point else point - inside
 
 
 def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
@@ -158,14 +158,14 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         float(np.linalg.norm(missed)) for missed in (primal.x_violation, primal.u_violation, dual.z_violation)
     )
     shift = hidden = 0.0
-    if off_x or off_u or off_z:
-        shift = (
-            abs(float(dual.y @ primal.u_violation))
-            + abs(float(dual.z @ primal.x_violation))
-            + abs(float(primal.x @ dual.z_violation))
-        )
-        x_unit, y_unit = model.units
-        hidden = float(np.linalg.norm(dual.z_violation * x_unit) + np.linalg.norm(primal.u_violation * y_unit))
+    if off_x:
+        shift += abs(float(dual.z @ primal.x_violation))
+    if off_u:
+        shift += abs(float(dual.y @ primal.u_violation))
+        hidden += float(np.linalg.norm(primal.u_violation * model.units[1]))
+    if off_z:
+        shift += abs(float(primal.x @ dual.z_violation))
+        hidden += float(np.linalg.norm(dual.z_violation * model.units[0]))
     violation = np.hypot(off_x, off_u)
     return Certificate(
         primal_value=primal.value,

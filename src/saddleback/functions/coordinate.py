@@ -230,14 +230,21 @@ class Coordinate(Restrictable):
         )
 
     def zero_slack(self, z: Vector) -> Vector | None:
+        if self._kinks is None:
+            return None
         low, high = self._kinks
-        return np.minimum(high - z, z - low) if np.any(low < high) else None
+        return np.minimum(high - z, z - low)
 
     @cached_property
-    def _kinks(self) -> tuple[Vector, Vector]:
-        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink."""
+    def _kinks(self) -> tuple[Vector, Vector] | None:
+        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink.
+
+        None where it is one for no coordinate.
+        """
         left, right = self.slopes_at_zero()
         kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
+        if not np.any(kinked):
+            return None
         return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
     def restrict_blocks(self, blocks: Indices) -> Coordinate:

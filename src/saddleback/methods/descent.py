@@ -45,7 +45,7 @@ HALVINGS = 6
 DAMPING, MOST_REST = 1e-4, 64
 """First damping of a Newton step after one that failed, relative to the diagonal, and most sweeps until the next."""
 
-DIRECT, DIRECT_MOST = 60, 400
+DIRECT, DIRECT_MOST = 10, 400
 """Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
 
 
