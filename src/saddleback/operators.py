@@ -172,8 +172,8 @@ class Dense(Operator):
 
     def survey(self, y: Vector) -> None:
         if self._columnar():
-            *self.squares, product = _native.dense_survey(self.array, y)
-            self.surveyed = y, product
+            columns, rows, product = _native.dense_survey(self.array, y)
+            self.squares, self.surveyed = (columns, rows), (y, product)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         return np.concatenate([y @ np.square(panel, dtype=np.float64) for _, panel in self._panels()])
@@ -258,8 +258,8 @@ class Compressed(Operator):
         return _native.csc_sums(*self._parts(), self.shape[0], power)
 
     def survey(self, y: Vector) -> None:
-        *self.squares, product = _native.csc_survey(*self._parts(), self.shape[0], y)
-        self.surveyed = y, product
+        columns, rows, product = _native.csc_survey(*self._parts(), self.shape[0], y)
+        self.squares, self.surveyed = (columns, rows), (y, product)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         indptr, indices, data = self._parts()

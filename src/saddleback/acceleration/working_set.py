@@ -244,6 +244,8 @@ class WorkingSet(Layer[Any]):
         if certificate.error <= self._target(state):
             small.round, small.look = 0.0, FIRST_LOOK
             self._choose(state, dual.y)
+        else:
+            small.state.goal = self._end(state) / certificate.error
 
     def _leap(self, state: WorkingSetState, small: Small) -> bool:
         """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
@@ -273,7 +275,12 @@ class WorkingSet(Layer[Any]):
     def _target(self, state: WorkingSetState) -> float:
         """Return the error at which the small problem is solved well enough, given that of the whole."""
         factor = min(INNER, state.error**2) if self.method.superlinear else INNER
-        return max(factor * state.error, 0.5 * state.start.tol, ROUNDING)
+        return max(factor * state.error, self._end(state))
+
+    @staticmethod
+    def _end(state: WorkingSetState) -> float:
+        """Return the error at which the small problem is solved as well as the run will ever need it."""
+        return max(0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Judge the point in the whole problem, and choose the blocks to go on with."""
@@ -295,6 +302,8 @@ class WorkingSet(Layer[Any]):
         elif small.single and state.error > max(2.0 * target, state.start.tol):
             state.single = False
             state.small = self._pack(state, wanted, dual.y)
+        assert state.small is not None
+        state.small.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
 
     @staticmethod
     def _judge(state: WorkingSetState, point: Admitted, u: Vector, active: Mask) -> tuple[float, DualSide]:

@@ -36,7 +36,7 @@ PATIENCE = 4
 """How many caps the attempts of a library that miss the target may take together."""
 
 PAUSE = 0.1
-"""Seconds before a solve: the threads of a library that was just timed spin on for a while, on cores that others need."""
+"""Seconds before a solve: threads of the library timed before spin on for a while, on cores that others need."""
 
 OURS = "saddleback"
 

@@ -16,7 +16,7 @@ It is kept for the reproduction of the paper. ``sp-bcd`` is the repaired method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np

@@ -19,7 +19,7 @@ to K drawn blocks and the condition on the strengths are in ``steps.py`` and doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..backends import BackendName, PureSweeper, pure_sweeper_for
 from ..functions._base import Vector

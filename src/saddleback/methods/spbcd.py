@@ -15,7 +15,7 @@ Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..backends import BackendName, DualName, Sweeper, sweeper_for
