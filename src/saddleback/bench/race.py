@@ -3,7 +3,8 @@
 A library's own tolerance means something else in each of them. So it is asked for ever smaller ones, until the
 certificate says that its answer is good enough; the loosest such tolerance is the one that is timed. The clock runs
 in the library's process, around the solve alone. The first solve of a case is not timed: it compiles and warms up.
-Repeats are taken in turns, so that all meet the same noise.
+Repeats are taken in turns, so that all meet the same noise, and a moment apart: threads that spin after a solve would
+otherwise take a core from the next one.
 """
 
 from __future__ import annotations
