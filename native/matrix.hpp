@@ -69,6 +69,10 @@ class Columns {
   /// Adds |column|^power to v and returns its sum; power is 0, which counts what is not 0, 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
 
+  /// products[k] = column[k] . y and squares[k] = |column[k]|^2; adds all squares to v, row by row.
+  virtual void survey(const Index* column, int count, const double* y, double* products,
+                      double* squares, double* v) const = 0;
+
   /// Whether every row index of the column lies inside the matrix.
   virtual bool valid(Index) const { return true; }
 
@@ -144,6 +148,19 @@ class Dense final : public Columns {
                      : power == 1 ? simd::add_powers<1, T>
                                   : simd::add_powers<2, T>;
     return sum(at(column), v, rows());
+  }
+
+  void survey(const Index* column, int count, const double* y, double* products, double* squares,
+              double* v) const override {
+    int k = 0;
+    for (; count - k >= kTogether; k += kTogether) {
+      const T* start[] = {at(column[k]), at(column[k + 1]), at(column[k + 2]), at(column[k + 3])};
+      simd::survey4(start, y, rows(), products + k, squares + k, v);
+    }
+    for (; k < count; ++k) {
+      products[k] = simd::dot(at(column[k]), y, rows());
+      squares[k] = simd::add_powers<2>(at(column[k]), v, rows());
+    }
   }
 
  private:
@@ -227,6 +244,21 @@ class Sparse final : public Columns {
       v[indices_[p]] += term;
     }
     return sum;
+  }
+
+  void survey(const Index* column, int count, const double* y, double* products, double* squares,
+              double* v) const override {
+    for (int k = 0; k < count; ++k) {
+      double product = 0, square = 0;
+      for (Index p = indptr_[column[k]], end = indptr_[column[k] + 1]; p < end; ++p) {
+        const double entry = value(p), squared = entry * entry;
+        product += entry * y[indices_[p]];
+        square += squared;
+        v[indices_[p]] += squared;
+      }
+      products[k] = product;
+      squares[k] = square;
+    }
   }
 
   bool valid(Index column) const override {

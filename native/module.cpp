@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <string>
 
@@ -184,6 +185,16 @@ std::pair<Result, Result> sums(const Columns& matrix, int power) {
   return result;
 }
 
+std::tuple<Result, Result, Result> survey(const Columns& matrix, const Input& y) {
+  require(static_cast<Index>(y.size()) == matrix.rows(), "the vector does not fit the matrix");
+  double *columns, *rows, *products;
+  std::tuple result{new_array(matrix.count(), columns), new_array(matrix.rows(), rows),
+                    new_array(matrix.count(), products)};
+  nb::gil_scoped_release released;
+  survey(matrix, y.data(), columns, rows, products);
+  return result;
+}
+
 /// Some columns of a dense array, in memory of their own and in the precision of To.
 template <class From, class To>
 nb::object gather(const Anything& matrix, const Indices& columns) {
@@ -201,6 +212,55 @@ nb::object gather(const Anything& matrix, const Indices& columns) {
   const std::size_t shape[] = {static_cast<std::size_t>(rows), static_cast<std::size_t>(count)};
   const std::int64_t strides[] = {1, stride};
   return nb::cast(nb::ndarray<nb::numpy, To, nb::ndim<2>>(entries, 2, shape, owner, strides));
+}
+
+template <class T>
+T* new_vector(Index size, nb::object& array) {
+  T* entries = new T[std::max<Index>(1, size)];
+  nb::capsule owner(entries, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  const std::size_t shape[] = {static_cast<std::size_t>(size)};
+  array = nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(entries, 1, shape, owner));
+  return entries;
+}
+
+/// Some columns of a sparse matrix, in memory of their own and in the precision of To.
+template <class I, class From, class To>
+nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values,
+                 const Indices& columns) {
+  const I *start = data<I>(indptr), *row = data<I>(indices);
+  const From* value = data<From>(values);
+  const auto count = static_cast<Index>(columns.size());
+  nb::object new_indptr, new_indices, new_values;
+  I* to = new_vector<I>(count + 1, new_indptr);
+  to[0] = 0;
+  for (Index k = 0; k < count; ++k) {
+    const Index d = columns.data()[k];
+    to[k + 1] = to[k] + (start[d + 1] - start[d]);
+  }
+  I* to_row = new_vector<I>(to[count], new_indices);
+  To* to_value = new_vector<To>(to[count], new_values);
+  {
+    nb::gil_scoped_release released;
+    for (Index k = 0; k < count; ++k) {
+      const Index from = start[columns.data()[k]], size = to[k + 1] - to[k];
+      std::copy_n(row + from, size, to_row + to[k]);
+      std::transform(value + from, value + from + size, to_value + to[k],
+                     [](From entry) { return static_cast<To>(entry); });
+    }
+  }
+  return nb::make_tuple(new_indptr, new_indices, new_values);
+}
+
+nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values,
+                 const Indices& columns, bool single) {
+  const auto matrix = sparse_view(indptr, indices, values, 0, true);
+  require_columns(columns, matrix->count());
+  const auto of_index = [&]<class I>(I) {
+    if (holds<float>(values)) return gather<I, float, float>(indptr, indices, values, columns);
+    return single ? gather<I, double, float>(indptr, indices, values, columns)
+                  : gather<I, double, double>(indptr, indices, values, columns);
+  };
+  return holds<std::int32_t>(indptr) ? of_index(std::int32_t{}) : of_index(std::int64_t{});
 }
 
 nb::object gather(const Anything& matrix, const Indices& columns, bool single) {
@@ -510,6 +570,22 @@ NB_MODULE(_native, m) {
       "A"_a.noconvert(), "power"_a, "Return the column and the row sums of |A| ** power.");
 
   m.def(
+      "dense_survey",
+      [](const Anything& A, const Input& y) {
+        const DenseArgument matrix(A);
+        require(!matrix.transposed, "a dense matrix must have contiguous columns");
+        return survey(*matrix.view, y);
+      },
+      "A"_a.noconvert(), "y"_a.noconvert(),
+      "Return the column and the row sums of A ** 2 and A.T @ y, in one reading of A.");
+  m.def(
+      "csc_survey",
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
+         const Input& y) { return survey(*sparse_view(indptr, indices, values, rows), y); },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
+      "y"_a.noconvert(), "Return the same for A in compressed sparse columns.");
+
+  m.def(
       "dense_columns_rmatvec",
       [](const Anything& A, const Indices& columns, const Input& y) {
         const DenseArgument matrix(A);
@@ -532,6 +608,14 @@ NB_MODULE(_native, m) {
         },
         "A"_a.noconvert(), "columns"_a.noconvert(), "single"_a,
         "Return some columns in memory of their own, in single precision if asked for.");
+
+  m.def(
+      "csc_columns",
+      [](const Anything& indptr, const Anything& indices, const Anything& values,
+         const Indices& columns, bool single) { return gather(indptr, indices, values, columns, single); },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
+      "columns"_a.noconvert(), "single"_a,
+      "Return the same for A in compressed sparse columns: indptr, indices and data of them.");
 
   m.def(
       "csc_matvec",

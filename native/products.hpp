@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <vector>
 
 #include "matrix.hpp"
 #include "threads.hpp"
@@ -71,16 +72,16 @@ bool in_batches(const Columns& matrix, Range range, const Body& body, const Inde
   return all_valid;
 }
 
-/// Runs body(range of columns, sums) over the lanes and leaves the total of the sums in `rows`.
+/// Runs body(range, sums) over the lanes, which share `count` columns, and leaves the total of the sums in `rows`.
 template <class Body>
-void sum_over_columns(const Columns& matrix, double work, double* rows, const Body& body) {
+void sum_over_columns(const Columns& matrix, Index count, double work, double* rows, const Body& body) {
   const Index m = matrix.rows();
   Accumulators sums(lanes_for(work, m), m);
   const int lanes = sums.lanes();
   std::atomic<bool> valid = true;
   Lease lease;
   lease.run(lanes, [&](int i) {
-    if (!body(part(matrix.count(), i, lanes), sums.lane(i))) valid = false;
+    if (!body(part(count, i, lanes), sums.lane(i))) valid = false;
   });
   require_valid(valid);
   const int chunks = parts_for(static_cast<double>(m) * lanes);
@@ -93,15 +94,23 @@ void sum_over_columns(const Columns& matrix, double work, double* rows, const Bo
 
 }  // namespace detail
 
-/// out = A x.
+/// out = A x. Columns that x leaves out, often nearly all, are not even looked at.
 inline void multiply(const Columns& matrix, const double* x, double* out) {
-  const Index n = matrix.count();
-  const auto used = static_cast<double>(n - std::count(x, x + n, 0.0));
-  const double work = static_cast<double>(matrix.stored()) * used / static_cast<double>(std::max<Index>(1, n));
-  detail::sum_over_columns(matrix, work, out, [&](Range range, double* sums) {
-    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
-      matrix.add(column, count, x + at, sums);
-    });
+  std::vector<Index> used;
+  std::vector<double> factor;
+  for (Index j = 0; j < matrix.count(); ++j) {
+    if (x[j] == 0) continue;
+    used.push_back(j);
+    factor.push_back(x[j]);
+  }
+  const auto count = static_cast<Index>(used.size());
+  const double share = static_cast<double>(count) / static_cast<double>(std::max<Index>(1, matrix.count()));
+  const double work = static_cast<double>(matrix.stored()) * share;
+  detail::sum_over_columns(matrix, count, work, out, [&](Range range, double* sums) {
+    return detail::in_batches(
+        matrix, range,
+        [&](const Index* column, int size, Index at) { matrix.add(column, size, &factor[at], sums); },
+        used.data());
   });
 }
 
@@ -141,9 +150,20 @@ void copy_columns(const From* data, Index rows, Index from_stride, const Index* 
   });
 }
 
+/// Sums of squares over each column and each row, and out = A' y, in one reading.
+inline void survey(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
+  const auto work = 2 * static_cast<double>(matrix.stored());
+  detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
+    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
+      matrix.survey(column, count, y, out + at, columns + at, sums);
+    });
+  });
+}
+
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
-  detail::sum_over_columns(matrix, static_cast<double>(matrix.stored()), rows, [&](Range range, double* sums) {
+  const auto work = static_cast<double>(matrix.stored());
+  detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index) {
       for (int k = 0; k < count; ++k)
         columns[column[k]] = matrix.add_powers(column[k], power, sums);

@@ -77,6 +77,31 @@ SADDLEBACK_CLONES static void axpy4(const T* const columns[4], const double fact
   }
 }
 
+/// products[k] = columns[k] . y, squares[k] = columns[k] . columns[k] and v += all squares: four columns in one reading.
+template <class T>
+SADDLEBACK_CLONES static void survey4(const T* const columns[4], const double* y, std::int64_t rows,
+                                      double products[4], double squares[4], double* v) {
+  const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
+  double pa = 0, pb = 0, pc = 0, pd = 0, qa = 0, qb = 0, qc = 0, qd = 0;
+#pragma omp simd reduction(+ : pa, pb, pc, pd, qa, qb, qc, qd)
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const double yi = y[i];
+    const double ai = static_cast<double>(a[i]), bi = static_cast<double>(b[i]);
+    const double ci = static_cast<double>(c[i]), di = static_cast<double>(d[i]);
+    pa += ai * yi;
+    pb += bi * yi;
+    pc += ci * yi;
+    pd += di * yi;
+    qa += ai * ai;
+    qb += bi * bi;
+    qc += ci * ci;
+    qd += di * di;
+    v[i] += (ai * ai + bi * bi) + (ci * ci + di * di);
+  }
+  products[0] = pa, products[1] = pb, products[2] = pc, products[3] = pd;
+  squares[0] = qa, squares[1] = qb, squares[2] = qc, squares[3] = qd;
+}
+
 /// Adds |column|^Power to v and returns its sum.
 template <int Power, class T>
 SADDLEBACK_CLONES static double add_powers(const T* column, double* v, std::int64_t rows) {

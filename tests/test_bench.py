@@ -96,7 +96,7 @@ def test_a_task_comes_back_from_its_folder(name, tmp_path):
         assert again["A"].flags.f_contiguous
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", [name for name in GENERATORS if name != "quantile"])
 def test_alpha_is_a_tenth_of_the_smallest_under_which_x_is_0(name):
     task = GENERATORS[name]()
     m, n = task.shape

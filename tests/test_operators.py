@@ -77,6 +77,36 @@ def test_sums_and_restriction(name, rng):
     assert np.allclose(kept.dense_columns(np.arange(3)), A[np.ix_(rows, np.sort(some))], atol=tolerance)
 
 
+@pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, sparse.csc_matrix, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_survey_is_what_separate_readings_find(make, dtype, rng):
+    """Squares of columns and rows and A'y, with columns that fill no group of four; NaN is found on the way."""
+    dense = (rng.standard_normal((33, 70)) * (rng.random((33, 70)) < 0.5)).astype(dtype)
+    y = rng.standard_normal(33)
+    plain, surveyed = as_operator(make(dense), "A"), as_operator(make(dense), "A", y)
+    for found, expected in zip(surveyed.squares, plain.squares, strict=True):
+        assert np.allclose(found, expected, rtol=1e-13)
+    if surveyed.surveyed is not None:
+        assert np.allclose(surveyed.surveyed[1], plain.rmatvec(y), atol=1e-12)
+    assert (surveyed.surveyed is None) == (make in (np.ascontiguousarray, sparse.csr_matrix))
+    dense[4, 2] = np.nan
+    with pytest.raises(ValueError, match="nan"):
+        as_operator(make(dense), "A", y)
+
+
+@pytest.mark.parametrize("name", ["F order", "float32", "csc", "csc float32"])
+@pytest.mark.parametrize("single", [False, True])
+def test_packed_columns(name, single):
+    some = np.array([3, 0, 4])
+    packed = OPERATORS[name]().columnar().pack(some, single)
+    (stored,) = packed.native()
+    values = stored[2] if isinstance(stored, tuple) else stored
+    assert values.dtype == (np.float32 if single or "float32" in name else np.float64)
+    assert np.allclose(packed.dense_columns(np.arange(3)), A[:, some], rtol=1e-6)
+    with pytest.raises(ValueError, match="column"):
+        OPERATORS[name]().columnar().pack(np.array([5]), single)
+
+
 def test_tasks_are_a_kronecker_product(rng):
     operator = Tasks(as_operator(A, "A"), 3)
     kron = np.kron(A, np.eye(3))

@@ -41,6 +41,19 @@ def dense_columns_rmatvec(A: _Stored, columns: _Indices, y: _Vector) -> _Vector:
 def dense_sums(A: _Stored, power: int) -> tuple[_Vector, _Vector]:
     """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
 
+def dense_survey(A: _Stored, y: _Vector) -> tuple[_Vector, _Vector, _Vector]:
+    """Return the column and the row sums of A ** 2 and A.T @ y, in one reading of A, which has contiguous columns."""
+
+def csc_survey(
+    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector
+) -> tuple[_Vector, _Vector, _Vector]:
+    """Return the same for A in compressed sparse columns."""
+
+def csc_columns(
+    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, columns: _Indices, single: bool
+) -> tuple[_SparseIndices, _SparseIndices, _Stored]:
+    """Return indptr, indices and data of some columns, in float32 if ``single`` or where A is."""
+
 def dense_columns(A: _Stored, columns: _Indices, single: bool) -> _Stored:
     """Return some columns, contiguous and in memory of their own, in float32 if ``single`` or where A is."""
 

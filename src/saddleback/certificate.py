@@ -31,7 +31,7 @@ RAY_RADIUS = 1e6
 
 @dataclass(frozen=True)
 class PrimalSide:
-    """A primal point with its objective, and how x and u = Ax miss the domains of f and g."""
+    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
 
     x: Vector
     value: float
@@ -41,7 +41,7 @@ class PrimalSide:
 
 @dataclass(frozen=True)
 class DualSide:
-    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*.
+    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
 
     ``scale`` is by how much it was multiplied to be feasible.
     """
@@ -74,7 +74,12 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
 def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
     value = model.f.finite_value(x) + model.g.finite_value(u)
-    return PrimalSide(x, float(value), x - model.f.project(x), u - model.g.project(u))
+    return PrimalSide(x, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
+
+
+def _beyond(point: Vector, inside: Vector) -> Vector:
+    """Return how a point misses a set, given the nearest one inside; empty where that is the point itself."""
+    return np.empty(0) if inside is point else point - inside
 
 
 def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
@@ -130,10 +135,13 @@ def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> Dua
     if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
         shorter = model.g.best_scaling(y, 1.0)
-        scale, y, z, near = shorter * scale, shorter * y, shorter * z, shorter * near
+        if shorter != 1.0:
+            inside = near is z
+            scale, y, z = shorter * scale, shorter * y, shorter * z
+            near = z if inside else shorter * near
     conjugate_g = model.g.conjugate_near(y, u)[1]
-    missed = z - near
-    if np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
+    missed = _beyond(z, near)
+    if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
     return DualSide(y, -conjugate_f - conjugate_g, z, missed, scale)
 
@@ -150,14 +158,14 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         float(np.linalg.norm(missed)) for missed in (primal.x_violation, primal.u_violation, dual.z_violation)
     )
     shift = hidden = 0.0
-    if off_x or off_u or off_z:
-        shift = (
-            abs(float(dual.y @ primal.u_violation))
-            + abs(float(dual.z @ primal.x_violation))
-            + abs(float(primal.x @ dual.z_violation))
-        )
-        x_unit, y_unit = model.units
-        hidden = float(np.linalg.norm(dual.z_violation * x_unit) + np.linalg.norm(primal.u_violation * y_unit))
+    if off_x:
+        shift += abs(float(dual.z @ primal.x_violation))
+    if off_u:
+        shift += abs(float(dual.y @ primal.u_violation))
+        hidden += float(np.linalg.norm(primal.u_violation * model.units[1]))
+    if off_z:
+        shift += abs(float(primal.x @ dual.z_violation))
+        hidden += float(np.linalg.norm(dual.z_violation * model.units[0]))
     violation = np.hypot(off_x, off_u)
     return Certificate(
         primal_value=primal.value,

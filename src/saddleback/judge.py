@@ -96,7 +96,7 @@ class Judge:
             return None
         x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
         if self._reference is None or passes >= 2.0 * self._reference[0]:
-            before, self._reference = self._reference, (passes, x, y)
+            before, self._reference = self._reference, (passes, x.copy(), y.copy())
             if before is not None:
                 self.passes += 1.0
                 found = ray_status(self.model, x - before[1], y - before[2])

@@ -40,6 +40,9 @@ class Operator(ABC):
     tasks: int = 1
     """How many neighbouring rows, and columns, can only be kept or left out together."""
 
+    surveyed: tuple[Vector, Vector] | None = None
+    """A y with its A'y, where that was had in the same reading as ``squares``."""
+
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
         """Return A x."""
@@ -109,6 +112,10 @@ class Operator(ABC):
         """The column sums and the row sums of the squared entries."""
         return self.sums(2)
 
+    def survey(self, y: Vector) -> None:
+        """Find ``squares`` and, where that takes no further reading, A'y."""
+        _ = self.squares
+
     def native(self) -> list[Any]:
         """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
         return []
@@ -162,6 +169,11 @@ class Dense(Operator):
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.dense_sums(self.array, power)
+
+    def survey(self, y: Vector) -> None:
+        if self._columnar():
+            columns, rows, product = _native.dense_survey(self.array, y)
+            self.squares, self.surveyed = (columns, rows), (y, product)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         return np.concatenate([y @ np.square(panel, dtype=np.float64) for _, panel in self._panels()])
@@ -245,6 +257,10 @@ class Compressed(Operator):
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.csc_sums(*self._parts(), self.shape[0], power)
 
+    def survey(self, y: Vector) -> None:
+        columns, rows, product = _native.csc_survey(*self._parts(), self.shape[0], y)
+        self.squares, self.surveyed = (columns, rows), (y, product)
+
     def squares_rmatvec(self, y: Vector) -> Vector:
         indptr, indices, data = self._parts()
         return _native.csc_rmatvec(indptr, indices, np.square(data, dtype=np.float64), self.shape[0], y)
@@ -286,15 +302,9 @@ class Compressed(Operator):
         return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        indptr, indices, data = self._parts()
-        sizes = np.diff(indptr)[columns]
-        start = np.zeros(columns.size + 1, dtype=indptr.dtype)
-        np.cumsum(sizes, out=start[1:])
-        at = np.arange(start[-1]) + np.repeat(indptr[columns] - start[:-1], sizes)
-        shape = (self.shape[0], columns.size)
-        values = data[at].astype(np.float32) if single else data[at]
-        packed = sparse.csc_array((values, indices[at], start), shape=shape)
-        packed.indices, packed.indptr = indices[at], start
+        indptr, indices, data = _native.csc_columns(*self._parts(), columns, single)
+        packed = sparse.csc_array((self.shape[0], columns.size), dtype=data.dtype)
+        packed.indptr, packed.indices, packed.data = indptr, indices, data  # valid, and not to be looked through again
         return Compressed(packed)
 
     def native(self) -> list[Any]:
@@ -531,7 +541,8 @@ class Tasks(Operator):
         )
 
     def columnar(self) -> Operator:
-        return Tasks(self.single.columnar(), self.tasks)
+        single = self.single.columnar()
+        return self if single is self.single else Tasks(single, self.tasks)
 
     def _split(self, flat: Vector) -> list[Vector]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
@@ -614,7 +625,8 @@ class Stacked(Operator):
         )
 
     def columnar(self) -> Operator:
-        return Stacked([part.columnar() for part in self.parts])
+        parts = [part.columnar() for part in self.parts]
+        return self if all(new is old for new, old in zip(parts, self.parts, strict=True)) else Stacked(parts)
 
     def native(self) -> list[Any]:
         matrices = [part.native() for part in self.parts]
@@ -630,10 +642,13 @@ class Identity:
         self.scale = float(scale)
 
 
-def as_operator(source: Any, name: str) -> Operator:
-    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional."""
+def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
+    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional.
+
+    All entries are looked at once, and where that is all it takes A'y is found on the way.
+    """
     if sparse.issparse(source):
-        return _compressed(source, name)
+        return _compressed(source, name, y)
     if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
         if np.dtype(source.dtype or float).kind == "c":
             raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
@@ -658,13 +673,10 @@ def as_operator(source: Any, name: str) -> Operator:
     contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
     if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
         array = np.array(array, order="F")
-    dense = Dense(array)
-    if not np.all(np.isfinite(dense.squares[0])):  # by far the fastest look at all entries, and kept for later
-        _check_finite(array, name)
-    return dense
+    return _finite(Dense(array), array, name, y)
 
 
-def _compressed(source: Any, name: str) -> Operator:
+def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
     if source.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers, float32 or float64")
     if 0 in source.shape:
@@ -680,8 +692,15 @@ def _compressed(source: Any, name: str) -> Operator:
         matrix = type(matrix)((matrix.data, *indices), shape=matrix.shape)
         matrix.indices, matrix.indptr = indices
     operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
-    if not np.all(np.isfinite(operator.squares[0])):
-        _check_finite(matrix.data, name)
+    return _finite(operator, matrix.data, name, y)
+
+
+def _finite(operator: Operator, values: NDArray[Any], name: str, y: Vector | None) -> Operator:
+    """Return the operator, or raise where it has NaN or inf among its values."""
+    if y is not None and y.size == operator.shape[0]:
+        operator.survey(y)
+    if not np.all(np.isfinite(operator.squares[0])):  # by far the fastest look at all entries, and kept for later
+        _check_finite(values, name)
     return operator
 
 

@@ -51,8 +51,11 @@ class Model:
 
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
+        A = self.A.columnar()
+        if A is self.A:
+            return self
         other = copy(self)
-        object.__setattr__(other, "A", self.A.columnar())
+        object.__setattr__(other, "A", A)
         return other
 
     def rows_part(self, rows: Indices, pull: Vector) -> Model:
@@ -159,7 +162,8 @@ class Problem:
         self.is_list = isinstance(penalty, (list, tuple))
         self.terms, sources = _parts(penalty, A)
         loss_term = _loss(loss)
-        operators = [s if isinstance(s, Identity) else as_operator(s, name) for s, name in sources]
+        y = _gradient_at_zero(loss_term)
+        operators = [s if isinstance(s, Identity) else as_operator(s, name, y) for s, name in sources]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
         self.x_shapes: list[Shape] = [
@@ -252,6 +256,14 @@ def _loss(source: Any) -> Term:
     return as_term(source, "loss")
 
 
+def _gradient_at_zero(loss: Term) -> Vector | None:
+    """Return where a solve of a problem with a smooth loss begins."""
+    if loss.shape is None:
+        return None
+    g = loss.bind(loss.shape)
+    return g.subgradient(np.zeros(int(np.prod(loss.shape)))) if g.smooth else None
+
+
 def _loss_shape(loss: Term, operators: Sequence[Operator | Identity]) -> Shape:
     if loss.shape is not None:
         return loss.shape
@@ -287,11 +299,13 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
+    # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
+    linear_norm = float(np.sqrt(np.sum(np.square(linear))))
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):
-        return functions[0], float(np.linalg.norm(linear))
+        return functions[0], linear_norm
     sizes = [operator.shape[1] for operator in operators]
-    return BlockSum(functions, sizes, split), float(np.linalg.norm(linear))
+    return BlockSum(functions, sizes, split), linear_norm
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:

@@ -61,29 +61,29 @@ class Reduction:
         """Return the dual point of the smaller problem."""
         return np.bincount(self.place, y[self.rows], self.model.A.shape[0]).astype(np.float64)
 
+    # Where nothing was left out a point is returned as it is.
+
     def restore_x(self, x: Vector) -> Vector:
         """Return the point of the original problem."""
-        full = self.x.copy()
-        full[self.columns] = x
-        return full
+        return x if x.size == self.x.size else _among(self.x, self.columns, x)
 
     def restore_y(self, y: Vector) -> Vector:
         """Return the dual point of the original problem."""
-        full = self.y.copy()
-        full[self.rows] = self.share * y[self.place]
-        return full
+        return y if y.size == self.y.size else _among(self.y, self.rows, self.share * y[self.place])
 
     def restore_z(self, z: Vector) -> Vector:
         """Return -A'y of the original problem: 0 in the columns that were left out, which are empty."""
-        full = np.zeros_like(self.x)
-        full[self.columns] = z
-        return full
+        return z if z.size == self.x.size else _among(np.zeros_like(self.x), self.columns, z)
 
     def restore_u(self, u: Vector) -> Vector:
         """Return Ax of the original problem: 0 in the rows that were left out."""
-        full = np.zeros_like(self.y)
-        full[self.rows] = u[self.place]
-        return full
+        return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u[self.place])
+
+
+def _among(others: Vector, places: Indices, values: Vector) -> Vector:
+    full = others.copy()
+    full[places] = values
+    return full
 
 
 def drop_empty(model: Model) -> Reduction:

@@ -22,6 +22,8 @@ from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
 from ..operators import Operator, Stacked
 from ..problem import Model
 
+Mask = NDArray[np.bool_]
+
 SMALLEST = 100
 """Blocks in a working set at the least."""
 
@@ -88,7 +90,7 @@ class Small:
     round: float = 0.0
     look: float = FIRST_LOOK
 
-    def holds(self, blocks: Indices, n_blocks: int) -> NDArray[np.bool_]:
+    def holds(self, blocks: Indices, n_blocks: int) -> Mask:
         """Return which of the blocks are in the set."""
         inside = np.zeros(n_blocks, dtype=bool)
         inside[self.blocks] = True
@@ -98,12 +100,13 @@ class Small:
 class Products:
     """z = -A'y for one y after another, where most columns are known to be inactive without a product.
 
-    A block that had the slack s at the last y for which all products were taken stays at 0 while
-    ||A_j|| ||y - y_last|| < s: whatever its z is, it adds nothing to the dual value, and the last one will do.
+    A block that was at the distance s / ||A_j|| from leaving 0, with slack s at the last y for which all products were
+    taken, stays at 0 while ||y - y_last|| is less: whatever its z is, it adds nothing to the dual value, and the last
+    one will do.
 
     Attributes
     ----------
-    z, slack : at the present y, exact where a block may be active: how far each block is from leaving 0.
+    z, distance : at the present y, exact where a block may be active: how far y would have to move for each to leave 0.
     passes : work so far.
     """
 
@@ -112,35 +115,40 @@ class Products:
         squares = model.A.squares[0][model.blocks.order]
         if len(model.blocks) < squares.size:
             squares = np.add.reduceat(squares, model.blocks.start[:-1])
-        self.norms = np.sqrt(squares)
+        self.norms = np.maximum(np.sqrt(squares), 1e-300)
         self.passes = 0.0
         self.reference: tuple[Vector, Vector, Vector] | None = None
-        self.z = self.slack = np.empty(0)
+        self.z = self.distance = np.empty(0)
+        if model.A.surveyed is not None:
+            self._refer(*model.A.surveyed)
 
     def at(self, y: Vector) -> None:
         """Move on to another y."""
         if self.reference is None or not self._nearby(*self.reference, y):
-            self.z = self.model.A.rmatvec(-y)
-            self.slack = zero_slack(self.model, self.z)
-            self.passes += 0.5
-            self.reference = y, self.z, self.slack
+            self._refer(y, self.model.A.rmatvec(y))
 
-    def _nearby(self, y_last: Vector, z_last: Vector, slack_last: Vector, y: Vector) -> bool:
+    def _refer(self, y: Vector, product: Vector) -> None:
+        """Take a y with all of A'y as the one to be compared with."""
+        self.z = -product
+        self.distance = zero_slack(self.model, self.z) / self.norms
+        self.passes += 0.5
+        self.reference = y, self.z, self.distance
+
+    def _nearby(self, y_last: Vector, z_last: Vector, distance_last: Vector, y: Vector) -> bool:
         """Take the products of blocks that may be active now; return whether they are few enough."""
-        near = np.flatnonzero(slack_last <= (1.0 + 1e-9) * float(np.linalg.norm(y - y_last)) * self.norms)
-        if near.size > LARGEST * slack_last.size:
+        moved = float(np.linalg.norm(y - y_last))
+        if moved == 0:
+            return True
+        near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
+        if near.size > LARGEST * distance_last.size:
             return False
         model = self.model
         columns = model.blocks.columns(near)
-        self.z, self.slack = z_last.copy(), slack_last.copy()
-        self.z[columns] = model.A.columns_rmatvec(columns, -y)
-        self.slack[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), self.z[columns])
+        self.z, self.distance = z_last.copy(), distance_last.copy()
+        self.z[columns] = z = model.A.columns_rmatvec(columns, -y)
+        self.distance[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), z) / self.norms[near]
         self.passes += 0.5 * columns.size / self.z.size
         return True
-
-    def distance(self) -> Vector:
-        """Return how far y would have to move for each block to leave 0."""
-        return self.slack / np.maximum(self.norms, 1e-300)
 
 
 def zero_slack(model: Model, z: Vector) -> Vector:
@@ -171,15 +179,17 @@ class WorkingSet(Layer[Any]):
         if not pays(model):
             return self.method.init(model, start)
         model = model.columnar()
+        products = Products(model)
         state = WorkingSetState(
             x=start.x.copy(),
             y=start.y.copy(),
+            passes=products.passes,
             u=None,
             z=None,
             settings={"n_blocks": len(model.blocks)},
             model=model,
             start=start,
-            products=Products(model),
+            products=products,
             small=None,
             error=np.inf,
             single=start.tol >= SINGLE and not self.method.exact and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
@@ -234,6 +244,8 @@ class WorkingSet(Layer[Any]):
         if certificate.error <= self._target(state):
             small.round, small.look = 0.0, FIRST_LOOK
             self._choose(state, dual.y)
+        else:
+            small.state.goal = self._end(state) / certificate.error
 
     def _leap(self, state: WorkingSetState, small: Small) -> bool:
         """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
@@ -246,7 +258,7 @@ class WorkingSet(Layer[Any]):
         larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
         if active <= FILLED * size or larger <= size:
             return False
-        distance = state.products.distance()
+        distance = state.products.distance.copy()
         distance[small.blocks] = np.inf
         added = closest(distance, larger - size)
         state.u, state.z = None, None
@@ -254,16 +266,21 @@ class WorkingSet(Layer[Any]):
         return True
 
     @staticmethod
-    def _active(state: WorkingSetState) -> NDArray[np.bool_]:
+    def _active(state: WorkingSetState) -> Mask:
         """Return which blocks of x are not 0."""
         blocks = state.model.blocks
-        active: NDArray[np.bool_] = state.x[blocks.order] != 0
+        active: Mask = (state.x != 0)[blocks.order]
         return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
     def _target(self, state: WorkingSetState) -> float:
         """Return the error at which the small problem is solved well enough, given that of the whole."""
         factor = min(INNER, state.error**2) if self.method.superlinear else INNER
-        return max(factor * state.error, 0.5 * state.start.tol, ROUNDING)
+        return max(factor * state.error, self._end(state))
+
+    @staticmethod
+    def _end(state: WorkingSetState) -> float:
+        """Return the error at which the small problem is solved as well as the run will ever need it."""
+        return max(0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Judge the point in the whole problem, and choose the blocks to go on with."""
@@ -271,12 +288,12 @@ class WorkingSet(Layer[Any]):
         state.u = u = model.A.matvec(state.x)
         if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
-        before = state.products.passes
-        state.error, dual = self._judge(state, admit(model, y, u), u)
+        before, active = state.products.passes, self._active(state)
+        state.error, dual = self._judge(state, admit(model, y, u), u, active)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
         state.y, state.z = dual.y, dual.scale * state.products.z
         state.ripe = state.error <= state.start.tol
-        wanted = self._wanted(state)
+        wanted = self._wanted(state, active)
         added = wanted if small is None else wanted[~small.holds(wanted, len(model.blocks))]
         if small is None or wanted.size < SHRINK * small.blocks.size:
             state.small = self._pack(state, wanted, dual.y)
@@ -285,15 +302,18 @@ class WorkingSet(Layer[Any]):
         elif small.single and state.error > max(2.0 * target, state.start.tol):
             state.single = False
             state.small = self._pack(state, wanted, dual.y)
+        assert state.small is not None
+        state.small.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
 
-    def _judge(self, state: WorkingSetState, point: Admitted, u: Vector) -> tuple[float, DualSide]:
+    @staticmethod
+    def _judge(state: WorkingSetState, point: Admitted, u: Vector, active: Mask) -> tuple[float, DualSide]:
         """Return the error in the whole problem, and the dual side behind it.
 
         Blocks that are 0 and have slack add nothing to either side, and are left out of the arithmetic.
         """
         model, products = state.model, state.products
         products.at(point.y)
-        rest = np.flatnonzero((products.slack <= 0) | self._active(state))
+        rest = np.flatnonzero((products.distance <= 0) | active)
         if 0 < rest.size < LARGEST * len(model.blocks):
             columns = model.blocks.columns(rest)
             part = model.part(model.f.restrict_blocks(rest), model.A)
@@ -305,11 +325,11 @@ class WorkingSet(Layer[Any]):
         dual = bound(model, point, state.x, u, products.z)
         return pair(model, primal_side(model, state.x, u), dual).error, dual
 
-    def _wanted(self, state: WorkingSetState) -> Indices:
+    @staticmethod
+    def _wanted(state: WorkingSetState, active: Mask) -> Indices:
         """Return the active blocks and those that are closest to it."""
         n_blocks = len(state.model.blocks)
-        distance = state.products.distance()
-        distance[self._active(state)] = -np.inf
+        distance = np.where(active, -np.inf, state.products.distance)
         count = int(np.count_nonzero(np.isneginf(distance)))
         size = int(max(SMALLEST, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
         if state.small is not None and count > FILLED * state.small.blocks.size:

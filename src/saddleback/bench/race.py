@@ -3,7 +3,8 @@
 A library's own tolerance means something else in each of them. So it is asked for ever smaller ones, until the
 certificate says that its answer is good enough; the loosest such tolerance is the one that is timed. The clock runs
 in the library's process, around the solve alone. The first solve of a case is not timed: it compiles and warms up.
-Repeats are taken in turns, so that all meet the same noise.
+Repeats are taken in turns, so that all meet the same noise, and a moment apart: threads that spin after a solve would
+otherwise take a core from the next one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .cases import Case, Settings
 from .judging import Judge
@@ -33,6 +35,9 @@ WARM_UP = 120.0
 
 PATIENCE = 4
 """How many caps the attempts of a library that miss the target may take together."""
+
+PAUSE = 0.1
+"""Seconds before a solve: threads of the library timed before spin on for a while, on cores that others need."""
 
 OURS = "saddleback"
 
@@ -240,8 +245,11 @@ def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
 
 
 def _attempt(process: Process, tolerance: float, cap: float, judge: Judge) -> Attempt:
+    time.sleep(PAUSE)
     seconds, answer = process.solve(tolerance, cap)
-    return Attempt(tolerance, seconds, judge.error(answer.x, answer.y), dict(answer.info))
+    with threadpool_limits(1, user_api="blas"):  # so that no thread of ours spins while the next library is timed
+        error = judge.error(answer.x, answer.y)
+    return Attempt(tolerance, seconds, error, dict(answer.info))
 
 
 def products_seconds(A: Any, repeats: int = 5) -> float:

@@ -70,7 +70,7 @@ class Coordinate(Restrictable):
 
     def value(self, x: Vector) -> float:
         inside = self.project(x)
-        if np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
+        if inside is not x and np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         return self.finite_value(inside)
 
@@ -83,7 +83,7 @@ class Coordinate(Restrictable):
         return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
 
     def project(self, x: Vector) -> Vector:
-        return np.clip(x, self.lower, self.upper) if self._bounded else x.copy()
+        return np.clip(x, self.lower, self.upper) if self._bounded else x
 
     def prox(self, v: Vector, step: Step) -> Vector:
         free = shrink(v, step * self.left, step * self.right) / (1.0 + step * self.quadratic)
@@ -177,7 +177,7 @@ class Coordinate(Restrictable):
         return point, part.conjugate(inside)
 
     def project_conjugate(self, y: Vector) -> Vector:
-        return y.copy() if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
+        return y if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)
@@ -230,14 +230,21 @@ class Coordinate(Restrictable):
         )
 
     def zero_slack(self, z: Vector) -> Vector | None:
+        if self._kinks is None:
+            return None
         low, high = self._kinks
-        return np.minimum(high - z, z - low) if np.any(low < high) else None
+        return np.minimum(high - z, z - low)
 
     @cached_property
-    def _kinks(self) -> tuple[Vector, Vector]:
-        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink."""
+    def _kinks(self) -> tuple[Vector, Vector] | None:
+        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) where 0 is no kink.
+
+        None where it is one for no coordinate.
+        """
         left, right = self.slopes_at_zero()
         kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
+        if not np.any(kinked):
+            return None
         return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
     def restrict_blocks(self, blocks: Indices) -> Coordinate:

@@ -68,7 +68,8 @@ class State:
     """What every method keeps: its point, and the work done so far in passes.
 
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
-    that can do no more. ``notes`` are for the history: what was decided on the way.
+    that can do no more; ``goal`` by what wraps a method and knows how far it is: the factor by which the error is still
+    to fall. ``notes`` are for the history: what was decided on the way.
     """
 
     x: Vector
@@ -76,6 +77,7 @@ class State:
     passes: float = 0.0
     ripe: bool = False
     ended: bool = False
+    goal: float = 0.01
     notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -86,7 +88,7 @@ HUGE = 1e25
 
 def diverged(x: Vector, y: Vector) -> bool:
     """Return whether a point is so large, or not finite, that nothing can come of it."""
-    return not (np.all(np.abs(x) < HUGE) and np.all(np.abs(y) < HUGE))
+    return not all(v.min() > -HUGE and v.max() < HUGE for v in (x, y))
 
 
 S = TypeVar("S", bound=State)

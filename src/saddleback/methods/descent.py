@@ -35,9 +35,14 @@ SETTLED = 0.05
 """Share of the coordinates in motion that may come or go in so many sweeps for a Newton step to be worth its price."""
 
 FINAL = 0.003
-NEWTON_TOLERANCE = 0.1
-FINAL_TOLERANCE = 0.01
-"""Relative residuals to which Newton's system is solved: the second once the zeros are settled for good."""
+"""The same for the zeros to be settled for good, so that it is worth solving Newton's system accurately."""
+
+NEWTON_TOLERANCE, TIGHTEST = 0.1, 0.001
+"""Relative residuals to which that is solved: at first, and at the least."""
+
+ACCURACY = 0.1
+"""The residual that is enough for the error to fall to a goal, relative to the square root of that: it falls with the
+square of the residual, times a factor that the conditioning makes about 10."""
 
 NEWTON_STEPS = 50
 HALVINGS = 6
@@ -45,7 +50,7 @@ HALVINGS = 6
 DAMPING, MOST_REST = 1e-4, 64
 """First damping of a Newton step after one that failed, relative to the diagonal, and most sweeps until the next."""
 
-DIRECT, DIRECT_MOST = 60, 400
+DIRECT, DIRECT_MOST = 10, 400
 """Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
 
 
@@ -145,7 +150,8 @@ class Descent(Method[DescentState]):
             state.free = free
             size = np.count_nonzero(free)
             if state.rest <= 0 and changes <= max(1.0, SETTLED * size):
-                self._newton(state, FINAL_TOLERANCE if changes <= FINAL * size else NEWTON_TOLERANCE)
+                enough = ACCURACY * np.sqrt(state.goal) if changes <= FINAL * size else NEWTON_TOLERANCE
+                self._newton(state, float(np.clip(enough, TIGHTEST, NEWTON_TOLERANCE)))
         return state
 
     def _newton(self, state: DescentState, tolerance: float) -> None:
