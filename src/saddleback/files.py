@@ -15,6 +15,7 @@ from scipy import sparse
 from . import functions
 from .functions import Box, Interval, Linear, Loss
 from .functions.penalties import Penalty
+from .linear_program import import_highspy
 from .problem import Problem
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
@@ -167,10 +168,7 @@ def _listed(names: Any) -> str:
 
 def _read_linear_program(path: Path) -> LoadedProblem:
     """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
-    try:
-        import highspy
-    except ImportError:
-        raise ImportError("reading an .mps file needs highspy: pip install 'saddleback[lp]'") from None
+    highspy = import_highspy("reading an .mps file")
     reader = highspy.Highs()
     reader.setOptionValue("output_flag", False)
     if reader.readModel(str(path)) == highspy.HighsStatus.kError:

@@ -38,6 +38,7 @@ class Judge:
         self.reduction = reduction
         self.passes = reduction.passes
         self._looked = self._confirmed = False
+        self._rays: list[tuple[Vector, Vector]] = []
         self._reference: tuple[float, Vector, Vector] | None = None
 
     def look_at(self, candidates: Candidates) -> None:
@@ -54,6 +55,7 @@ class Judge:
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
             self.passes += 0.5 if z is None else 0.0
         self.certificate, self.primal, self.dual = best_pair(self.model, primals, duals)
+        self._rays = [(self.reduction.restore_z(dx), self.reduction.restore_u(dy)) for dx, dy in candidates.rays]
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
@@ -88,20 +90,23 @@ class Judge:
         return self.model.A.matvec(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where the way gone since the work last doubled proves it.
+        """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
 
         A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size.
         """
         if self.model.surely_solvable:
             return None
         x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
+        rays, self._rays = self._rays, []
         if self._reference is None or passes >= 2.0 * self._reference[0]:
-            before, self._reference = self._reference, (passes, x, y)
-            if before is not None:
-                self.passes += 1.0
-                found = ray_status(self.model, x - before[1], y - before[2])
-                if found is not Status.UNBOUNDED or self._nearly_feasible(x):
-                    return found
+            if self._reference is not None:
+                rays.append((x - self._reference[1], y - self._reference[2]))
+            self._reference = passes, x, y
+        for dx, dy in rays:
+            self.passes += 1.0
+            found = ray_status(self.model, dx, dy)
+            if found is Status.INFEASIBLE or (found is Status.UNBOUNDED and self._nearly_feasible(x)):
+                return found
         return None
 
     def _nearly_feasible(self, x: Vector) -> bool:

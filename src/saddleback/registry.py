@@ -7,11 +7,12 @@ from dataclasses import fields
 from typing import Any
 
 from .acceleration import Finish, Restarted, WorkingSet
-from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
+from .linear_program import as_linear_program
+from .methods import PDHG, R2HPDHG, SPBCD, Descent, Highs, Method, PublishedSPBCD, PureCD
 from .problem import Model
 from .steps import has_long_rows
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
+METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG, R2HPDHG, Highs)}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
 """What can be put around a method that has room for it."""
@@ -25,8 +26,8 @@ def methods() -> list[str]:
 def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
     """Return which method "auto" stands for, any other name as it is.
 
-    That is "descent" where y can be eliminated, unless something was asked for that only the block method has, or long
-    rows make y worth having.
+    That is "descent" where y can be eliminated and no long rows make it worth having, "r2hpdhg" for a linear program,
+    and "sp-bcd" for all others, or where something was asked for that only the block method has.
     """
     if name == "descent" and drawn is not None:
         raise ValueError(
@@ -35,9 +36,15 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
         )
     if name != "auto":
         return name
-    known = {field.name for field in fields(Descent)} | set(Descent.layers)
-    suits = drawn is None and known.issuperset(options) and Descent.missing(model) is None
-    return "descent" if suits and not has_long_rows(model) else "sp-bcd"
+    if drawn is None and _takes(Descent, options) and Descent.missing(model) is None and not has_long_rows(model):
+        return Descent.name
+    if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
+        return R2HPDHG.name
+    return SPBCD.name
+
+
+def _takes(cls: type[Any], options: dict[str, Any]) -> bool:
+    return {*(field.name for field in fields(cls)), *cls.layers}.issuperset(options)
 
 
 def make(name: str, options: dict[str, Any]) -> Method[Any]:
