@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, ray_status
+from .certificate import RAY_RADIUS, DualSide, PrimalSide, best_pair, dual_side, excluded, pair, primal_side
+from .feasibility import FeasibilitySearch
 from .functions._base import Vector
+from .linear_program import as_linear_program
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
@@ -18,6 +20,13 @@ NEARLY_FEASIBLE = 1e-5
 
 SETTLING = 1e-2
 """Length of the step that settles x, relative to the sizes of x and of the slopes."""
+
+
+SUSPECT_RADIUS = 1.0
+"""A ray that excludes solutions of the size of the data is worth a search for a feasible point,"""
+
+SUSPECT_SHARE, SURE_SHARE = 0.2, 0.5
+"""which takes this share of all work, or this one once it is proved that a feasible point would make it unbounded."""
 
 
 class Judge:
@@ -39,6 +48,8 @@ class Judge:
         self.passes = reduction.passes
         self._looked = self._confirmed = False
         self._rays: list[tuple[Vector, Vector]] = []
+        self._falls = False
+        self._feasibility: FeasibilitySearch | None = None
         self._reference: tuple[float, Vector, Vector] | None = None
 
     def look_at(self, candidates: Candidates) -> None:
@@ -92,7 +103,8 @@ class Judge:
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
 
-        A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size.
+        A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size, or
+        a point that is searched for in a linear program. That search also begins where a ray is near a proof.
         """
         if self.model.surely_solvable:
             return None
@@ -102,12 +114,33 @@ class Judge:
             if self._reference is not None:
                 rays.append((x - self._reference[1], y - self._reference[2]))
             self._reference = passes, x, y
+        suspect = self._falls
         for dx, dy in rays:
             self.passes += 1.0
-            found = ray_status(self.model, dx, dy)
-            if found is Status.INFEASIBLE or (found is Status.UNBOUNDED and self._nearly_feasible(x)):
-                return found
-        return None
+            found = excluded(self.model, dx, dy)
+            if found.status is Status.INFEASIBLE:
+                return found.status
+            self._falls |= found.status is Status.UNBOUNDED
+            suspect |= max(found) >= SUSPECT_RADIUS
+        if self._falls and self._nearly_feasible(x):
+            return Status.UNBOUNDED
+        return self._search(passes) if suspect else None
+
+    def _search(self, passes: float) -> Status | None:
+        """Search for a feasible point of a linear program, for a share of all work."""
+        if self._feasibility is None:
+            program = as_linear_program(self.model)
+            if program is None:
+                return None
+            self._feasibility = FeasibilitySearch(self.model, program)
+            self.passes += self._feasibility.passes
+        search = self._feasibility
+        before = search.passes
+        search.advance((SURE_SHARE if self._falls else SUSPECT_SHARE) * passes)
+        self.passes += search.passes - before + 0.5
+        if search.excluded() >= RAY_RADIUS:
+            return Status.INFEASIBLE
+        return Status.UNBOUNDED if self._falls and self._nearly_feasible(search.x) else None
 
     def _nearly_feasible(self, x: Vector) -> bool:
         u = self._product(x)

@@ -113,13 +113,31 @@ class Model:
 
         Both are free of the units in which A, b and c are given. 0 for an empty column or row; 1 over nothing known.
         """
-        if not self.A.entries_known:
-            return np.full(self.A.shape[1], self.target_norm), np.full(self.A.shape[0], self.linear_norm)
-        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
+        columns, rows = self._lengths
+        return _quotients(self.target_norm, columns), _quotients(self.linear_norm, rows)
+
+    @cached_property
+    def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
+        """The units of x and y for proofs that there is no solution, each with the scale of b or c behind them.
+
+        Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
+        p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
+        """
+        columns, rows = self._lengths
+        p = self.f.project(np.zeros(self.A.shape[1]))
+        targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
-            np.divide(self.target_norm, columns, out=np.zeros_like(columns), where=columns > 0),
-            np.divide(self.linear_norm, rows, out=np.zeros_like(rows), where=rows > 0),
+            (np.abs(p) + _quotients(targets, columns), targets),
+            (_quotients(self.linear_norm, rows), self.linear_norm),
         )
+
+    @cached_property
+    def _lengths(self) -> tuple[Vector, Vector]:
+        """The lengths of the columns and of the rows of A, 1 where its entries are not known."""
+        if not self.A.entries_known:
+            return np.ones(self.A.shape[1]), np.ones(self.A.shape[0])
+        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
+        return columns, rows
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -223,6 +241,11 @@ class Problem:
     def shape_y(self, y: Vector) -> Vector:
         """Return a flat y in the shape of the loss's data."""
         return y.reshape(self.y_shape)
+
+
+def _quotients(scale: float, lengths: Vector) -> Vector:
+    """Return scale / lengths, 0 for a length of 0."""
+    return np.divide(scale, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
