@@ -6,27 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import RAY_RADIUS, DualSide, PrimalSide, best_pair, dual_side, excluded, pair, primal_side
-from .feasibility import FeasibilitySearch
+from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
 from .functions._base import Vector
-from .linear_program import as_linear_program
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
 from .result import Certificate, Status
-
-NEARLY_FEASIBLE = 1e-5
-"""Distance from the constraints, relative to the size of a point, that shows that some points satisfy them."""
+from .unsolvable import Unsolvable
 
 SETTLING = 1e-2
 """Length of the step that settles x, relative to the sizes of x and of the slopes."""
-
-
-SUSPECT_RADIUS = 1.0
-"""A ray that excludes solutions of the size of the data is worth a search for a feasible point,"""
-
-SUSPECT_SHARE, SURE_SHARE = 0.2, 0.5
-"""which takes this share of all work, or this one once it is proved that a feasible point would make it unbounded."""
 
 
 class Judge:
@@ -48,9 +37,7 @@ class Judge:
         self.passes = reduction.passes
         self._looked = self._confirmed = False
         self._rays: list[tuple[Vector, Vector]] = []
-        self._falls = False
-        self._feasibility: FeasibilitySearch | None = None
-        self._reference: tuple[float, Vector, Vector] | None = None
+        self.unsolvable = Unsolvable(model)
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
@@ -101,48 +88,9 @@ class Judge:
         return self.model.A.matvec(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
-
-        A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size, or
-        a point that is searched for in a linear program. That search also begins where a ray is near a proof.
-        """
-        if self.model.surely_solvable:
-            return None
-        x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
+        """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
+        reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []
-        if self._reference is None or passes >= 2.0 * self._reference[0]:
-            if self._reference is not None:
-                rays.append((x - self._reference[1], y - self._reference[2]))
-            self._reference = passes, x, y
-        suspect = self._falls
-        for dx, dy in rays:
-            self.passes += 1.0
-            found = excluded(self.model, dx, dy)
-            if found.status is Status.INFEASIBLE:
-                return found.status
-            self._falls |= found.status is Status.UNBOUNDED
-            suspect |= max(found) >= SUSPECT_RADIUS
-        if self._falls and self._nearly_feasible(x):
-            return Status.UNBOUNDED
-        return self._search(passes) if suspect else None
-
-    def _search(self, passes: float) -> Status | None:
-        """Search for a feasible point of a linear program, for a share of all work."""
-        if self._feasibility is None:
-            program = as_linear_program(self.model)
-            if program is None:
-                return None
-            self._feasibility = FeasibilitySearch(self.model, program)
-            self.passes += self._feasibility.passes
-        search = self._feasibility
-        before = search.passes
-        search.advance((SURE_SHARE if self._falls else SUSPECT_SHARE) * passes)
-        self.passes += search.passes - before + 0.5
-        if search.excluded() >= RAY_RADIUS:
-            return Status.INFEASIBLE
-        return Status.UNBOUNDED if self._falls and self._nearly_feasible(search.x) else None
-
-    def _nearly_feasible(self, x: Vector) -> bool:
-        u = self._product(x)
-        distance = np.linalg.norm(u - self.model.g.project(u))
-        return bool(distance <= NEARLY_FEASIBLE * (1.0 + self.model.target_norm + np.linalg.norm(u)))
+        found = self.unsolvable.status(reduction.restore_x(x), reduction.restore_y(y), rays, passes)
+        self.passes += self.unsolvable.passes - before
+        return found

@@ -218,8 +218,10 @@ class Problem:
             raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]
         if len(blocks) != len(self.x_shapes):
-            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}")
-        return np.concatenate([_flat(b, shape, name) for b, shape in zip(blocks, self.x_shapes, strict=True)])
+            shapes = ", ".join(map(str, self.x_shapes))
+            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
+        names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
+        return np.concatenate([_flat(*part) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
     def flatten_y(self, y: Any, name: str = "y") -> Vector:
         """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
@@ -318,7 +320,10 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is a {type(value).__name__} that makes no array: expected shape {shape}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers")
     if array.shape != shape:

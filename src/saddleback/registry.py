@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,7 +13,9 @@ from .methods import PDHG, R2HPDHG, SPBCD, Descent, Highs, Method, PublishedSPBC
 from .problem import Model
 from .steps import has_long_rows
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG, R2HPDHG, Highs)}
+METHODS: dict[str, type[Any]] = {
+    cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG, R2HPDHG, Highs)
+}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
 """What can be put around a method that has room for it."""
@@ -44,27 +47,36 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
 
 
 def _takes(cls: type[Any], options: dict[str, Any]) -> bool:
-    return {*(field.name for field in fields(cls)), *cls.layers}.issuperset(options)
+    return {*_own(cls), *_of_layers(cls)}.issuperset(options)
 
 
-def make(name: str, options: dict[str, Any]) -> Method[Any]:
+def _own(cls: type[Any]) -> list[str]:
+    return [field.name for field in fields(cls)]
+
+
+def _of_layers(cls: type[Any]) -> list[str]:
+    return [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
+
+
+def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Method[Any]:
     """Return the method of that name with its options and layers, or raise with the nearest name that exists.
 
-    "finish" is the block method that goes to its finish at once.
+    "finish" is the block method that goes to its finish at once. ``of_solve`` are names that ``solve`` itself takes, for
+    the message where an option is none of the method's.
     """
     if name == "finish":
         name, options = "sp-bcd", {**options, "finish": True}
     if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
     cls = METHODS[name]
-    own = [field.name for field in fields(cls)]
-    of_layers = [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
+    own, of_layers = _own(cls), _of_layers(cls)
     for option in options:
         if option not in (*own, *of_layers):
             known = [*own, *of_layers]
+            others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
             raise TypeError(
-                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, known)}: "
-                f"{cls.name} has {', '.join(known) or 'none'}"
+                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, [*known, *of_solve])}: "
+                f"{others}{cls.name} has {', '.join(known) or 'none'}"
             )
     method: Method[Any] = cls(**{option: options[option] for option in own if option in options})
     for layer in cls.layers:

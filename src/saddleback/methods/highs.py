@@ -1,4 +1,4 @@
-"""HiGHS: a linear program is handed to the simplex method of Huangfu and Hall (2018), and its answer judged as any other.
+"""HiGHS: the simplex method of Huangfu and Hall (2018) for a linear program, its answer judged as any other.
 
 Its vertex comes with a dual point, and where there is no solution with a ray, whose proof the certificate checks. What
 HiGHS leaves unproved at the tolerance asked for, r2hpdhg goes on with.
@@ -36,7 +36,7 @@ class HighsState(State):
 
     Attributes
     ----------
-    begun, ended : whether HiGHS was started, and whether it has said its last word.
+    begun, again, ended : whether HiGHS was started, a second time without presolve, and has said its last word.
     rays : directions of x and y that HiGHS says prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.
     """
@@ -45,6 +45,7 @@ class HighsState(State):
     start: Start
     solver: Any
     begun: bool = False
+    again: bool = False
     ended: bool = False
     rays: list[tuple[Vector, Vector]]
     after: R2HPDHGState | None = None
@@ -61,7 +62,9 @@ class Highs(Method[HighsState]):
         """Return what a problem lacks for the method, or None where it can be treated."""
         if as_linear_program(model) is not None:
             return None
-        return "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as loss"
+        return (
+            "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as loss"
+        )
 
     def init(self, model: Model, start: Start) -> HighsState:
         program = as_linear_program(model)
@@ -84,21 +87,20 @@ class Highs(Method[HighsState]):
         if not state.begun:
             state.begun = True
             state.solver.startSolve()
-        solver = state.solver
-        if not solver.wait(POLL)[0]:
-            return state
-        if _no_solution(solver) and solver.getOptionValue("presolve")[1] != "off":
-            solver.setOptionValue("presolve", "off")  # what presolve finds out comes without a ray
-            solver.startSolve()
-        else:
+        if state.solver.wait(POLL)[0]:
             self._take(state)
+            if _no_solution(state.solver) and not state.rays and not state.again:
+                state.again = True  # what presolve finds out may come without a ray
+                state.solver.setOptionValue("presolve", "off")
+                state.solver.startSolve()
+            else:
+                state.ended = state.ripe = True
         return state
 
     @staticmethod
     def _take(state: HighsState) -> None:
-        """Take over what a run that has ended found."""
+        """Take over what a run that has stopped found."""
         solver = state.solver
-        state.ended = state.ripe = True
         state.passes += ITERATION * max(1, solver.getInfo().simplex_iteration_count)
         state.settings["highs"] = solver.modelStatusToString(solver.getModelStatus())
         answer = solver.getSolution()
@@ -128,6 +130,7 @@ class Highs(Method[HighsState]):
             state.solver.cancelSolve()
             state.solver.wait()
             self._take(state)
+            state.ended = True
         return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)], state.rays)
 
 

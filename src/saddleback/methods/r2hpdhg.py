@@ -48,7 +48,7 @@ TEST = 20
 
 PROPORTIONAL, INTEGRAL, MEMORY = 0.5, 0.01, 0.3
 """k_P, k_I and s of the weight. cuPDLPx has k_P = 0.99 and 0.5 for NECESSARY, and tests every 200 iterations; on the
-linear programs of Netlib these take about a fifth more passes."""
+linear programs of Netlib these take about a tenth more passes."""
 
 WEIGHT_RANGE = 1e5
 """How far the weight may go from that of the data: where there is no solution one side goes for ever."""
@@ -85,7 +85,8 @@ def halpern(k: int, at: Point, ahead: Point, anchor: Point) -> Point:
 def fixed_point_error(strengths: Strengths, at: Point, ahead: Point) -> float:
     """Return ||z - T(z)||_P; 0 where rounding, or strengths that are too weak, make its square negative."""
     dx, dy, du = (z - t for z, t in zip(at, ahead, strict=True))
-    return float(np.sqrt(max(strengths.primal @ dx**2 + strengths.dual @ dy**2 - 2.0 * (du @ dy), 0.0)))
+    square = float(strengths.primal @ dx**2 + strengths.dual @ dy**2 - 2.0 * (du @ dy))
+    return float(np.sqrt(max(square, 0.0)))
 
 
 @dataclass
