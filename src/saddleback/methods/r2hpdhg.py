@@ -83,10 +83,11 @@ def halpern(k: int, at: Point, ahead: Point, anchor: Point) -> Point:
 
 
 def fixed_point_error(strengths: Strengths, at: Point, ahead: Point) -> float:
-    """Return ||z - T(z)||_P; 0 where rounding, or strengths that are too weak, make its square negative."""
+    """Return ||z - T(z)||_P; without the part of A where rounding, or too weak strengths, make P no metric."""
     dx, dy, du = (z - t for z, t in zip(at, ahead, strict=True))
-    square = float(strengths.primal @ dx**2 + strengths.dual @ dy**2 - 2.0 * (du @ dy))
-    return float(np.sqrt(max(square, 0.0)))
+    apart = float(strengths.primal @ dx**2 + strengths.dual @ dy**2)
+    square = apart - 2.0 * float(du @ dy)
+    return float(np.sqrt(square if square > 0 else apart))
 
 
 @dataclass
