@@ -22,7 +22,7 @@ from .methods import R2HPDHG, Start
 from .problem import Model
 from .result import Status
 
-SUSPECT = 0.3
+SUSPECT = 1.0
 """A ray that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
 
 SHARE, SURE_SHARE = 0.2, 0.5
