@@ -45,7 +45,8 @@ class Unsolvable:
         self.passes = 0.0
         self._falls = False
         self._reference: tuple[float, Vector, Vector] | None = None
-        self._simpler: tuple[Search, Search] | None = None
+        self._constraints: Search | None = None
+        self._directions: Search | None = None
 
     def status(self, x: Vector, y: Vector, rays: Sequence[tuple[Vector, Vector]], passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
@@ -76,27 +77,23 @@ class Unsolvable:
 
     def _ask(self, no_point: float, no_bound: float, passes: float) -> tuple[float, float]:
         """Return what the simpler programs prove, or the rays where that is more."""
-        if self._simpler is None:
-            program = as_linear_program(self.model)
-            if program is None:
-                return no_point, no_bound
-            self._simpler = (
-                Search(constraints_alone(self.model, program)),
-                Search(directions_alone(self.model, program)),
-            )
-        constraints, directions = self._simpler
+        program = as_linear_program(self.model)
+        if program is None:
+            return no_point, no_bound
         zero_x, zero_y = np.zeros(self.model.A.shape[1]), np.zeros(self.model.A.shape[0])
         if no_bound >= SUSPECT and not self._falls:
-            self.passes += directions.advance(SHARE * passes)
-            no_bound = max(no_bound, excluded(self.model, directions.ray[0], zero_y).dual)
+            self._directions = self._directions or Search(directions_alone(self.model, program))
+            self.passes += self._directions.advance(SHARE * passes)
+            no_bound = max(no_bound, excluded(self.model, self._directions.ray[0], zero_y).dual)
         falls = self._falls or no_bound >= RAY_RADIUS
         if no_point >= SUSPECT or falls:
-            self.passes += constraints.advance((SURE_SHARE if falls else SHARE) * passes)
-            no_point = max(no_point, excluded(self.model, zero_x, constraints.ray[1]).primal)
+            self._constraints = self._constraints or Search(constraints_alone(self.model, program))
+            self.passes += self._constraints.advance((SURE_SHARE if falls else SHARE) * passes)
+            no_point = max(no_point, excluded(self.model, zero_x, self._constraints.ray[1]).primal)
         return no_point, no_bound
 
     def _feasible(self, x: Vector) -> bool:
-        points = [x] if self._simpler is None else [x, self._simpler[0].x]
+        points = [x] if self._constraints is None else [x, self._constraints.x]
         return any(self._nearly_feasible(point) for point in points)
 
     def _nearly_feasible(self, x: Vector) -> bool:
@@ -130,14 +127,15 @@ class Search:
         m, n = model.A.shape
         self.method = R2HPDHG()
         self.state = self.method.init(model, Start(model.f.project(np.zeros(n)), np.zeros(m)))
+        self.told = 0.0
 
     def advance(self, passes: float) -> float:
-        """Go on until so many passes were made in all, and return how many that took."""
-        before = self.state.passes
+        """Go on until so many passes were made in all, and return those not told before, with one product for a ray."""
         while self.state.passes < passes:
             self.state.ripe = False
             self.state = self.method.advance(self.state, passes - self.state.passes)
-        return self.state.passes - before + 0.5
+        told, self.told = self.told, self.state.passes
+        return self.told - told + 0.5
 
     @property
     def x(self) -> Vector:

@@ -121,6 +121,7 @@ class Highs(Method[HighsState]):
             state.after = after
         state.after = method.advance(state.after, passes)
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
+        state.settings |= state.after.settings
         return state
 
     def candidates(self, state: HighsState) -> Candidates:
