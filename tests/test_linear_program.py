@@ -16,7 +16,7 @@ import saddleback as sb
 from saddleback.certificate import RAY_RADIUS, excluded
 from saddleback.files import read_problem
 from saddleback.linear_program import as_linear_program
-from saddleback.methods import Highs
+from saddleback.methods import Highs, highs
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
 CONSTRAINTS = {"Equality", "Interval", "Interval mixed"}
@@ -226,6 +226,21 @@ def test_what_highs_leaves_is_gone_on_with():
     result = sb.solve(solvable(1), "highs", tol=0, max_passes=200)
     assert result.status is sb.Status.MAX_PASSES
     assert result.certificate.error < 1e-9
+
+
+def test_a_second_run_finds_the_ray_that_presolve_does_not_give(monkeypatch):
+    pytest.importorskip("highspy")
+    given = []
+
+    def later(solver, columns, rows):
+        given.append(solver.getOptionValue("presolve")[1])
+        return true_rays(solver, columns, rows) if given[-1] == "off" else []
+
+    true_rays = highs._rays
+    monkeypatch.setattr(highs, "_rays", later)
+    problem, status = without_solution(solvable(0), "contradicted row")
+    assert sb.solve(problem, "highs").status is status
+    assert given[-1] == "off"
 
 
 # --- proofs that there is no solution ---------------------------------------------------------------------------------

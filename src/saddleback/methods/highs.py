@@ -37,6 +37,7 @@ class HighsState(State):
     Attributes
     ----------
     begun, again, ended : whether HiGHS was started, a second time without presolve, and has said its last word.
+    iterations : of the simplex method so far.
     rays : directions of x and y that HiGHS says prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.
     """
@@ -47,6 +48,7 @@ class HighsState(State):
     begun: bool = False
     again: bool = False
     ended: bool = False
+    iterations: int = 0
     rays: list[tuple[Vector, Vector]]
     after: R2HPDHGState | None = None
 
@@ -74,7 +76,7 @@ class Highs(Method[HighsState]):
         return HighsState(
             x=start.x.copy(),
             y=start.y.copy(),
-            settings=settings | {"highs": "not run"},
+            settings=settings | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
             model=model,
             start=start,
             solver=_solver(program, model.A.compressed(), start),
@@ -94,14 +96,14 @@ class Highs(Method[HighsState]):
                 state.solver.setOptionValue("presolve", "off")
                 state.solver.startSolve()
             else:
-                state.ended = state.ripe = True
+                self._end(state)
         return state
 
     @staticmethod
     def _take(state: HighsState) -> None:
         """Take over what a run that has stopped found."""
         solver = state.solver
-        state.passes += ITERATION * max(1, solver.getInfo().simplex_iteration_count)
+        state.iterations += max(1, solver.getInfo().simplex_iteration_count)
         state.settings["highs"] = solver.modelStatusToString(solver.getModelStatus())
         answer = solver.getSolution()
         x, y = np.array(answer.col_value), -np.array(answer.row_dual)
@@ -113,13 +115,21 @@ class Highs(Method[HighsState]):
         if _no_solution(solver):
             state.rays = _rays(solver, state.x.size, state.y.size)
 
+    @staticmethod
+    def _end(state: HighsState) -> None:
+        """Let the answer be judged; its work counts from here on, as the loop waits for passes."""
+        state.ended = state.ripe = True
+        state.passes += ITERATION * state.iterations
+
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
         method = R2HPDHG()
         if state.after is None:
             after = method.init(state.model, replace(state.start, x=state.x, y=state.y, u=None))
             after.passes += state.passes
             state.after = after
+        state.after.ripe = False
         state.after = method.advance(state.after, passes)
+        state.ripe = state.after.ripe
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
         state.settings |= state.after.settings
         return state
@@ -131,7 +141,7 @@ class Highs(Method[HighsState]):
             state.solver.cancelSolve()
             state.solver.wait()
             self._take(state)
-            state.ended = True
+            self._end(state)
         return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)], state.rays)
 
 
