@@ -39,7 +39,7 @@ def test_an_epoch_by_hand(rng):
     """z <- (k+1)/(k+2) (2 T(z) - z) + z0/(k+2), from the strengths of the norm rule, until the first restart."""
     A, b = rng.standard_normal((5, 7)), rng.standard_normal(5)
     model = sb.Problem(sb.L1(0.1), A, sb.Absolute(b)).model
-    method = make("r2hpdhg", {})
+    method = make("r2hpdhg", {"finish": False})
     state = method.init(model, start(model))
     strengths = norm_strengths(model, measure_norms(model, EVEN), 7)
     h, sigma = strengths.primal, strengths.dual
@@ -85,7 +85,7 @@ def test_a_solution_does_not_move(rng):
     x, y = np.maximum(rng.standard_normal(12), 0), rng.standard_normal(8)
     c = -A.T @ y + np.where(x > 0, 0.0, 1.0)
     problem = sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(A @ x))
-    result = sb.solve(problem, "r2hpdhg", tol=0, max_passes=300, x0=x, y0=y)
+    result = sb.solve(problem, "r2hpdhg", tol=0, max_passes=300, x0=x, y0=y, finish=False)
     assert np.allclose(result.x, x, atol=1e-9)
     assert np.allclose(result.y, y, atol=1e-9)
 
@@ -122,7 +122,7 @@ CASES = [
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_every_kind_of_problem_agrees_with_cvxpy(penalty, loss):
     case = random_case(penalty, loss, 5)
-    result = sb.solve(case.problem, "r2hpdhg", tol=1e-6, max_passes=100_000)
+    result = sb.solve(case.problem, "r2hpdhg", tol=1e-6, max_passes=100_000, finish=False)
     assert result.status is sb.Status.OPTIMAL, result.message
     optimum = case.optimum()
     assert case.oracle.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
@@ -133,10 +133,10 @@ def test_every_kind_of_problem_agrees_with_cvxpy(penalty, loss):
 def test_blocks_and_linear_operators(rng):
     B = rng.standard_normal((6, 5))
     problem = sb.Problem([sb.L1(0.1), sb.Nuclear(0.3, B.shape)], [sb.Identity(), sb.Identity()], sb.Equality(B))
-    assert sb.solve(problem, "r2hpdhg", tol=1e-7).status is sb.Status.OPTIMAL
+    assert sb.solve(problem, "r2hpdhg", tol=1e-7, finish=False).status is sb.Status.OPTIMAL
     A = sparse.linalg.aslinearoperator(rng.standard_normal((6, 9)))
     problem = sb.Problem(sb.L1(0.1), A, sb.Absolute(rng.standard_normal(6)))
-    assert sb.solve(problem, "r2hpdhg").status is sb.Status.OPTIMAL
+    assert sb.solve(problem, "r2hpdhg", finish=False).status is sb.Status.OPTIMAL
 
 
 def test_all_blocks_are_updated(rng):

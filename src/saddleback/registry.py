@@ -61,8 +61,8 @@ def _of_layers(cls: type[Any]) -> list[str]:
 def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Method[Any]:
     """Return the method of that name with its options and layers, or raise with the nearest name that exists.
 
-    "finish" is the block method that goes to its finish at once. ``of_solve`` are names that ``solve`` itself takes, for
-    the message where an option is none of the method's.
+    "finish" is the block method that goes to its finish at once. ``of_solve`` are names that ``solve`` itself takes,
+    for the message where an option is none of the method's.
     """
     if name == "finish":
         name, options = "sp-bcd", {**options, "finish": True}

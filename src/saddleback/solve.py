@@ -83,8 +83,8 @@ def solve(
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
         and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
         "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
-        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "pdhg", "r2hpdhg"
-        and "highs" have none.
+        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "r2hpdhg" has
+        ``finish``; "pdhg" and "highs" have none.
 
     Returns
     -------

@@ -2,8 +2,8 @@
 
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .descent import Descent
-from .interior_point import InteriorPoint
 from .highs import Highs
+from .interior_point import InteriorPoint
 from .pdhg import PDHG
 from .published import PublishedSPBCD
 from .pure_cd import PureCD
@@ -16,8 +16,8 @@ __all__ = [
     "SPBCD",
     "Candidates",
     "Descent",
-    "InteriorPoint",
     "Highs",
+    "InteriorPoint",
     "Kept",
     "Method",
     "PublishedSPBCD",
