@@ -118,6 +118,39 @@ def test_the_objective_is_in_the_sense_of_the_file(tmp_path):
     assert content["objective"] == pytest.approx(17.0, abs=1e-4)
 
 
+def test_the_solution_of_a_linear_program_has_its_names(tmp_path):
+    pytest.importorskip("highspy")
+    file = write_mps(tmp_path, MAXIMISE)
+    assert run("solve", file, "--method", "highs", "--out", tmp_path / "solution.csv").exit_code == 0
+    lines = (tmp_path / "solution.csv").read_text().splitlines()
+    assert lines[0] == "kind,name,value,dual"
+    table = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines[1:]}
+    values = {name: float(value) for (_, name), (value, _) in table.items()}
+    expected = {"X": 1.0, "Y": 3.0, "Z": 1.0, "LIMIT": 4.0, "FLOOR": 3.0, "FIXED": 2.0, "RANGED": 9.0}
+    assert values == pytest.approx(expected, abs=1e-6)
+    assert table["column", "X"][1] == ""
+    assert float(table["row", "LIMIT"][1]) == pytest.approx(1.0)  # a unit more of the limit is worth 1
+    run("solve", file, "--out", tmp_path / "solution.npz")
+    with np.load(tmp_path / "solution.npz") as solution:
+        assert solution["column_names"].tolist() == ["X", "Y", "Z"]
+        assert solution["row_names"].tolist() == ["LIMIT", "FLOOR", "FIXED", "RANGED"]
+
+
+def test_a_table_without_names_has_numbers(lasso, tmp_path):
+    assert run("solve", lasso, "--tol", "1e-9", "--out", tmp_path / "x.csv").exit_code == 0
+    lines = (tmp_path / "x.csv").read_text().splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [[k, str(i)] for k in ("column", "row") for i in range(3)]
+
+
+@pytest.mark.parametrize(("b", "code"), [([1.0, 1.0], 0), ([0.0, 1.0], 3)])
+def test_the_exit_code_tells_that_there_is_no_solution(tmp_path, b, code):
+    path = tmp_path / "program.npz"
+    np.savez(path, A=np.ones((2, 1)), b=np.array(b), loss="Equality", penalty="Zero")
+    result = run("solve", path, "--json")
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["status"] == ("OPTIMAL" if code == 0 else "INFEASIBLE")
+
+
 def test_netlib_afiro(data):
     pytest.importorskip("highspy")
     result = run("solve", data / "netlib" / "afiro.mps.gz", "--json", "--tol", 1e-4)

@@ -54,6 +54,8 @@ def test_products(name, columnar, rng):
     assert np.allclose(operator.columns_matvec(some, x[some]), A[:, some] @ x[some], atol=tolerance)
     assert np.allclose(operator.columns_rmatvec(some, y), A[:, some].T @ y, atol=tolerance)
     assert np.allclose(operator.dense_columns(some), A[:, some], atol=tolerance)
+    assert operator.compressed().format == "csc"
+    assert np.allclose(operator.compressed().toarray(), A, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "linear operator"])

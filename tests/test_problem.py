@@ -171,3 +171,18 @@ def test_problems_and_functions_show_what_they_are():
 
 def test_a_list_of_rows_is_a_matrix():
     assert sb.Problem(sb.L1(1.0), [[1.0, 2.0], [3.0, 4.0]], sb.Squared([1.0, 2.0])).n_blocks == 2
+
+
+@pytest.mark.parametrize(
+    ("x0", "error", "match"),
+    [
+        ([np.zeros(3)], ValueError, r"x0 has 1 blocks: expected 2, of shapes \(3,\), \(1,\)"),
+        ([np.zeros(3), [1.0, [2.0]]], ValueError, r"x0\[1\] is a list that makes no array: expected shape \(1,\)"),
+        ([np.zeros(2), np.zeros(1)], ValueError, r"x0\[0\] has shape \(2,\): expected \(3,\)"),
+        (np.zeros(4), TypeError, "x0 is ndarray: expected a list"),
+    ],
+)
+def test_a_start_of_the_wrong_structure_is_named(x0, error, match):
+    problem = sb.Problem([sb.L1(0.1), sb.Zero()], [np.eye(3), np.ones(3)], sb.Squared(np.ones(3)))
+    with pytest.raises(error, match=match):
+        sb.solve(problem, x0=x0)

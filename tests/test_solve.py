@@ -211,6 +211,7 @@ def test_penalty_above_alpha_max_needs_no_iteration(rng):
     [
         ({"method": "sp-bdc"}, ValueError, "did you mean 'sp-bcd'"),
         ({"backand": "numpy"}, TypeError, "did you mean 'backend'"),
+        ({"max_pass": 3}, TypeError, r"did you mean 'max_passes'\?\): solve has method, tol, max_passes"),
         ({"method": "pdhg", "step": "l1"}, TypeError, "not an option"),
         ({"backend": "cuda"}, ValueError, "backend='cuda'"),
         ({"blocks_per_iteration": 0}, ValueError, "1 to 60"),
@@ -227,6 +228,7 @@ def test_penalty_above_alpha_max_needs_no_iteration(rng):
         ({"x0": np.zeros(3)}, ValueError, "x0 has shape"),
         ({"y0": np.full(40, np.nan)}, ValueError, "y0 has entries"),
         ({"x0": np.zeros(60, dtype=complex)}, TypeError, "x0 has dtype"),
+        ({"x0": [np.zeros(59), 1.0]}, ValueError, r"x0 is a list that makes no array: expected shape \(60,\)"),
     ],
 )
 def test_bad_arguments(lasso, options, error, match):

@@ -1,6 +1,7 @@
 """The command line: ``saddleback demo``, ``saddleback solve`` and ``saddleback bench``.
 
-Exit codes: 0 for a certified answer, 1 where a run ended without one, 2 for bad input.
+Exit codes: 0 for a certified solution, 1 where a run ended without one, 2 for bad input, 3 where it is proved that
+there is no solution.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .bench import runner
 from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .files import read_problem
+from .files import read_problem, write_solution
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
@@ -158,7 +159,9 @@ def solve(
     max_passes: Annotated[float, typer.Option(help="Most work, in passes over the columns.")] = 10_000,
     time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(sb.methods())}.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Where to write x and y, as .npz.", show_default="nowhere")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write x and y: .npz, or .csv with names.", show_default="nowhere")
+    ] = None,
     as_json: Json = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
@@ -169,6 +172,9 @@ def solve(
 
     An .mps file is a linear program. The objective is printed in its own sense; x and y are those of the
     minimisation.
+
+    The exit code is 0 for a certified solution, 1 without one, 2 for bad input, and 3 where it is proved that there
+    is none.
     """
     with _input_errors():
         if out is not None and not out.absolute().parent.is_dir():
@@ -176,8 +182,7 @@ def solve(
         loaded = read_problem(file)
         result = sb.solve(loaded.problem, method, tol, max_passes, time_limit, progress=progress and not as_json)
         if out is not None:
-            with out.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
-                np.savez(stream, x=result.x, y=result.y)
+            write_solution(out, loaded, result)
     objective = loaded.objective(result.certificate.primal_value)
     if as_json:
         summary = {"file": str(file), **_summary(result), "objective": objective}
@@ -291,8 +296,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+EXIT_CODES = {sb.Status.OPTIMAL: 0, sb.Status.INFEASIBLE: 3, sb.Status.UNBOUNDED: 3}
+
+
 def _exit_by_status(*results: sb.Result) -> NoReturn:
-    raise typer.Exit(0 if all(result.status is sb.Status.OPTIMAL for result in results) else 1)
+    raise typer.Exit(max(EXIT_CODES.get(result.status, 1) for result in results))
 
 
 @contextmanager

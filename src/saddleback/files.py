@@ -1,7 +1,8 @@
-"""Problems in files: arrays in ``.npz``, linear programs in ``.mps`` and ``.mps.gz``."""
+"""Problems in files, arrays in ``.npz`` and linear programs in ``.mps`` and ``.mps.gz``; and their solutions."""
 
 from __future__ import annotations
 
+import csv
 import inspect
 import zipfile
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from scipy import sparse
 from . import functions
 from .functions import Box, Interval, Linear, Loss
 from .functions.penalties import Penalty
+from .linear_program import import_highspy
 from .problem import Problem
+from .result import Result
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
 """What ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
@@ -79,6 +82,32 @@ def read_problem(path: str | Path) -> LoadedProblem:
     if name.endswith((".mps", ".mps.gz")):
         return _read_linear_program(path)
     raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
+
+
+def write_solution(path: Path, loaded: LoadedProblem, result: Result) -> None:
+    """Write x and y of the minimised problem to a file.
+
+    Parameters
+    ----------
+    path : ``.csv`` for a table, a line for every column with its value, then one for every row with the value of Ax
+        and its dual; any other name for the arrays x and y, and the names in an MPS file, as ``numpy.savez`` does.
+    loaded : the problem as its file states it.
+    result : its solution.
+    """
+    if path.suffix.lower() != ".csv":
+        columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
+        with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
+            np.savez(stream, x=result.x, y=result.y, column_names=columns, row_names=rows)
+        return
+    x, y = np.ravel(result.x), np.ravel(result.y)
+    activity = loaded.problem.model.A.matvec(x)
+    with path.open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("kind", "name", "value", "dual"))
+        for column in zip(loaded.column_names or range(x.size), x.tolist(), strict=True):
+            table.writerow(("column", *column, ""))
+        for row in zip(loaded.row_names or range(y.size), activity.tolist(), y.tolist(), strict=True):
+            table.writerow(("row", *row))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
@@ -167,10 +196,7 @@ def _listed(names: Any) -> str:
 
 def _read_linear_program(path: Path) -> LoadedProblem:
     """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
-    try:
-        import highspy
-    except ImportError:
-        raise ImportError("reading an .mps file needs highspy: pip install 'saddleback[lp]'") from None
+    highspy = import_highspy("reading an .mps file")
     reader = highspy.Highs()
     reader.setOptionValue("output_flag", False)
     if reader.readModel(str(path)) == highspy.HighsStatus.kError:

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, ray_status
+from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
 from .functions._base import Vector
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
 from .result import Certificate, Status
-
-NEARLY_FEASIBLE = 1e-5
-"""Distance from the constraints, relative to the size of a point, that shows that some points satisfy them."""
+from .unsolvable import Unsolvable
 
 SETTLING = 1e-2
 """Length of the step that settles x, relative to the sizes of x and of the slopes."""
@@ -38,7 +36,8 @@ class Judge:
         self.reduction = reduction
         self.passes = reduction.passes
         self._looked = self._confirmed = False
-        self._reference: tuple[float, Vector, Vector] | None = None
+        self._rays: list[tuple[Vector, Vector]] = []
+        self.unsolvable = Unsolvable(model)
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
@@ -54,6 +53,7 @@ class Judge:
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
             self.passes += 0.5 if z is None else 0.0
         self.certificate, self.primal, self.dual = best_pair(self.model, primals, duals)
+        self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
@@ -88,23 +88,9 @@ class Judge:
         return self.model.A.matvec(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where the way gone since the work last doubled proves it.
-
-        A direction of descent proves the latter only if the problem is feasible: x must be nearly so, for its size.
-        """
-        if self.model.surely_solvable:
-            return None
-        x, y = self.reduction.restore_x(x), self.reduction.restore_y(y)
-        if self._reference is None or passes >= 2.0 * self._reference[0]:
-            before, self._reference = self._reference, (passes, x.copy(), y.copy())
-            if before is not None:
-                self.passes += 1.0
-                found = ray_status(self.model, x - before[1], y - before[2])
-                if found is not Status.UNBOUNDED or self._nearly_feasible(x):
-                    return found
-        return None
-
-    def _nearly_feasible(self, x: Vector) -> bool:
-        u = self._product(x)
-        distance = np.linalg.norm(u - self.model.g.project(u))
-        return bool(distance <= NEARLY_FEASIBLE * (1.0 + self.model.target_norm + np.linalg.norm(u)))
+        """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
+        reduction, before = self.reduction, self.unsolvable.passes
+        rays, self._rays = self._rays, []
+        found = self.unsolvable.status(reduction.restore_x(x), reduction.restore_y(y), rays, passes)
+        self.passes += self.unsolvable.passes - before
+        return found

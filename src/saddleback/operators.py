@@ -83,6 +83,12 @@ class Operator(ABC):
     def dense_columns(self, columns: Indices) -> Vector:
         """Return the given columns as a dense m x k array."""
 
+    def compressed(self) -> Any:
+        """Return all entries as a CSC matrix of float64."""
+        width = max(1, PANEL // self.shape[0])
+        panels = np.split(np.arange(self.shape[1]), np.arange(width, self.shape[1], width))
+        return sparse.hstack([sparse.csc_matrix(self.dense_columns(panel)) for panel in panels], format="csc")
+
     def gram(self, columns: Indices, weight: Vector) -> Vector:
         """Return A_S' diag(weight) A_S over some columns S, for weights >= 0: the lower triangle of a dense matrix."""
         return _gram([self.dense_columns(columns)], [weight])
@@ -284,6 +290,9 @@ class Compressed(Operator):
     def dense_columns(self, columns: Indices) -> Vector:
         return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
 
+    def compressed(self) -> Any:
+        return sparse.csc_matrix(self.matrix, dtype=np.float64)
+
     def gram(self, columns: Indices, weight: Vector) -> Vector:
         every = np.array_equal(columns, np.arange(self.shape[1]))
         indptr, indices, data = self._rows if every else _by_rows(self.matrix[:, columns])
@@ -356,6 +365,9 @@ class Transposed(Operator):
     def dense_columns(self, columns: Indices) -> Vector:
         return self.columnar().dense_columns(columns)
 
+    def compressed(self) -> Any:
+        return self.columnar().compressed()
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return self.columnar().restrict(rows, columns)
 
@@ -413,6 +425,9 @@ class ScaledIdentity(Operator):
 
     def dense_columns(self, columns: Indices) -> Vector:
         return self.scale * np.eye(self.shape[0])[:, columns]
+
+    def compressed(self) -> Any:
+        return sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Dense(self.dense_columns(columns)[rows])
@@ -535,6 +550,9 @@ class Tasks(Operator):
             result[:, column % self.tasks, position] = entry[:, 0]
         return result.reshape(self.shape[0], columns.size)
 
+    def compressed(self) -> Any:
+        return sparse.kron(self.single.compressed(), sparse.identity(self.tasks), format="csc")
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Tasks(
             self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
@@ -612,6 +630,9 @@ class Stacked(Operator):
         for part, mine, local in self._own(columns):
             result[:, mine] = part.dense_columns(local)
         return result
+
+    def compressed(self) -> Any:
+        return sparse.hstack([part.compressed() for part in self.parts], format="csc")
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])

@@ -116,13 +116,31 @@ class Model:
 
         Both are free of the units in which A, b and c are given. 0 for an empty column or row; 1 over nothing known.
         """
-        if not self.A.entries_known:
-            return np.full(self.A.shape[1], self.target_norm), np.full(self.A.shape[0], self.linear_norm)
-        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
+        columns, rows = self._lengths
+        return _quotients(self.target_norm, columns), _quotients(self.linear_norm, rows)
+
+    @cached_property
+    def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
+        """The units of x and y for proofs that there is no solution, each with the scale of b or c behind them.
+
+        Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
+        p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
+        """
+        columns, rows = self._lengths
+        p = self.f.project(np.zeros(self.A.shape[1]))
+        targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
-            np.divide(self.target_norm, columns, out=np.zeros_like(columns), where=columns > 0),
-            np.divide(self.linear_norm, rows, out=np.zeros_like(rows), where=rows > 0),
+            (np.abs(p) + _quotients(targets, columns), targets),
+            (_quotients(self.linear_norm, rows), self.linear_norm),
         )
+
+    @cached_property
+    def _lengths(self) -> tuple[Vector, Vector]:
+        """The lengths of the columns and of the rows of A, 1 where its entries are not known."""
+        if not self.A.entries_known:
+            return np.ones(self.A.shape[1]), np.ones(self.A.shape[0])
+        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
+        return columns, rows
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -204,8 +222,10 @@ class Problem:
             raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]
         if len(blocks) != len(self.x_shapes):
-            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}")
-        return np.concatenate([_flat(b, shape, name) for b, shape in zip(blocks, self.x_shapes, strict=True)])
+            shapes = ", ".join(map(str, self.x_shapes))
+            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
+        names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
+        return np.concatenate([_flat(*part) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
     def flatten_y(self, y: Any, name: str = "y") -> Vector:
         """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
@@ -227,6 +247,11 @@ class Problem:
     def shape_y(self, y: Vector) -> Vector:
         """Return a flat y in the shape of the loss's data."""
         return y.reshape(self.y_shape)
+
+
+def _quotients(scale: float, lengths: Vector) -> Vector:
+    """Return scale / lengths, 0 for a length of 0."""
+    return np.divide(scale, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
@@ -309,7 +334,10 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is a {type(value).__name__} that makes no array: expected shape {shape}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers")
     if array.shape != shape:

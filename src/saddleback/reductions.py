@@ -75,6 +75,13 @@ class Reduction:
         """Return -A'y of the original problem: 0 in the columns that were left out, which are empty."""
         return z if z.size == self.x.size else _among(np.zeros_like(self.x), self.columns, z)
 
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        """Return directions of the original problem: what was left out stays where it is."""
+        x, y = np.zeros_like(self.x), np.zeros_like(self.y)
+        x[self.columns] = dx
+        y[self.rows] = self.share * dy[self.place]
+        return x, y
+
     def restore_u(self, u: Vector) -> Vector:
         """Return Ax of the original problem: 0 in the rows that were left out."""
         return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u[self.place])

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from .acceleration import Finish, Restarted, WorkingSet
-from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
+from .linear_program import as_linear_program
+from .methods import PDHG, R2HPDHG, SPBCD, Descent, Highs, Method, PublishedSPBCD, PureCD
 from .problem import Model
 from .steps import has_long_rows
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
+METHODS: dict[str, type[Any]] = {
+    cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG, R2HPDHG, Highs)
+}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
 """What can be put around a method that has room for it."""
@@ -25,8 +29,8 @@ def methods() -> list[str]:
 def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
     """Return which method "auto" stands for, any other name as it is.
 
-    That is "descent" where y can be eliminated, unless something was asked for that only the block method has, or long
-    rows make y worth having.
+    That is "descent" where y can be eliminated and no long rows make it worth having, "r2hpdhg" for a linear program,
+    and "sp-bcd" for all others, or where something was asked for that only the block method has.
     """
     if name == "descent" and drawn is not None:
         raise ValueError(
@@ -35,29 +39,44 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
         )
     if name != "auto":
         return name
-    known = {field.name for field in fields(Descent)} | set(Descent.layers)
-    suits = drawn is None and known.issuperset(options) and Descent.missing(model) is None
-    return "descent" if suits and not has_long_rows(model) else "sp-bcd"
+    if drawn is None and _takes(Descent, options) and Descent.missing(model) is None and not has_long_rows(model):
+        return Descent.name
+    if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
+        return R2HPDHG.name
+    return SPBCD.name
 
 
-def make(name: str, options: dict[str, Any]) -> Method[Any]:
+def _takes(cls: type[Any], options: dict[str, Any]) -> bool:
+    return {*_own(cls), *_of_layers(cls)}.issuperset(options)
+
+
+def _own(cls: type[Any]) -> list[str]:
+    return [field.name for field in fields(cls)]
+
+
+def _of_layers(cls: type[Any]) -> list[str]:
+    return [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
+
+
+def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Method[Any]:
     """Return the method of that name with its options and layers, or raise with the nearest name that exists.
 
-    "finish" is the block method that goes to its finish at once.
+    "finish" is the block method that goes to its finish at once. ``of_solve`` are names that ``solve`` itself takes,
+    for the message where an option is none of the method's.
     """
     if name == "finish":
         name, options = "sp-bcd", {**options, "finish": True}
     if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
     cls = METHODS[name]
-    own = [field.name for field in fields(cls)]
-    of_layers = [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
+    own, of_layers = _own(cls), _of_layers(cls)
     for option in options:
         if option not in (*own, *of_layers):
             known = [*own, *of_layers]
+            others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
             raise TypeError(
-                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, known)}: "
-                f"{cls.name} has {', '.join(known) or 'none'}"
+                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, [*known, *of_solve])}: "
+                f"{others}{cls.name} has {', '.join(known) or 'none'}"
             )
     method: Method[Any] = cls(**{option: options[option] for option in own if option in options})
     for layer in cls.layers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,8 @@ def solve(
     Parameters
     ----------
     problem : what to solve.
-    method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss and "sp-bcd" for all
-        others, with everything chosen for you; ``result.method`` tells which.
+    method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "r2hpdhg" for a linear program and
+        "sp-bcd" for all others, with everything chosen for you; ``result.method`` tells which.
     tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
         hide, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
@@ -82,7 +83,8 @@ def solve(
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
         and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
         "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
-        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "pdhg" has none.
+        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "r2hpdhg" has
+        ``finish``; "pdhg" and "highs" have none.
 
     Returns
     -------
@@ -91,7 +93,7 @@ def solve(
     """
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    chosen = make(resolve(method, options, problem.model, drawn), options)
+    chosen = make(resolve(method, options, problem.model, drawn), options, OPTIONS)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)
@@ -152,6 +154,10 @@ def solve(
         method=chosen.name,
         settings=state.settings,
     )
+
+
+OPTIONS = list(signature(solve).parameters)[1:-1]
+"""What ``solve`` itself takes besides the options of a method."""
 
 
 def warm_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
@@ -234,7 +240,7 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
     if status is Status.DIVERGED:
         advice = (
             "Check x0, y0 and functions of your own for values that are not finite."
-            if method in ("sp-bcd", "pure-cd")
+            if method in ("sp-bcd", "pure-cd", "r2hpdhg")
             else "Use method='sp-bcd', whose strengths are sound."
         )
     return " ".join(part for part in (status.value, how_far, advice) if part)

@@ -140,9 +140,9 @@ def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
     return plain.weighted(data_weight(model, plain, drawn))
 
 
-def measure_norms(model: Model) -> Norms:
-    """Return the scaled norms behind the ``norm`` rule."""
-    weights = base_weights(model)
+def measure_norms(model: Model, even: float = RUIZ_SPREAD) -> Norms:
+    """Return the scaled norms behind the ``norm`` rule, after scaling until A is as even as asked."""
+    weights = base_weights(model, even)
     columns, rows = weights.columns, weights.rows
     if weights.squares is not None and len(model.blocks) == columns.size:
         largest, block_passes = float(np.max(weights.squares / columns)), 0.0
@@ -160,7 +160,7 @@ def measure_norms(model: Model) -> Norms:
     return Norms(weights, largest, max(whole, largest), passes + whole_passes)
 
 
-def base_weights(model: Model) -> Weights:
+def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
     """Return the weights of the ``norm`` rule.
 
     A smooth loss needs no dual steps, only columns of one length, as long as its rows are of one size too. Where they
@@ -180,7 +180,7 @@ def base_weights(model: Model) -> Weights:
         if lengths.max() <= RUIZ_SPREAD * lengths.min():
             squares = model.A.squares_rmatvec(1.0 / rows)
             return Weights(model.f.admissible(positive(squares)), rows, squares, passes, descent=True)
-    scale, cost = equilibrate(model.A)
+    scale, cost = equilibrate(model.A, even)
     columns, rows = model.A.sums(1) if scale is None else model.A.absolute_products(*scale)
     if scale is not None:
         columns, rows = columns / scale[0], rows / scale[1]
@@ -203,18 +203,19 @@ def has_long_rows(model: Model) -> bool:
     return bool(lengths.max() > LONG_ROW * usual)
 
 
-def equilibrate(A: Operator) -> tuple[tuple[Vector, Vector] | None, float]:
+def equilibrate(A: Operator, even: float = RUIZ_SPREAD) -> tuple[tuple[Vector, Vector] | None, float]:
     r"""Return column and row scales that bring the largest entries of all columns and rows towards 1, and the passes.
 
     l1 weights of a matrix whose columns or rows are in different units favour the large ones: a column with entries of
     1e6 takes all of every row's strength. The weights are therefore those of the scaled matrix T|A|S, after some rounds
-    of Ruiz (2001), :math:`c = |A|'t / s`, :math:`w = |A|s / t`. None where the entries are of one size as they are.
+    of Ruiz (2001), :math:`c = |A|'t / s`, :math:`w = |A|s / t`. None where the entries are within the factor ``even``
+    of each other as they are.
     """
     columns, rows = np.ones(A.shape[1]), np.ones(A.shape[0])
     for rounds in range(RUIZ_ROUNDS):
         of_columns, of_rows = (positive(largest) for largest in A.largest(columns, rows))
         spread = max(of_columns.max() / of_columns.min(), of_rows.max() / of_rows.min())
-        if spread <= RUIZ_SPREAD:
+        if spread <= even:
             return (None if rounds == 0 else (columns, rows)), 0.5 * (rounds + 1)
         columns, rows = columns / np.sqrt(of_columns), rows / np.sqrt(of_rows)
     return (columns, rows), 0.5 * RUIZ_ROUNDS

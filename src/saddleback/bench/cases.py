@@ -183,7 +183,15 @@ CASES = {
             cap=600.0,
             slow=True,
         ),
-        Case("lp", "linear programs of Netlib", ("HiGHS", "PDLP"), netlib, cap=30.0, slow=True, needs_data="netlib"),
+        Case(
+            "lp",
+            "linear programs of Netlib",
+            ("HiGHS", "CVXPY+Clarabel", "PDLP"),
+            netlib,
+            cap=30.0,
+            slow=True,
+            needs_data="netlib",
+        ),
         Case(
             "memset",
             "MEMset Donor splice sites, hinge loss, 63 groups of 2604 one-hot columns",

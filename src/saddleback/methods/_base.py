@@ -57,10 +57,14 @@ class Start:
 
 
 class Candidates(NamedTuple):
-    """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand."""
+    """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand.
+
+    ``rays`` are directions of x and y that may prove that there is no solution.
+    """
 
     primal: Sequence[tuple[Vector, Vector | None]]
     dual: Sequence[tuple[Vector, Vector | None]]
+    rays: Sequence[tuple[Vector, Vector]] = ()
 
 
 @dataclass(kw_only=True)
@@ -192,6 +196,17 @@ def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     if not 1 <= K <= n_blocks:
         raise ValueError(f"blocks_per_iteration={K}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks")
     return int(K)
+
+
+def all_blocks(name: str, model: Model, start: Start) -> dict[str, Any]:
+    """Return the settings of a method that updates every block, or raise where the user asked for fewer."""
+    J = len(model.blocks)
+    if start.drawn is not None and start.drawn < J:
+        raise ValueError(
+            f"blocks_per_iteration={start.drawn}: {name} updates all {J} blocks; leave it at 'auto', or use "
+            "method='sp-bcd'"
+        )
+    return {"blocks_per_iteration": J, "n_blocks": J}
 
 
 def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:

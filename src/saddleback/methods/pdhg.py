@@ -18,7 +18,7 @@ import numpy as np
 from ..functions._base import Vector
 from ..problem import Model
 from ..steps import SLACK, operator_norm
-from ._base import Averages, Candidates, Method, Start, State, current_and_average
+from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average
 
 
 @dataclass(kw_only=True)
@@ -39,8 +39,7 @@ class PDHG(Method[PDHGState]):
     name = "pdhg"
 
     def init(self, model: Model, start: Start) -> PDHGState:
-        if start.drawn is not None and start.drawn < len(model.blocks):
-            raise ValueError(f"blocks_per_iteration={start.drawn}: pdhg updates all {len(model.blocks)} blocks")
+        settings = all_blocks(self.name, model, start)
         square, passes = operator_norm(model.A.matvec, model.A.rmatvec, model.A.shape[1])
         u = model.A.matvec(start.x)
         return PDHGState(
@@ -49,7 +48,7 @@ class PDHG(Method[PDHGState]):
             u=u,
             ahead=u.copy(),
             passes=passes + 0.5,
-            settings={"blocks_per_iteration": len(model.blocks), "n_blocks": len(model.blocks)},
+            settings=settings,
             model=model,
             averages=Averages.of(model),
             strength=float(np.sqrt(SLACK * square)) or 1.0,

@@ -264,6 +264,27 @@ def _cvxpy_group_hinge(task: Task, minimise: Minimise) -> Answer:
     return Answer(x.value, -task["labels"] * margin.dual_value)
 
 
+def _cvxpy_lp(task: Task, minimise: Minimise) -> Answer:
+    import cvxpy as cp
+
+    A = task["A"].tocsr()
+    low, high, below, above = (task[name] for name in ("row_lower", "row_upper", "lower", "upper"))
+    x = cp.Variable(task.shape[1])
+    equal, at_least, at_most = low == high, (low < high) & np.isfinite(low), (low < high) & np.isfinite(high)
+    rows = [
+        (equal, 1.0, A[equal] @ x == low[equal]),
+        (at_least, -1.0, A[at_least] @ x >= low[at_least]),
+        (at_most, 1.0, A[at_most] @ x <= high[at_most]),
+    ]
+    rows = [(mine, sign, constraint) for mine, sign, constraint in rows if np.any(mine)]
+    bounds = [x[np.isfinite(below)] >= below[np.isfinite(below)], x[np.isfinite(above)] <= above[np.isfinite(above)]]
+    minimise(cp.Problem(cp.Minimize(task["c"] @ x), [*(constraint for _, _, constraint in rows), *bounds]))
+    y = np.zeros(task.shape[0])
+    for mine, sign, constraint in rows:
+        y[mine] += sign * constraint.dual_value
+    return Answer(x.value, y)
+
+
 PEERS = {
     peer.name: peer
     for peer in (
@@ -309,6 +330,7 @@ PEERS = {
             {
                 "quantile": _through_cvxpy(_cvxpy_quantile, _clarabel),
                 "group-hinge": _through_cvxpy(_cvxpy_group_hinge, _clarabel),
+                "lp": _through_cvxpy(_cvxpy_lp, _clarabel),
             },
         ),
         Peer(

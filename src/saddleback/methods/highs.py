@@ -1,0 +1,188 @@
+"""HiGHS: the simplex method of Huangfu and Hall (2018) for a linear program, its answer judged as any other.
+
+Its vertex comes with a dual point, and where there is no solution with a ray, whose proof the certificate checks. What
+HiGHS leaves unproved at the tolerance asked for, r2hpdhg goes on with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..linear_program import LinearProgram, as_linear_program, import_highspy
+from ..problem import Model
+from ._base import Candidates, Method, Start, State, all_blocks
+from .r2hpdhg import R2HPDHG, R2HPDHGState
+
+POLL = 0.05
+"""Seconds after which a run that has not ended lets the loop look at the clock and the keyboard."""
+
+TIGHTEST, LOOSEST = 1e-10, 1e-7
+"""Tolerances of HiGHS: the least that it takes, and its default, which is not loosened."""
+
+MARGIN = 0.1
+"""Tolerance of HiGHS relative to that of the run: its violations are absolute, one by one."""
+
+ITERATION = 0.5
+"""Passes of a simplex iteration: at most one product with A', of which a sparse row is often all that is needed."""
+
+
+@dataclass(kw_only=True)
+class HighsState(State):
+    """The solver with its program, its last answer as (x, y), and what came with it.
+
+    Attributes
+    ----------
+    begun, again, ended : whether HiGHS was started, a second time without presolve, and has said its last word.
+    iterations : of the simplex method so far.
+    rays : directions of x and y that HiGHS says prove that there is no solution.
+    after : the method that goes on from the answer, once it was judged.
+    """
+
+    model: Model
+    start: Start
+    solver: Any
+    begun: bool = False
+    again: bool = False
+    ended: bool = False
+    iterations: int = 0
+    rays: list[tuple[Vector, Vector]]
+    after: R2HPDHGState | None = None
+
+
+@dataclass(frozen=True)
+class Highs(Method[HighsState]):
+    """The simplex method of HiGHS, for linear programs: no options. It starts from a vertex of its own."""
+
+    name = "highs"
+
+    @staticmethod
+    def missing(model: Model) -> str | None:
+        """Return what a problem lacks for the method, or None where it can be treated."""
+        if as_linear_program(model) is not None:
+            return None
+        return (
+            "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as loss"
+        )
+
+    def init(self, model: Model, start: Start) -> HighsState:
+        program = as_linear_program(model)
+        if program is None:
+            raise TypeError(f"method='highs' cannot treat this problem: {self.missing(model)}; use method='auto'")
+        settings = all_blocks(self.name, model, start)
+        return HighsState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            settings=settings | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
+            model=model,
+            start=start,
+            solver=_solver(program, model.A.compressed(), start),
+            rays=[],
+        )
+
+    def advance(self, state: HighsState, passes: float) -> HighsState:
+        if state.ended:
+            return self._go_on(state, passes)
+        if not state.begun:
+            state.begun = True
+            state.solver.startSolve()
+        if state.solver.wait(POLL)[0]:
+            self._take(state)
+            if _no_solution(state.solver) and not state.rays and not state.again:
+                state.again = True  # what presolve finds out may come without a ray
+                state.solver.setOptionValue("presolve", "off")
+                state.solver.startSolve()
+            else:
+                self._end(state)
+        return state
+
+    @staticmethod
+    def _take(state: HighsState) -> None:
+        """Take over what a run that has stopped found."""
+        solver = state.solver
+        state.iterations += max(1, solver.getInfo().simplex_iteration_count)
+        state.settings["highs"] = solver.modelStatusToString(solver.getModelStatus())
+        answer = solver.getSolution()
+        x, y = np.array(answer.col_value), -np.array(answer.row_dual)
+        if answer.value_valid and np.all(np.isfinite(x)):
+            state.x = x
+        if answer.dual_valid and np.all(np.isfinite(y)):
+            # a row's dual is the change of the optimum with its bounds: minus a subgradient of their indicator
+            state.y = y
+        if _no_solution(solver):
+            state.rays = _rays(solver, state.x.size, state.y.size)
+
+    @staticmethod
+    def _end(state: HighsState) -> None:
+        """Let the answer be judged; its work counts from here on, as the loop waits for passes."""
+        state.ended = state.ripe = True
+        state.passes += ITERATION * state.iterations
+
+    def _go_on(self, state: HighsState, passes: float) -> HighsState:
+        method = R2HPDHG()
+        if state.after is None:
+            after = method.init(state.model, replace(state.start, x=state.x, y=state.y, u=None))
+            after.passes += state.passes
+            state.after = after
+        state.after.ripe = False
+        state.after = method.advance(state.after, passes)
+        state.ripe = state.after.ripe
+        state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
+        state.settings |= state.after.settings
+        return state
+
+    def candidates(self, state: HighsState) -> Candidates:
+        if state.after is not None:
+            return R2HPDHG().candidates(state.after)
+        if state.begun and not state.ended:  # the loop will not wait any longer
+            state.solver.cancelSolve()
+            state.solver.wait()
+            self._take(state)
+            self._end(state)
+        return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)], state.rays)
+
+
+def _solver(program: LinearProgram, A: Any, start: Start) -> Any:
+    """Return HiGHS with a program."""
+    highspy = import_highspy("method='highs'")
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = A.shape
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper
+    lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+    tolerance = float(np.clip(MARGIN * start.tol, TIGHTEST, LOOSEST))
+    solver = highspy.Highs()
+    options = {
+        "output_flag": False,
+        "solver": "simplex",
+        "random_seed": start.seed % 2**31,
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.HandleUserInterrupt = True
+    if solver.passModel(lp) == highspy.HighsStatus.kError:
+        raise ValueError("HiGHS does not take this linear program: check that costs and entries are below 1e15")
+    return solver
+
+
+def _no_solution(solver: Any) -> bool:
+    status = type(solver.getModelStatus())
+    return solver.getModelStatus() in (status.kInfeasible, status.kUnbounded, status.kUnboundedOrInfeasible)
+
+
+def _rays(solver: Any, columns: int, rows: int) -> list[tuple[Vector, Vector]]:
+    """Return the rays that HiGHS has, each a direction of x and one of y, in our sign."""
+    rays = []
+    _, found, dual = solver.getDualRay()
+    if found:
+        rays.append((np.zeros(columns), -np.array(dual)))
+    _, found, primal = solver.getPrimalRay()
+    if found:
+        rays.append((np.array(primal), np.zeros(rows)))
+    return rays
