@@ -7,11 +7,45 @@ from dataclasses import fields
 from typing import Any
 
 from .acceleration import Finish, Restarted, WorkingSet
-from .methods import PDHG, SPBCD, Descent, Method, PublishedSPBCD, PureCD
+from .methods import (
+    ADMM,
+    FISTA,
+    FOBOS,
+    GSADMM,
+    ISTA,
+    OSGA,
+    PDHG,
+    PDMM,
+    SPBCD,
+    SPDC,
+    Descent,
+    DiagonalPDHG,
+    Method,
+    PublishedSPBCD,
+    PureCD,
+)
 from .problem import Model
 from .steps import has_long_rows
 
-METHODS: dict[str, type[Any]] = {cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG)}
+METHODS: dict[str, type[Any]] = {
+    cls.name: cls
+    for cls in (
+        SPBCD,
+        Descent,
+        PublishedSPBCD,
+        PureCD,
+        PDHG,
+        DiagonalPDHG,
+        SPDC,
+        ADMM,
+        GSADMM,
+        PDMM,
+        ISTA,
+        FISTA,
+        FOBOS,
+        OSGA,
+    )
+}
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
 """What can be put around a method that has room for it."""
@@ -36,7 +70,7 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
     if name != "auto":
         return name
     known = {field.name for field in fields(Descent)} | set(Descent.layers)
-    suits = drawn is None and known.issuperset(options) and Descent.missing(model) is None
+    suits = drawn is None and known.issuperset(options) and Descent().missing(model) is None
     return "descent" if suits and not has_long_rows(model) else "sp-bcd"
 
 
@@ -69,6 +103,18 @@ def make(name: str, options: dict[str, Any]) -> Method[Any]:
             chosen = {option: options[option] for option in around.options if option in options}
             method = around.around(method, choice is True, chosen)
     return method
+
+
+def refuse(method: Method[Any], model: Model, drawn: int | None) -> None:
+    """Raise where a method cannot treat a problem, or cannot draw as many blocks as it was asked to."""
+    missing = method.missing(model)
+    if missing is not None:
+        raise TypeError(f"method={method.name!r} cannot treat this problem: {missing}; use method='sp-bcd'")
+    if drawn is not None and drawn < len(model.blocks) and not method.draws:
+        raise ValueError(
+            f"blocks_per_iteration={drawn}: {method.name} updates all {len(model.blocks)} blocks; leave it at 'auto', "
+            "or use method='sp-bcd'"
+        )
 
 
 def _nearest(name: object, known: list[str]) -> str:
