@@ -226,7 +226,7 @@ def test_auto_leaves_to_the_block_method_what_only_it_has(rng):
     assert sb.solve(problem, backend="numpy").method == "descent"
     assert sb.solve(problem, blocks_per_iteration=3).method == "sp-bcd"
     assert sb.solve(problem, restarts=False).method == "sp-bcd"
-    assert Descent.missing(problem.model) is None
+    assert Descent().missing(problem.model) is None
 
 
 def test_columns_on_which_the_loss_does_not_depend(rng, backend):

@@ -138,6 +138,29 @@ def test_gradient_of_smooth_functions(name, rng):
     assert np.all(np.abs(f.subgradient(x) - f.subgradient(x + e)) <= e * f.curvature() * (1 + 1e-6) + 1e-15)
 
 
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if bound(name).finite_everywhere()])
+def test_subgradients_and_strong_convexity(name, rng):
+    """f(z) >= f(x) + <s, z - x> + mu / 2 ||z - x||^2, also from points on the kinks."""
+    f = bound(name)
+    mu = f.strong_convexity()
+    for x in (rng.standard_normal(SIZE), np.zeros(SIZE), np.where(np.arange(SIZE) % 2, 0.0, 1.0)):
+        s = f.subgradient(x)
+        for z in 2 * rng.standard_normal((20, SIZE)):
+            assert f.value(z) >= f.value(x) + s @ (z - x) + mu / 2 * np.sum((z - x) ** 2) - 1e-10
+
+
+def test_strong_convexity_is_the_quadratic_term():
+    assert bound("SquaredL2").strong_convexity() == 2.0
+    assert bound("ElasticNet").strong_convexity() == pytest.approx(0.5 * 0.7)
+    assert bound("L1").strong_convexity() == bound("GroupL2").strong_convexity() == 0.0
+
+
+def test_what_is_infinite_somewhere_says_so():
+    limited = {"Equality", "Interval", "Interval mixed", *(name for name in PENALTIES if "Box" in name)}
+    limited |= {name for name in PENALTIES if "NonNegative" in name}
+    assert {name for name in FUNCTIONS if not bound(name).finite_everywhere()} == limited
+
+
 SCALAR_LOSSES = {
     "Squared": lambda u, i: (u - B[i]) ** 2 / 2,
     "Absolute": lambda u, i: 2.0 * W[i] * abs(u - B[i]),

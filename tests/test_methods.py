@@ -45,8 +45,9 @@ def test_all_blocks_with_one_strength_is_pdhg(rng):
     model = lasso(rng).model
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
-    step = 1.0 / theirs.strength
-    method = make("sp-bcd", {"step": (theirs.strength, theirs.strength), "restarts": False, "finish": False})
+    strength = float(theirs.strengths.primal[0])
+    step = 1.0 / strength
+    method = make("sp-bcd", {"step": (strength, strength), "restarts": False, "finish": False})
     ahead = Start(np.zeros(6), model.g.prox_conjugate(np.zeros(8), step), 6, 0)
     ours = method.init(model, ahead)
     for _ in range(20):
@@ -132,7 +133,10 @@ def test_published_argument_is_the_sound_one_plus_noise(rng):
     assert np.allclose(after.y, model.g.prox_conjugate(y + published / 5, 0.2))
 
 
-@pytest.mark.parametrize("method", ["sp-bcd", "pure-cd", "sp-bcd-published", "pdhg"])
+STAYS = ["sp-bcd", "pure-cd", "sp-bcd-published", "pdhg", "pdhg-diagonal", "admm", "gs-admm", "pdmm", "ista", "fista"]
+
+
+@pytest.mark.parametrize("method", STAYS)
 def test_no_movement_from_a_saddle_point(method, rng):
     """Built backwards: x* and y* first, then b and the weights that make them a saddle point."""
     A = rng.standard_normal((7, 5))

@@ -58,6 +58,27 @@ def test_products(name, columnar, rng):
     assert np.allclose(operator.compressed().toarray(), A, atol=tolerance)
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("rowwise", [False, True])
+def test_rows(name, rowwise, rng):
+    operator = OPERATORS[name]()
+    operator = operator.rowwise() if rowwise else operator
+    tolerance = 1e-6 if "float32" in name else 1e-13
+    x, y, some = rng.standard_normal(5), rng.standard_normal(7), np.array([6, 1, 3])
+    assert np.allclose(operator.rows_matvec(some, x), A[some] @ x, atol=tolerance)
+    assert np.allclose(operator.rows_rmatvec(some, y[some]), A[some].T @ y[some], atol=tolerance)
+    normal = operator.normal()
+    normal = normal.toarray() if sparse.issparse(normal) else normal
+    assert np.allclose(np.tril(normal), np.tril(A @ A.T), atol=10 * tolerance)
+
+
+def test_identities_side_by_side_stay_diagonal():
+    identities = Stacked([ScaledIdentity(4, 1.0), ScaledIdentity(4, -2.0)])
+    assert np.array_equal(identities.normal(), np.full(4, 5.0))
+    mixed = Stacked([ScaledIdentity(7, 2.0), as_operator(A, "A")]).normal()
+    assert np.allclose(mixed, A @ A.T + 4 * np.eye(7))
+
+
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "linear operator"])
 def test_sums_and_restriction(name, rng):
     operator = OPERATORS[name]()
@@ -118,6 +139,10 @@ def test_tasks_are_a_kronecker_product(rng):
     assert np.allclose(operator.columns_matvec(some, x[some]), kron[:, some] @ x[some])
     assert np.allclose(operator.columns_rmatvec(some, y), kron[:, some].T @ y)
     assert np.allclose(operator.dense_columns(some), kron[:, some])
+    for rows in (operator, operator.rowwise()):
+        assert np.allclose(rows.rows_matvec(some, x), kron[some] @ x)
+        assert np.allclose(rows.rows_rmatvec(some, y[some]), kron[some].T @ y[some])
+    assert np.allclose(operator.normal().toarray(), kron @ kron.T)
     assert np.allclose(operator.sums(1)[0], np.abs(kron).sum(axis=0))
     c, r = rng.uniform(0.5, 2, 15), rng.uniform(0.5, 2, 21)
     scaled = np.abs(kron) * c * r[:, None]
@@ -135,6 +160,8 @@ def test_identity():
     assert np.allclose(operator.matvec(x), -2 * x)
     assert np.allclose(operator.rmatvec(x), -2 * x)
     assert np.allclose(operator.columns_matvec(some, x[some]), [0, 0, -4, 0])
+    assert np.allclose(operator.rows_matvec(some, x), [-4, 0])
+    assert np.allclose(operator.rows_rmatvec(some, x[some]), [0, 0, -4, 0])
     assert np.allclose(operator.columns_rmatvec(some, x), [-4, 0])
     assert np.allclose(operator.dense_columns(some), -2 * np.eye(4)[:, some])
 

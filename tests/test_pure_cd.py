@@ -212,5 +212,5 @@ def test_same_bits_at_any_thread_count(rng):
 
 def test_a_linear_operator_is_refused():
     operator = sparse.linalg.aslinearoperator(np.eye(3))
-    with pytest.raises(ValueError, match="needs the entries of A"):
+    with pytest.raises(TypeError, match="needs the entries of A"):
         sb.solve(sb.Problem(sb.L1(1.0), operator, sb.Squared(np.ones(3))), method="pure-cd")

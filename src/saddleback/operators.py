@@ -101,6 +101,24 @@ class Operator(ABC):
         """Return A times a sparse matrix, as a dense one."""
         return np.asarray(self.dense_columns(np.arange(self.shape[1])) @ matrix)
 
+    def normal(self) -> Any:
+        """Return A A': a vector where it is diagonal, a sparse matrix, or the lower triangle of a dense one."""
+        return self.outer(np.ones(self.shape[1]))
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        """Return A x in the given rows; what is read of A are these rows after ``rowwise``."""
+        return self.matvec(x)[rows]
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        """Return the sum of the given rows, each times its entry of y."""
+        everywhere = np.zeros(self.shape[0])
+        everywhere[rows] = y
+        return self.rmatvec(everywhere)
+
+    def rowwise(self) -> Operator:
+        """Return an operator with the same entries whose rows are contiguous in memory."""
+        return self
+
     @abstractmethod
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         """Return the operator between the kept rows and columns."""
@@ -218,6 +236,15 @@ class Dense(Operator):
         parts = (self.array[rows] if every else self.array[rows][:, columns] for rows in panels)
         return _gram(parts, (weight[rows] for rows in panels))
 
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        return np.asarray(self.array[rows] @ x, dtype=np.float64)
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        return np.asarray(y @ self.array[rows], dtype=np.float64)
+
+    def rowwise(self) -> Operator:
+        return Dense(np.ascontiguousarray(self.array))
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = np.take(self.array.T, columns, axis=0).T
         return Dense(packed if rows.size == self.shape[0] else packed[rows])
@@ -306,6 +333,12 @@ class Compressed(Operator):
     def times(self, matrix: Any) -> Vector:
         return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)
 
+    def normal(self) -> Any:
+        return (self.matrix.astype(np.float64) @ self.matrix.T.astype(np.float64)).tocsc()
+
+    def rowwise(self) -> Operator:
+        return Transposed(self.matrix.tocsr())
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = self.matrix[:, columns]
         return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
@@ -368,6 +401,15 @@ class Transposed(Operator):
     def compressed(self) -> Any:
         return self.columnar().compressed()
 
+    def normal(self) -> Any:
+        return self.columnar().normal()
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        return self.across.columns_rmatvec(rows, x)
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        return self.across.columns_matvec(rows, y)
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return self.columnar().restrict(rows, columns)
 
@@ -428,6 +470,12 @@ class ScaledIdentity(Operator):
 
     def compressed(self) -> Any:
         return sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))
+
+    def normal(self) -> Any:
+        return np.full(self.shape[0], self.scale**2)
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        return self.scale * x[rows]
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Dense(self.dense_columns(columns)[rows])
@@ -553,6 +601,23 @@ class Tasks(Operator):
     def compressed(self) -> Any:
         return sparse.kron(self.single.compressed(), sparse.identity(self.tasks), format="csc")
 
+    def normal(self) -> Any:
+        return sparse.kron(_square(self.single.normal()), sparse.eye(self.tasks), "csc")
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        result = np.empty(rows.size)
+        for task, part in enumerate(self._split(x)):
+            mine = rows % self.tasks == task
+            result[mine] = self.single.rows_matvec(rows[mine] // self.tasks, part)
+        return result
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        mine = [rows % self.tasks == task for task in range(self.tasks)]
+        return np.stack([self.single.rows_rmatvec(rows[m] // self.tasks, y[m]) for m in mine], axis=1).ravel()
+
+    def rowwise(self) -> Operator:
+        return Tasks(self.single.rowwise(), self.tasks)
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Tasks(
             self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
@@ -634,6 +699,20 @@ class Stacked(Operator):
     def compressed(self) -> Any:
         return sparse.hstack([part.compressed() for part in self.parts], format="csc")
 
+    def normal(self) -> Any:
+        parts = [part.normal() for part in self.parts]
+        return sum(parts) if all(part.ndim == 1 for part in parts) else sum(_square(part) for part in parts)
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        products = (part.rows_matvec(rows, own) for part, own in zip(self.parts, self._stretches(x), strict=True))
+        return np.asarray(np.sum(list(products), axis=0))
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        return np.concatenate([part.rows_rmatvec(rows, y) for part in self.parts])
+
+    def rowwise(self) -> Operator:
+        return Stacked([part.rowwise() for part in self.parts])
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
 
@@ -652,6 +731,13 @@ class Stacked(Operator):
     def native(self) -> list[Any]:
         matrices = [part.native() for part in self.parts]
         return [matrix for part in matrices for matrix in part] if all(matrices) else []
+
+
+def _square(normal: Any) -> Any:
+    """Return the whole matrix for what ``normal`` gives as a diagonal or a triangle."""
+    if normal.ndim == 1:
+        return sparse.diags(normal, format="csc")
+    return normal if sparse.issparse(normal) else np.tril(normal) + np.tril(normal, -1).T
 
 
 class Identity:

@@ -9,12 +9,48 @@ from typing import Any
 
 from .acceleration import Finish, Restarted, WorkingSet
 from .linear_program import as_linear_program
-from .methods import PDHG, R2HPDHG, SPBCD, Descent, Highs, Method, PublishedSPBCD, PureCD
+from .methods import (
+    ADMM,
+    FISTA,
+    FOBOS,
+    GSADMM,
+    ISTA,
+    OSGA,
+    PDHG,
+    PDMM,
+    R2HPDHG,
+    SPBCD,
+    SPDC,
+    Descent,
+    DiagonalPDHG,
+    Highs,
+    Method,
+    PublishedSPBCD,
+    PureCD,
+)
 from .problem import Model
 from .steps import has_long_rows
 
 METHODS: dict[str, type[Any]] = {
-    cls.name: cls for cls in (SPBCD, Descent, PublishedSPBCD, PureCD, PDHG, R2HPDHG, Highs)
+    cls.name: cls
+    for cls in (
+        SPBCD,
+        Descent,
+        PublishedSPBCD,
+        PureCD,
+        PDHG,
+        DiagonalPDHG,
+        R2HPDHG,
+        SPDC,
+        ADMM,
+        GSADMM,
+        PDMM,
+        ISTA,
+        FISTA,
+        FOBOS,
+        OSGA,
+        Highs,
+    )
 }
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
@@ -39,7 +75,7 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
         )
     if name != "auto":
         return name
-    if drawn is None and _takes(Descent, options) and Descent.missing(model) is None and not has_long_rows(model):
+    if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
         return R2HPDHG.name
@@ -88,6 +124,18 @@ def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Me
             chosen = {option: options[option] for option in around.options if option in options}
             method = around.around(method, choice is True, chosen)
     return method
+
+
+def refuse(method: Method[Any], model: Model, drawn: int | None) -> None:
+    """Raise where a method cannot treat a problem, or cannot draw as many blocks as it was asked to."""
+    missing = method.missing(model)
+    if missing is not None:
+        raise TypeError(f"method={method.name!r} cannot treat this problem: {missing}; use method='sp-bcd'")
+    if drawn is not None and drawn < len(model.blocks) and not method.draws:
+        raise ValueError(
+            f"blocks_per_iteration={drawn}: {method.name} updates all {len(model.blocks)} blocks; leave it at 'auto', "
+            "or use method='sp-bcd'"
+        )
 
 
 def _nearest(name: object, known: list[str]) -> str:

@@ -18,7 +18,7 @@ from .methods import Method, Start, State, diverged, drawn_blocks
 from .problem import Model, Problem
 from .progress import progress_bar
 from .reductions import drop_empty, merge_rows
-from .registry import make, resolve
+from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
 
@@ -73,18 +73,17 @@ def solve(
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as cost
-        nothing. To choose it is to choose "sp-bcd".
+        nothing. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
     seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
     threads : most threads to use; all cores by default.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
         gives both, and the primal weight that it has found. "descent" takes y from x.
-    **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``
-        and ``working_set`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual`` ("auto",
-        "eager" or "lazy"); "sp-bcd-published" has ``step`` ("l1", "remark", or a pair) and ``sigma_rule`` ("literal"
-        or "skip"); "descent" has ``working_set`` and ``backend``, "pure-cd" these and ``restarts``; "r2hpdhg" has
-        ``finish``; "pdhg" and "highs" have none.
+    **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
+        ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
+        ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
+        of ``saddleback.methods``.
 
     Returns
     -------
@@ -94,6 +93,7 @@ def solve(
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     chosen = make(resolve(method, options, problem.model, drawn), options, OPTIONS)
+    refuse(chosen, problem.model, drawn)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
         reduction = drop_empty(problem.model)

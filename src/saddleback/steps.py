@@ -278,6 +278,23 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
     return max(top if exact else LANCZOS_MARGIN * (top + residual), 0.0), float(len(diagonal))
 
 
+def uniform_strengths(model: Model) -> Strengths:
+    """Return h = sigma = ||A||, the rule of Chambolle and Pock (2011)."""
+    m, n = model.A.shape
+    square, passes = operator_norm(model.A.matvec, model.A.rmatvec, n)
+    strength = float(np.sqrt(SLACK * square)) or 1.0
+    return Strengths(np.full(n, strength), np.full(m, strength), passes)
+
+
+def diagonal_strengths(model: Model, alpha: int) -> Strengths:
+    r"""Return :math:`h_d = \sum_k |A_{kd}|^{2-\alpha}`, :math:`\sigma_k = \sum_d |A_{kd}|^\alpha`.
+
+    The rule of Pock and Chambolle (2011).
+    """
+    columns, rows = model.A.sums(2 - alpha)[0], model.A.sums(alpha)[1]
+    return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(rows)), 1.0)
+
+
 def l1_strengths(model: Model, drawn: int) -> Strengths:
     """Return the ``l1`` rule for K drawn blocks: sound, and no norm estimate."""
     J = len(model.blocks)
@@ -296,7 +313,7 @@ def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
     """
     J = len(model.blocks)
     beta = (drawn - 1) / (J - 1) if J > 1 else 1.0
-    count = np.maximum(_blocks_in_rows(model), 1)
+    count = np.maximum(blocks_in_rows(model), 1)
     theta = J / drawn * coverage(count, drawn, J)
     together = theta * (1 + (count - 1) * beta)
     weights = base_weights(model)
@@ -319,7 +336,7 @@ def coverage(count: Indices, drawn: int, n_blocks: int) -> Vector:
     return hits[count]
 
 
-def _blocks_in_rows(model: Model) -> Indices:
+def blocks_in_rows(model: Model) -> Indices:
     """Return the number of blocks that are not 0 in each row."""
     blocks = model.blocks
     if len(blocks) == blocks.order.size:
@@ -356,18 +373,21 @@ def _largest_block_row_sums(model: Model) -> Vector:
     return largest
 
 
+def block_squares(model: Model) -> tuple[Vector, float]:
+    """Return ||A_j||^2, the same for all columns of a block, and the passes that it took."""
+    m, n = model.A.shape
+    squares, passes = np.empty(n), 0.0
+    for own in model.blocks:
+        squares[own], cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
+        passes += cost * own.size / n
+    return positive(squares), passes
+
+
 def remark_strengths(model: Model, drawn: int) -> Strengths:
     """Return the paper's Remark to the letter: h_j = ||A_j||, sigma = J/K max_j ||A_j||. Sound for K = 1 only."""
-    blocks = model.blocks
-    m, n = model.A.shape
-    primal = np.empty(n)
-    passes = 0.0
-    for own in blocks:
-        norm, cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
-        primal[own] = np.sqrt(norm)
-        passes += cost * own.size / n
-    primal = positive(primal)
-    return Strengths(primal, np.full(m, len(blocks) / drawn * primal.max()), passes)
+    squares, passes = block_squares(model)
+    primal = np.sqrt(squares)
+    return Strengths(primal, np.full(model.A.shape[0], len(model.blocks) / drawn * primal.max()), passes)
 
 
 def explicit_strengths(
@@ -408,6 +428,17 @@ def data_weight(model: Model, strengths: Strengths, drawn: int) -> float:
     if x == 0 or y == 0:
         return 1.0
     return float(y / (np.sqrt(len(model.blocks) / drawn) * x))
+
+
+def typical_distance(model: Model) -> float:
+    """Return how far x may have to go from 0: where columns of their mean length, at right angles, reach the targets.
+
+    0 where that is not known.
+    """
+    if not model.A.entries_known:
+        return 0.0
+    length = float(np.sqrt(np.mean(model.A.squares[0])))
+    return model.target_norm / length if length > 0 else 0.0
 
 
 def _norm(vector: Vector | float, weight: Vector) -> float:

@@ -111,11 +111,11 @@ class Finish(Layer[FinishState]):
         """The interior point, on the columns and rows that matter."""
         return WorkingSet(SettledRows(InteriorPoint(self.finish_memory)))
 
+    def missing(self, model: Model) -> str | None:
+        return InteriorPoint().missing(model) if self.at_once else super().missing(model)
+
     def init(self, model: Model, start: Start) -> Any:
-        lacking = InteriorPoint.missing(model)
-        if lacking and self.at_once:
-            raise TypeError(f"method='finish' needs {lacking}: use method='sp-bcd'")
-        if lacking:
+        if InteriorPoint().missing(model) is not None:
             return self.method.init(model, start)
         model = model.columnar()
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)

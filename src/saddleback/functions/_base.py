@@ -177,6 +177,10 @@ class Function(ABC):
         """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
         return v - step * self.prox(v / step, 1.0 / np.asarray(step))
 
+    def prox_conjugate_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        """Return the prox of f* on some blocks only."""
+        return v - step * self.prox_blocks(blocks, v / step, 1.0 / step)
+
     def best_scaling(self, y: Vector, limit: float) -> float:
         """Return the t in [0, limit] that is best for -f*(t y), or ``limit`` where that is not known."""
         return limit
@@ -194,6 +198,10 @@ class Function(ABC):
     def finite_everywhere(self) -> bool:
         """Return whether the domain of f is the whole space, so that nothing is infeasible."""
         return False
+
+    def strong_convexity(self) -> float:
+        """Return a mu for which f - mu / 2 ||x||^2 is still convex, the largest that is known."""
+        return 0.0
 
     def zero_slack(self, z: Vector) -> Vector | None:
         """Return, for every block, how far z is from making it leave 0; -inf where 0 is no kink of f.

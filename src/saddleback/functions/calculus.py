@@ -43,6 +43,9 @@ class Tilted(Function):
         ray = self.base.recession(direction)
         return Ray(ray.value + float(self.linear @ (direction - ray.violation)), ray.violation)
 
+    def subgradient(self, x: Vector) -> Vector:
+        return self.base.subgradient(x) + self.linear
+
     def conjugate(self, y: Vector) -> float:
         return self.base.conjugate(y - self.linear)
 
@@ -68,6 +71,12 @@ class Tilted(Function):
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self.base, self.linear + linear)
+
+    def finite_everywhere(self) -> bool:
+        return self.base.finite_everywhere()
+
+    def strong_convexity(self) -> float:
+        return self.base.strong_convexity()
 
     def kinks(self, z: Vector, rest: Tilted) -> Kinks:
         return self.base.kinks(z - self.linear, rest.base)
@@ -146,6 +155,9 @@ class BlockSum(Function):
     def recession(self, direction: Vector) -> Ray:
         return _sum_of_rays(self._each("recession", direction))
 
+    def subgradient(self, x: Vector) -> Vector:
+        return np.concatenate(self._each("subgradient", x))
+
     def conjugate(self, y: Vector) -> float:
         return float(sum(self._each("conjugate", y)))
 
@@ -167,6 +179,12 @@ class BlockSum(Function):
 
     def unpenalised(self) -> Indices:
         return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
+
+    def finite_everywhere(self) -> bool:
+        return all(part.finite_everywhere() for part in self.parts)
+
+    def strong_convexity(self) -> float:
+        return min(part.strong_convexity() for part in self.parts)
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slacks = self._each("zero_slack", z)

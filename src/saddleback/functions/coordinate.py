@@ -99,6 +99,11 @@ class Coordinate(Restrictable):
         inside = np.where(upwards | downwards, direction, 0.0)
         return Ray(self.finite_value(inside), direction - inside)
 
+    def subgradient(self, x: Vector) -> Vector:
+        """Return the slope on the side of x, the least one at 0."""
+        at_zero = np.clip(0.0, self.left, self.right)
+        return np.where(x > 0, self.right, np.where(x < 0, self.left, at_zero)) + self.quadratic * x
+
     def minimiser(self) -> Vector:
         return self.maximiser(np.zeros(self.left.size))
 
@@ -212,6 +217,12 @@ class Coordinate(Restrictable):
         return Coordinate(self.left + linear, self.right + linear, self.quadratic, lower, upper)
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def finite_everywhere(self) -> bool:
+        return not self._bounded
+
+    def strong_convexity(self) -> float:
+        return float(self.quadratic.min())
 
     def slopes_at_zero(self) -> Box:
         """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
@@ -360,6 +371,9 @@ class ConjugateOfCoordinate(Restrictable):
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         return self.dual.prox(v, step)
+
+    def prox_conjugate_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        return self.dual.prox_blocks(blocks, v, step)
 
     def best_scaling(self, y: Vector, limit: float) -> float:
         curvature = float(np.sum(self.dual.quadratic * y * y))

@@ -134,6 +134,14 @@ class GroupNorms(Function):
         inside = self.project(direction)
         return Ray(self.finite_value(inside), direction - inside)
 
+    def subgradient(self, x: Vector) -> Vector:
+        norms = self._norms(x)
+        share = np.divide(self.weight, norms, out=np.zeros_like(norms), where=norms > 0)
+        factor = np.empty_like(x)
+        factor[self.partition.order] = np.repeat(share, self.partition.sizes)
+        at_zero = np.clip(0.0, self.left, self.right)
+        return np.where(x > 0, self.right, np.where(x < 0, self.left, at_zero)) + factor * x
+
     # --- its conjugate: the indicator of box + ball, group by group -----------------------------------------------
 
     def project_conjugate(self, y: Vector) -> Vector:
@@ -184,6 +192,9 @@ class GroupNorms(Function):
         return GroupNorms(self.partition, self.weight, left, self.right + linear)
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def finite_everywhere(self) -> bool:
+        return bool(np.all(np.isfinite(self.left)))
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self._norms(shrink(z, self.left, self.right))

@@ -41,6 +41,11 @@ class NuclearNorm(Function):
     def recession(self, direction: Vector) -> Ray:
         return Ray(self.finite_value(direction), np.zeros_like(direction))
 
+    def subgradient(self, x: Vector) -> Vector:
+        left, values, right = np.linalg.svd(x.reshape(self.shape), full_matrices=False)
+        kept = values > ROUNDING * values[0]
+        return self.alpha * np.ravel(left[:, kept] @ right[kept])
+
     def conjugate(self, y: Vector) -> float:
         return 0.0 if self._spectral_norm(y) <= self.alpha * (1.0 + ROUNDING) else np.inf
 
@@ -62,6 +67,9 @@ class NuclearNorm(Function):
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self, linear)
+
+    def finite_everywhere(self) -> bool:
+        return True
 
     def kinks(self, z: Vector, rest: NuclearNorm) -> Kinks:
         left, values, right = np.linalg.svd(z.reshape(self.shape), full_matrices=False)

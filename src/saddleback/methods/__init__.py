@@ -1,21 +1,39 @@
 """The methods, one file each."""
 
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
+from .admm import ADMM
 from .descent import Descent
+from .fista import FISTA
+from .fobos import FOBOS
+from .gs_admm import GSADMM
 from .highs import Highs
 from .interior_point import InteriorPoint
+from .ista import ISTA
+from .osga import OSGA
 from .pdhg import PDHG
+from .pdhg_diagonal import DiagonalPDHG
+from .pdmm import PDMM
 from .published import PublishedSPBCD
 from .pure_cd import PureCD
 from .r2hpdhg import R2HPDHG
 from .spbcd import SPBCD
+from .spdc import SPDC
 
 __all__ = [
+    "ADMM",
+    "FISTA",
+    "FOBOS",
+    "GSADMM",
+    "ISTA",
+    "OSGA",
     "PDHG",
+    "PDMM",
     "R2HPDHG",
     "SPBCD",
+    "SPDC",
     "Candidates",
     "Descent",
+    "DiagonalPDHG",
     "Highs",
     "InteriorPoint",
     "Kept",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Function, Indices, Vector
 from ..problem import Model
 
 
@@ -105,6 +105,9 @@ class Method(ABC, Generic[S]):
     layers: tuple[str, ...] = ()
     """Layers that may be put around the method, innermost first."""
 
+    draws: bool = False
+    """Whether an iteration updates some of the blocks, as many as ``blocks_per_iteration`` says."""
+
     superlinear: bool = False
     """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
 
@@ -113,6 +116,10 @@ class Method(ABC, Generic[S]):
 
     exact: bool = False
     """Whether the method needs the entries of A as they are, not rounded to float32."""
+
+    def missing(self, model: Model) -> str | None:
+        """Return what a problem lacks for the method with these options, or None where it can be treated."""
+        return None
 
     @abstractmethod
     def init(self, model: Model, start: Start) -> S:
@@ -162,6 +169,15 @@ class Layer(Method[S]):
         """Whether the wrapped method is."""
         return bool(self.method.superlinear)
 
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """As the wrapped method."""
+        return bool(self.method.draws)
+
+    def missing(self, model: Model) -> str | None:
+        found: str | None = self.method.missing(model)
+        return found
+
 
 @dataclass
 class Averages:
@@ -175,6 +191,12 @@ class Averages:
     def of(cls, model: Model) -> Averages:
         """Return empty sums for a problem."""
         return cls(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0]))
+
+    def include(self, x: Vector, y: Vector) -> None:
+        """Add one point."""
+        self.x += x
+        self.y += y
+        self.count += 1
 
     def add(self, other: Averages) -> None:
         """Take over what another has summed."""
@@ -198,15 +220,33 @@ def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     return int(K)
 
 
-def all_blocks(name: str, model: Model, start: Start) -> dict[str, Any]:
-    """Return the settings of a method that updates every block, or raise where the user asked for fewer."""
-    J = len(model.blocks)
-    if start.drawn is not None and start.drawn < J:
-        raise ValueError(
-            f"blocks_per_iteration={start.drawn}: {name} updates all {J} blocks; leave it at 'auto', or use "
-            "method='sp-bcd'"
-        )
-    return {"blocks_per_iteration": J, "n_blocks": J}
+def all_blocks(model: Model) -> dict[str, Any]:
+    """Return the settings of a method that updates all blocks in every iteration."""
+    return {"blocks_per_iteration": len(model.blocks), "n_blocks": len(model.blocks)}
+
+
+def positive_number(option: str, value: Any) -> None:
+    """Raise where the value of an option is not a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise TypeError(f"{option}={value!r}: expected a number")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{option}={value!r}: expected a finite number above 0")
+
+
+class Affine(NamedTuple):
+    """g*(y) = <b, y> + 1/2 sum weight y^2: an equality where the weights are 0, a squared loss where they are not."""
+
+    b: Vector
+    weight: Vector
+
+
+def affine_gradient(g: Function) -> Affine | None:
+    """Return g* where its gradient is affine, so that a step on it is a linear system; None where it is not."""
+    slopes = g.conjugate_slopes()
+    if slopes is None or not np.array_equal(slopes.left, slopes.right):
+        return None
+    unbounded = np.all(np.isinf(slopes.lower) & np.isinf(slopes.upper))
+    return Affine(slopes.left, slopes.quadratic) if unbounded else None
 
 
 def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:

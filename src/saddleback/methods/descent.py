@@ -90,9 +90,7 @@ class Descent(Method[DescentState]):
     superlinear = True
     backend: BackendName = "auto"
 
-    @staticmethod
-    def missing(model: Model) -> str | None:
-        """Return what a problem lacks for the method, or None where it can be treated."""
+    def missing(self, model: Model) -> str | None:
         penalty, loss = model.f.compiled(), model.g.compiled()
         if model.g.curvature() is None or loss is None or loss.callables:
             return "its loss has no Lipschitz gradient in closed form"
@@ -107,9 +105,6 @@ class Descent(Method[DescentState]):
         return None
 
     def init(self, model: Model, start: Start) -> DescentState:
-        missing = self.missing(model)
-        if missing is not None:
-            raise TypeError(f"method='descent' cannot treat this problem: {missing}; use method='sp-bcd'")
         model = model.columnar()
         return self._first(model, start, descender_for(model, self.backend, PANEL), 0)
 

@@ -47,7 +47,7 @@ class HighsState(State):
     solver: Any
     begun: bool = False
     again: bool = False
-    ended: bool = False
+    done: bool = False
     iterations: int = 0
     rays: list[tuple[Vector, Vector]]
     after: R2HPDHGState | None = None
@@ -59,9 +59,7 @@ class Highs(Method[HighsState]):
 
     name = "highs"
 
-    @staticmethod
-    def missing(model: Model) -> str | None:
-        """Return what a problem lacks for the method, or None where it can be treated."""
+    def missing(self, model: Model) -> str | None:
         if as_linear_program(model) is not None:
             return None
         return (
@@ -70,9 +68,8 @@ class Highs(Method[HighsState]):
 
     def init(self, model: Model, start: Start) -> HighsState:
         program = as_linear_program(model)
-        if program is None:
-            raise TypeError(f"method='highs' cannot treat this problem: {self.missing(model)}; use method='auto'")
-        settings = all_blocks(self.name, model, start)
+        assert program is not None
+        settings = all_blocks(model)
         return HighsState(
             x=start.x.copy(),
             y=start.y.copy(),
@@ -84,7 +81,7 @@ class Highs(Method[HighsState]):
         )
 
     def advance(self, state: HighsState, passes: float) -> HighsState:
-        if state.ended:
+        if state.done:
             return self._go_on(state, passes)
         if not state.begun:
             state.begun = True
@@ -118,7 +115,7 @@ class Highs(Method[HighsState]):
     @staticmethod
     def _end(state: HighsState) -> None:
         """Let the answer be judged; its work counts from here on, as the loop waits for passes."""
-        state.ended = state.ripe = True
+        state.done = state.ripe = True
         state.passes += ITERATION * state.iterations
 
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
@@ -137,7 +134,7 @@ class Highs(Method[HighsState]):
     def candidates(self, state: HighsState) -> Candidates:
         if state.after is not None:
             return R2HPDHG().candidates(state.after)
-        if state.begun and not state.ended:  # the loop will not wait any longer
+        if state.begun and not state.done:  # the loop will not wait any longer
             state.solver.cancelSolve()
             state.solver.wait()
             self._take(state)

@@ -73,16 +73,14 @@ class InteriorPoint(Method[InteriorState]):
     exact = True
     memory: float = np.inf
 
-    @staticmethod
-    def missing(model: Model) -> str | None:
-        """Return what the method needs and the problem does not have, or None."""
+    def missing(self, model: Model) -> str | None:
         f, g = model.f.compiled(), model.g.compiled()
         if f is None or f.callables:
-            return "a penalty made of slopes, bounds, squares and group norms"
+            return "its penalty is not made of slopes, bounds, squares and group norms"
         if g is None or g.callables:
-            return "a loss that is a sum over the rows, from the catalogue"
+            return "its loss is not a sum over the rows, from the catalogue"
         if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
-            return "a matrix whose entries are known, and one task"
+            return "A is not a matrix whose entries are known, with one task"
         return None
 
     def init(self, model: Model, start: Start) -> InteriorState:

@@ -2,23 +2,22 @@ r"""PDHG, the primal-dual method of Chambolle and Pock (2011); the paper's PDCP.
 
 .. math::
 
-    y \leftarrow \mathrm{prox}_{g^*/\sigma}(y + A \bar x / \sigma), \qquad
-    x^+ = \mathrm{prox}_{f/h}(x - A'y / h), \qquad
-    \bar x = 2 x^+ - x,
+    y \leftarrow \mathrm{prox}_{g^*}^\Sigma(y + \Sigma^{-1} A \bar x), \qquad
+    x^+ = \mathrm{prox}_f^H(x - H^{-1} A'y), \qquad
+    \bar x = x^+ + \theta (x^+ - x),
 
-with :math:`h = \sigma = \|A\|`. Every iteration is one pass.
+with :math:`h = \omega \|A\|`, :math:`\sigma = \|A\| / \omega`. Every iteration is one pass.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-
-import numpy as np
 
 from ..functions._base import Vector
 from ..problem import Model
-from ..steps import SLACK, operator_norm
-from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average
+from ..steps import Strengths, uniform_strengths
+from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
 
 
 @dataclass(kw_only=True)
@@ -29,44 +28,70 @@ class PDHGState(State):
     u: Vector
     ahead: Vector
     averages: Averages
-    strength: float
+    strengths: Strengths
 
 
 @dataclass(frozen=True)
-class PDHG(Method[PDHGState]):
-    """All blocks, one strength: no options."""
+class PrimalDual(Method[PDHGState]):
+    """The iteration above with any strengths of x and y.
 
-    name = "pdhg"
+    Parameters
+    ----------
+    primal_weight : omega, which scales h up and sigma down; 1 by default.
+    extrapolation : theta, from 0 to 1; 1, the default, is what the convergence proof needs, and 0 is the method of
+        Arrow and Hurwicz. On the paper's robust PCA that is what the script behind its ADMM row computes, with
+        ``primal_weight`` = rho / sqrt(3).
+    """
+
+    primal_weight: float = 1.0
+    extrapolation: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive_number("primal_weight", self.primal_weight)
+        if not 0 <= self.extrapolation <= 1:
+            raise ValueError(f"extrapolation={self.extrapolation!r}: expected a number from 0 to 1")
+
+    @abstractmethod
+    def strengths(self, model: Model) -> Strengths:
+        """Return the strengths at omega = 1."""
 
     def init(self, model: Model, start: Start) -> PDHGState:
-        settings = all_blocks(self.name, model, start)
-        square, passes = operator_norm(model.A.matvec, model.A.rmatvec, model.A.shape[1])
-        u = model.A.matvec(start.x)
+        strengths = self.strengths(model).weighted(self.primal_weight)
+        u, cost = start.image(model)
         return PDHGState(
             x=start.x.copy(),
             y=start.y.copy(),
             u=u,
             ahead=u.copy(),
-            passes=passes + 0.5,
-            settings=settings,
+            passes=strengths.passes + cost,
+            settings=all_blocks(model),
             model=model,
             averages=Averages.of(model),
-            strength=float(np.sqrt(SLACK * square)) or 1.0,
+            strengths=strengths,
         )
 
     def advance(self, state: PDHGState, passes: float) -> PDHGState:
-        model, step = state.model, 1.0 / state.strength
+        f, A, g = state.model.f, state.model.A, state.model.g
+        primal, dual = 1.0 / state.strengths.primal, 1.0 / state.strengths.dual
         for _ in range(max(1, round(passes))):
-            state.y = model.g.prox_conjugate(state.y + step * state.ahead, step)
-            state.x = model.f.prox(state.x - step * model.A.rmatvec(state.y), step)
-            u = model.A.matvec(state.x)
-            state.ahead = 2.0 * u - state.u
+            state.y = g.prox_conjugate(state.y + dual * state.ahead, dual)
+            state.x = f.prox(state.x - primal * A.rmatvec(state.y), primal)
+            u = A.matvec(state.x)
+            state.ahead = u + self.extrapolation * (u - state.u)
             state.u = u
-            state.averages.x += state.x
-            state.averages.y += state.y
-            state.averages.count += 1
+            state.averages.include(state.x, state.y)
             state.passes += 1.0
         return state
 
     def candidates(self, state: PDHGState) -> Candidates:
         return current_and_average(state.model, state.x, state.u, state.y, state.averages)
+
+
+@dataclass(frozen=True)
+class PDHG(PrimalDual):
+    """All blocks, one strength, from the norm of A; ``primal_weight`` and ``extrapolation`` as in ``PrimalDual``."""
+
+    name = "pdhg"
+
+    def strengths(self, model: Model) -> Strengths:
+        return uniform_strengths(model)

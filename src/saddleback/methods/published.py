@@ -54,12 +54,17 @@ class PublishedSPBCD(Method[PublishedState]):
     """
 
     name = "sp-bcd-published"
+    draws = True
     step: Any = "l1"
     sigma_rule: Literal["literal", "skip"] = "literal"
 
     def __post_init__(self) -> None:
         if self.sigma_rule not in ("literal", "skip"):
             raise ValueError(f"sigma_rule={self.sigma_rule!r}: expected 'literal' or 'skip'")
+
+    def missing(self, model: Model) -> str | None:
+        by_entries = isinstance(self.step, str) and self.step == "l1" and not model.A.entries_known
+        return "A is a LinearOperator, and step='l1' needs its entries" if by_entries else None
 
     def init(self, model: Model, start: Start) -> PublishedState:
         model = model.columnar()
@@ -117,9 +122,7 @@ class PublishedSPBCD(Method[PublishedState]):
             state.x[columns], state.x_bar[columns] = after, bar
             state.y = self._dual_step(state, columns, state.r_bar + J / K * v)
             state.r_bar += v
-            state.averages.x += state.x
-            state.averages.y += state.y
-        state.averages.count += iterations
+            state.averages.include(state.x, state.y)
         state.passes += iterations * K / J
         return state
 

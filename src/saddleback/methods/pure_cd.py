@@ -62,14 +62,14 @@ class PureCD(Method[PureCDState]):
     """
 
     name = "pure-cd"
+    draws = True
     layers = ("restarts", "working_set")
     backend: BackendName = "auto"
 
+    def missing(self, model: Model) -> str | None:
+        return None if model.A.entries_known else "A is a LinearOperator, and pure-cd needs the entries of A"
+
     def init(self, model: Model, start: Start) -> PureCDState:
-        if not model.A.entries_known:
-            raise ValueError(
-                "pure-cd needs the entries of A, and A is a LinearOperator: give an array, or use 'sp-bcd'"
-            )
         model = model.columnar()
         drawn = 1 if start.drawn is None else min(start.drawn, len(model.blocks))
         strengths, theta = pure_strengths(model, drawn)

@@ -24,7 +24,7 @@ pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -138,8 +138,8 @@ class R2HPDHG(Method[R2HPDHGState]):
     layers = ("finish",)
 
     def init(self, model: Model, start: Start) -> R2HPDHGState:
-        settings = all_blocks(self.name, model, start)
-        model = replace(model, A=model.A.columnar())
+        settings = all_blocks(model)
+        model = model.columnar()
         base = norm_strengths(model, measure_norms(model, EVEN), len(model.blocks))
         u, cost = start.image(model)
         at = Point(start.x.copy(), start.y.copy(), u)

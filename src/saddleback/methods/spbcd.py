@@ -60,6 +60,7 @@ class SPBCD(Method[SPBCDState]):
     """
 
     name = "sp-bcd"
+    draws = True
     layers = ("restarts", "working_set", "finish")
     step: Any = "norm"
     backend: BackendName = "auto"

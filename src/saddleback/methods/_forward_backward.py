@@ -1,0 +1,141 @@
+r"""Forward-backward steps: what ISTA, FISTA and FOBOS share.
+
+.. math::
+
+    y_t \in \partial g(A \bar x), \qquad x_t = \mathrm{prox}_{\eta_t f}(\bar x - \eta_t A'y_t), \qquad
+    \bar x = x_t + \frac{t_k - 1}{t_{k+1}} (x_t - x_{t-1}).
+
+u = Ax is carried along with x, so that an iteration is one product with A' and one with A: one pass.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..problem import Model
+from ..steps import operator_norm
+from ._base import Averages, Candidates, Method, Start, State, all_blocks, positive_number
+
+
+@dataclass(kw_only=True)
+class ForwardBackwardState(State):
+    """The point with u = Ax, the extrapolated point with its own, the first step, and where the momentum is."""
+
+    model: Model
+    u: Vector
+    ahead: Vector
+    ahead_u: Vector
+    averages: Averages
+    step: float
+    iterations: int = 0
+    momentum: float = 1.0
+
+
+class ForwardBackward(Method[ForwardBackwardState]):
+    """The iteration above. A method says what y is, how long the steps are, and which points it offers."""
+
+    @abstractmethod
+    def slope(self, model: Model, u: Vector) -> Vector:
+        """Return the y of a point with u = Ax."""
+
+    @abstractmethod
+    def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
+        """Return the step of the first iteration, from a point with slope y, and the passes that it took to find."""
+
+    def later_step(self, first: float, iterations: int) -> float:
+        """Return the step after so many iterations."""
+        return first
+
+    def following(self, momentum: float) -> float:
+        """Return t_{k+1} after t_k; 1 for none."""
+        return 1.0
+
+    def init(self, model: Model, start: Start) -> ForwardBackwardState:
+        u, cost = start.image(model)
+        y = self.slope(model, u)
+        step, passes = self.first_step(model, y)
+        return ForwardBackwardState(
+            x=start.x.copy(),
+            y=y,
+            u=u,
+            ahead=start.x.copy(),
+            ahead_u=u.copy(),
+            averages=Averages.of(model),
+            step=step,
+            passes=cost + passes,
+            settings=all_blocks(model) | {"step": step},
+            model=model,
+        )
+
+    def advance(self, state: ForwardBackwardState, passes: float) -> ForwardBackwardState:
+        f, A = state.model.f, state.model.A
+        for _ in range(max(1, round(passes))):
+            step = self.later_step(state.step, state.iterations)
+            state.y = self.slope(state.model, state.ahead_u)
+            x = f.prox(state.ahead - step * A.rmatvec(state.y), step)
+            u = A.matvec(x)
+            following = self.following(state.momentum)
+            weight = (state.momentum - 1.0) / following
+            state.ahead, state.ahead_u = x + weight * (x - state.x), u + weight * (u - state.u)
+            state.x, state.u, state.momentum = x, u, following
+            state.averages.include(state.x, state.y)
+            state.iterations += 1
+            state.passes += 1.0
+        return state
+
+
+@dataclass(frozen=True)
+class ProximalGradient(ForwardBackward):
+    r"""Constant steps on a loss with a Lipschitz gradient, or on one that was smoothed to have it.
+
+    Parameters
+    ----------
+    step : eta; 1 / L by default, with :math:`L = \|C^{1/2} A\|^2` and C the curvature of the loss.
+    smoothing : mu. Where it is not 0, the default, :math:`\tfrac\mu2 \|y\|^2` is added to the conjugate of the loss
+        (Nesterov 2005), and the method solves that problem; the certificate is that of the problem as it was written.
+    """
+
+    step: float | None = None
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.step is not None:
+            positive_number("step", self.step)
+        if self.smoothing != 0:
+            positive_number("smoothing", self.smoothing)
+
+    def missing(self, model: Model) -> str | None:
+        if self.smoothing == 0 and model.g.curvature() is None:
+            return "its loss has no Lipschitz gradient; smoothing=mu gives it one where the loss is finite everywhere"
+        if self.smoothing > 0 and not model.g.finite_everywhere():
+            return "its loss is infinite outside a set, or not known to be finite, and smoothing would relax it"
+        return None
+
+    def slope(self, model: Model, u: Vector) -> Vector:
+        if self.smoothing == 0:
+            return model.g.subgradient(u)
+        return model.g.prox_conjugate(u / self.smoothing, 1.0 / self.smoothing)
+
+    def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
+        if self.step is not None:
+            return self.step, 0.0
+        bound, passes = lipschitz(model, self.smoothing)
+        return (1.0 / bound if bound > 0 else 1.0), passes
+
+    def candidates(self, state: ForwardBackwardState) -> Candidates:
+        return Candidates([(state.x, state.u)], [(self.slope(state.model, state.u), None)])
+
+
+def lipschitz(model: Model, smoothing: float = 0.0) -> tuple[float, float]:
+    """Return L of the gradient of x -> g(Ax), with g smoothed where that is asked for, and the passes it took."""
+    curvature = model.g.curvature()
+    if smoothing > 0:
+        bound = np.full(model.A.shape[0], np.inf) if curvature is None else curvature
+        curvature = np.where(bound > 0, 1.0 / (1.0 / np.where(bound > 0, bound, 1.0) + smoothing), 0.0)
+    assert curvature is not None
+    root = np.sqrt(curvature)
+    return operator_norm(lambda x: root * model.A.matvec(x), lambda y: model.A.rmatvec(root * y), model.A.shape[1])

@@ -1,0 +1,216 @@
+r"""ADMM on the splitting of the penalty from the loss, with a cached factorisation.
+
+x is held by the penalty, its copy z by the loss: min f(x) + g(Az) with x = z, and y the slope of g at Az,
+
+.. math::
+
+    x &= \mathrm{prox}_{f/\rho}(z - A'y / \rho), \qquad v = x + A'y / \rho, \\
+    z &= \arg\min_z g(Az) + \tfrac\rho2 \|z - v\|^2.
+
+- The squared loss has :math:`g^*(y) = \langle b, y \rangle + \tfrac12 \langle y, Qy \rangle`, and the second step is
+  the linear system :math:`(AA'/\rho + Q)\, y = Av - b`, :math:`z = v - A'y / \rho`, in the smaller of its two forms:
+  the Lasso of Boyd et al. (2011), section 6.4, with the prox before the system and not after it.
+- For an equality Q = 0 and the step is a projection. It is taken so where AA' is diagonal, as it is for the paper's
+  :math:`\sum_j X_j = B`: the consensus form of Parikh and Boyd (2013), which updates all blocks in parallel.
+- Every other loss gets a copy of its own, u = Az, and so a prox of its own, as in the graph form of Parikh and Boyd
+  (2014): :math:`u = \mathrm{prox}_{g/\rho_u}(Az + y/\rho_u)`, after which the system above holds with
+  :math:`b = u - y/\rho_u` and :math:`Q = I/\rho_u`.
+
+An iteration is one product with A and one with A', one pass; the Gram matrix counts as a quarter of a pass for each of
+its rows, its factorisation and the triangular systems do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import splu
+
+from ..functions._base import Vector
+from ..operators import Operator
+from ..problem import Model
+from ..steps import data_weight, uniform_strengths
+from ._balance import Balance
+from ._base import Candidates, Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
+
+DENSE = 0.1
+"""Share of entries from which on AA' is factored as a dense matrix."""
+
+
+class Normal:
+    r"""The system :math:`(AA'/\rho + c\, Q)\, y = Av - b` with :math:`z = v - A'y/\rho`, for any rho and c.
+
+    Its Gram matrix, the smaller of AA' and A'Q^{-1}A, is computed once.
+    """
+
+    def __init__(self, A: Operator, diagonal: Vector) -> None:
+        m, n = A.shape
+        self.A, self.diagonal = A, diagonal
+        self.wide = m <= n
+        gram: Any = A.normal() if self.wide else A.gram(np.arange(n), 1.0 / diagonal)
+        if sparse.issparse(gram) and gram.nnz > DENSE * m * m:
+            gram = gram.toarray()
+        self.gram = gram
+        self.passes = 0.5 if gram.ndim == 1 else 0.25 * gram.shape[0]
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether AA' is diagonal."""
+        return bool(self.gram.ndim == 1)
+
+    def factor(self, rho: float, c: float) -> None:
+        """Prepare to solve for these parameters."""
+        self.rho, self.weight = rho, c * self.diagonal
+        # both forms times what makes the Gram matrix stand alone: AA' + rho c Q, A'Q^{-1}A + rho c I
+        shift = rho * self.weight if self.wide else np.full(self.gram.shape[0], rho * c)
+        self.c = c
+        if self.gram.ndim == 1:
+            self.solver: Any = lambda right: right / (self.gram + shift)
+        elif sparse.issparse(self.gram):
+            self.solver = splu((self.gram + sparse.diags(shift)).tocsc()).solve
+        else:
+            matrix = self.gram.copy()
+            matrix[np.diag_indices_from(matrix)] += shift
+            factors = cho_factor(matrix, lower=True, overwrite_a=True)
+            self.solver = lambda right: cho_solve(factors, right)
+
+    def solve(self, v: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return z, A'y and y."""
+        if self.wide:
+            y = self.rho * self.solver(self.A.matvec(v) - b)
+            pull = self.A.rmatvec(y)
+            return v - pull / self.rho, pull, y
+        z = self.solver(self.rho * self.c * v + self.A.rmatvec(b / self.diagonal))
+        return z, self.rho * (v - z), (self.A.matvec(z) - b) / self.weight
+
+
+@dataclass(kw_only=True)
+class ADMMState(State):
+    """x with its copy z, u with its copy Az where the loss has one, and pull = A'y."""
+
+    model: Model
+    normal: Normal
+    target: Vector | None
+    """b where the loss is part of the linear system; None where it has a prox of its own."""
+
+    z: Vector
+    image: Vector
+    pull: Vector
+    rho: float
+    loss_rho: float
+    balance: Balance
+
+
+@dataclass(frozen=True)
+class ADMM(Method[ADMMState]):
+    """One prox of the penalty, one linear system, and for most losses one prox of the loss.
+
+    Parameters
+    ----------
+    rho : strength of x = z, and divided by the square of the norm of A that of u = Az. By default what the units of
+        the data suggest, then now and then corrected until both residuals are of one size (He, Yang and Wang 2000).
+    """
+
+    name = "admm"
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rho is not None:
+            positive_number("rho", self.rho)
+
+    def missing(self, model: Model) -> str | None:
+        return None if model.A.entries_known else "A is a LinearOperator, and AA' is needed for a factorisation"
+
+    def init(self, model: Model, start: Start) -> ADMMState:
+        normal, target = self._system(model)
+        rho, loss_rho, passes = self._strengths(model, target is None)
+        image, cost = start.image(model)
+        state = ADMMState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            passes=passes + normal.passes + cost + 0.5,
+            settings=all_blocks(model),
+            model=model,
+            normal=normal,
+            target=target,
+            z=start.x.copy(),
+            image=image,
+            pull=model.A.rmatvec(start.y),
+            rho=rho,
+            loss_rho=loss_rho,
+            balance=Balance(self.rho is None),
+        )
+        self._use(state, 1.0)
+        return state
+
+    def _strengths(self, model: Model, with_loss: bool) -> tuple[float, float, float]:
+        """Return rho for x, rho for u where the loss has one, and the passes that it took."""
+        if self.rho is not None and not with_loss:
+            return self.rho, self.rho, 0.0
+        uniform = uniform_strengths(model)
+        norm = float(uniform.primal[0])
+        rho = self.rho or data_weight(model, uniform, len(model.blocks)) * norm
+        return rho, rho / norm**2, uniform.passes
+
+    @staticmethod
+    def _system(model: Model) -> tuple[Normal, Vector | None]:
+        """Return the linear system, and b where the loss is part of it."""
+        affine = affine_gradient(model.g)
+        if affine is not None and np.all(affine.weight > 0):
+            return Normal(model.A, affine.weight), affine.b
+        normal = Normal(model.A, np.ones(model.A.shape[0]))
+        if affine is not None and normal.is_diagonal and not np.any(affine.weight):
+            normal.diagonal = affine.weight
+            return normal, affine.b
+        return normal, None
+
+    @staticmethod
+    def _use(state: ADMMState, factor: float) -> None:
+        """Change rho by a factor."""
+        state.rho, state.loss_rho = factor * state.rho, factor * state.loss_rho
+        state.normal.factor(state.rho, 1.0 if state.target is not None else 1.0 / state.loss_rho)
+        state.settings["rho"] = state.rho
+
+    def advance(self, state: ADMMState, passes: float) -> ADMMState:
+        f, g, normal = state.model.f, state.model.g, state.normal
+        for _ in range(max(1, round(passes))):
+            rho, loss_rho, before = state.rho, state.loss_rho, (state.z, state.image)
+            state.x = f.prox(state.z - state.pull / rho, 1.0 / rho)
+            u = None
+            if state.target is None:
+                u = g.prox(state.image + state.y / loss_rho, 1.0 / loss_rho)
+            b = state.target if u is None else u - state.y / loss_rho
+            assert b is not None
+            state.z, state.pull, state.y = normal.solve(state.x + state.pull / rho, b)
+            state.image = b + normal.weight * state.y
+            state.passes += 1.0
+            if state.balance.due():
+                factor = state.balance.factor(*self._residuals(state, u, *before))
+                if factor != 1.0:
+                    self._use(state, factor)
+        return state
+
+    @staticmethod
+    def _residuals(state: ADMMState, u: Vector | None, z: Vector, image: Vector) -> tuple[float, float]:
+        """Return x - z relative to z, and the step of z relative to A'y, with those of u where the loss has one."""
+        weights = np.sqrt([state.rho, state.loss_rho if u is not None else 0.0])
+
+        def length(of_x: Vector, of_u: Vector) -> float:
+            return float(np.hypot(weights[0] * np.linalg.norm(of_x), weights[1] * np.linalg.norm(of_u)))
+
+        off_u = 0.0 * image if u is None else u - state.image
+        primal = length(state.x - state.z, off_u) / (length(state.z, state.image) or 1.0)
+        dual = length(state.z - z, state.image - image)
+        return primal, dual / (length(state.pull / state.rho, state.y / state.loss_rho) or 1.0)
+
+    def candidates(self, state: ADMMState) -> Candidates:
+        u = state.model.A.matvec(state.x)
+        state.passes += 0.5
+        return Candidates(
+            [(state.x, u), (state.z, state.image)],
+            [(state.y, -state.pull), *gradient(state.model, u)],
+        )

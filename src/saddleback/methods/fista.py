@@ -1,0 +1,30 @@
+"""FISTA, the accelerated proximal gradient method of Beck and Teboulle (2009).
+
+For a loss without a Lipschitz gradient ``smoothing`` replaces it by Nesterov's smooth approximation, which is how the
+paper runs FISTA on the hinge loss: its epsilon, of a loss divided by the number of samples N, is ``smoothing = N
+epsilon`` here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._forward_backward import ProximalGradient
+
+
+@dataclass(frozen=True)
+class FISTA(ProximalGradient):
+    """``step`` and ``smoothing`` as in ``ProximalGradient``.
+
+    Parameters
+    ----------
+    momentum : False for none, which is ISTA.
+    """
+
+    name = "fista"
+    momentum: bool = True
+
+    def following(self, momentum: float) -> float:
+        return float(0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))) if self.momentum else 1.0

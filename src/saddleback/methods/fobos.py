@@ -1,0 +1,58 @@
+r"""FOBOS, forward-backward splitting with subgradients and decreasing steps; Duchi and Singer (2009).
+
+The loss need not be smooth: y is any subgradient, and :math:`\eta_t = \eta / \sqrt t`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..problem import Model
+from ..steps import typical_distance
+from ._base import Candidates, current_and_average, positive_number
+from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
+
+
+@dataclass(frozen=True)
+class FOBOS(ForwardBackward):
+    """Subgradient steps on the loss, prox steps on the penalty.
+
+    Parameters
+    ----------
+    step : eta. By default 1 / L for a loss with a Lipschitz gradient; for others the distance that the data suggests
+        for x, divided by the norm of the first subgradient A'y.
+    """
+
+    name = "fobos"
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.step is not None:
+            positive_number("step", self.step)
+
+    def missing(self, model: Model) -> str | None:
+        if not model.g.finite_everywhere():
+            return "its loss is infinite outside a set, or its subgradients are not known"
+        return None
+
+    def slope(self, model: Model, u: Vector) -> Vector:
+        return model.g.subgradient(u)
+
+    def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
+        if self.step is not None:
+            return self.step, 0.0
+        if model.g.curvature() is not None:
+            bound, passes = lipschitz(model)
+            return (1.0 / bound if bound > 0 else 1.0), passes
+        length = float(np.linalg.norm(model.A.rmatvec(y)))
+        distance = typical_distance(model)
+        return (distance / length if distance > 0 and length > 0 else 1.0), 0.5
+
+    def later_step(self, first: float, iterations: int) -> float:
+        return first / float(np.sqrt(iterations + 1.0))
+
+    def candidates(self, state: ForwardBackwardState) -> Candidates:
+        return current_and_average(state.model, state.x, state.u, state.y, state.averages)

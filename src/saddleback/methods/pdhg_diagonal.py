@@ -1,0 +1,39 @@
+r"""PDHG with a strength for every column and row.
+
+:math:`h_d = \omega \sum_k |A_{kd}|^{2-\alpha}` and :math:`\sigma_k = \sum_d |A_{kd}|^\alpha / \omega`, from Pock and
+Chambolle, *Diagonal preconditioning for first order primal-dual algorithms in convex optimization* (2011). No norm is
+needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..problem import Model
+from ..steps import Strengths, diagonal_strengths
+from .pdhg import PrimalDual
+
+
+@dataclass(frozen=True)
+class DiagonalPDHG(PrimalDual):
+    """All blocks, a strength for every column and row; ``primal_weight`` and ``extrapolation`` as in ``PrimalDual``.
+
+    Parameters
+    ----------
+    alpha : 0, 1 (default) or 2.
+    """
+
+    name = "pdhg-diagonal"
+    alpha: Literal[0, 1, 2] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha not in (0, 1, 2):
+            raise ValueError(f"alpha={self.alpha!r}: expected 0, 1 or 2")
+
+    def missing(self, model: Model) -> str | None:
+        return None if model.A.entries_known else "A is a LinearOperator, whose entries are not known"
+
+    def strengths(self, model: Model) -> Strengths:
+        return diagonal_strengths(model, self.alpha)
