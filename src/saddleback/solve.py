@@ -74,7 +74,8 @@ def solve(
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as cost
         nothing. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
-    seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
+    seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads; with a finish, whose
+        factorisations the BLAS makes, at the same number of them.
     threads : most threads to use; all cores by default.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.

@@ -152,11 +152,11 @@ class Barrier:
         for atom in self.atoms:
             atom.follow(dv[atom.at])
         rest = slope_change - self._sum(lambda atom: atom.slope_change())
-        if self.kink is not None:
-            alone = self.kink.at if self.norm is None else np.setdiff1d(self.kink.at, self.norm.at)
-            self.kink.absorb(np.where(np.isin(self.kink.at, alone), rest[self.kink.at], 0.0))
         if self.norm is not None:
             self.norm.absorb(rest[self.norm.at])
+            rest[self.norm.at] = 0.0
+        if self.kink is not None:
+            self.kink.absorb(rest[self.kink.at])
 
     def longest(self) -> tuple[float, float]:
         """Return the longest steps up to 1, of v and of its slope, that stay inside."""
