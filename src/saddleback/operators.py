@@ -326,9 +326,17 @@ class Compressed(Operator):
         triangle = _native.csr_gram(indptr, indices, data, columns.size, weight)
         return triangle.reshape((columns.size, columns.size), order="F")
 
+    def outer(self, weight: Vector) -> Vector:
+        m = self.shape[0]
+        return _native.csr_gram(*self._rows_of_transpose, m, weight).reshape((m, m), order="F")
+
     @cached_property
     def _rows(self) -> tuple[Indices, Indices, Vector]:
         return _by_rows(self.matrix)
+
+    @cached_property
+    def _rows_of_transpose(self) -> tuple[Indices, Indices, Vector]:
+        return _by_rows(self.matrix.T)
 
     def times(self, matrix: Any) -> Vector:
         return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)

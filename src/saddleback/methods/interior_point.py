@@ -163,8 +163,10 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 
 def matrix_bytes(model: Model) -> float:
-    """Return the memory that the matrix of a step and its factor take."""
-    return 16.0 * min(model.A.shape) ** 2
+    """Return the memory that the matrix of a step and its factor take, in the smallest form that there is."""
+    m, n = model.A.shape
+    sizes = [n] * model.g.finite_everywhere() + [m] * (model.unpenalised.size == 0)
+    return 16.0 * min(sizes, default=m + n) ** 2
 
 
 class Newton:
