@@ -157,9 +157,11 @@ class Finish(Layer[FinishState]):
 
     def _worthwhile(self, state: FinishState, error: float) -> bool:
         """Return whether the finish is predicted to be cheaper than what block passes have left to do."""
+        superlinear = self.method.superlinear
+        if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
+            return False
         cost = finish_passes(state.model, state.x)
-        trial = max(SUPERLINEAR_TRIAL, cost) if self.method.superlinear else TRIAL * cost
-        if error <= state.start.tol or state.passes < trial:
+        if state.passes < (cost if superlinear else TRIAL * cost):
             return False
         return state.passes >= cost or passes_left(state.errors, state.start.tol) > cost
 
