@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
+from saddleback.functions._base import Restrictable
 from saddleback.functions.group import shrink_norms
 
 vectors = arrays(float, SIZE, elements=st.floats(-5, 5))
@@ -351,3 +352,37 @@ def test_curvature_is_the_slope_of_the_gradient(name, x):
             assert slope <= f.curvature_at(x)[d] * (1 + 1e-3)
         else:
             assert slope == pytest.approx(f.curvature_at(x)[d], rel=1e-2, abs=1e-6)
+
+
+RESTRICTABLE = [name for name in FUNCTIONS if isinstance(bound(name), Restrictable)]
+
+
+@pytest.mark.parametrize("name", RESTRICTABLE)
+@settings(max_examples=30, deadline=None)
+@given(x=vectors, counts=arrays(float, SIZE, elements=st.floats(0.1, 10)))
+def test_repeated_coordinates_count_so_many_times(name, x, counts):
+    f = bound(name)
+    several = f.repeated(counts)
+    inside = f.project(x)
+    alone = [f.restrict(np.array([d])).value(inside[[d]]) for d in range(SIZE)]
+    assert several.value(inside) == pytest.approx(counts @ alone, rel=1e-9, abs=1e-12)
+    weight, kind = f.weights(), f.kind()
+    assert kind.shape[0] == SIZE
+    assert np.all(weight > 0)
+    assert np.array_equal(f.repeated(np.ones(SIZE)).kind(), kind)
+
+
+@pytest.mark.parametrize("name", RESTRICTABLE)
+@settings(max_examples=30, deadline=None)
+@given(x=vectors, seed=st.integers(0, 1000))
+def test_coordinates_of_one_kind_differ_by_their_weights(name, x, seed):
+    """Where two rows of ``kind`` are equal, one function is the other times the ratio of the weights."""
+    f = bound(name)
+    counts = 2.0 ** np.random.default_rng(seed).integers(-3, 4, SIZE)  # exact, so that equal kinds stay equal
+    several = f.repeated(counts)
+    same = np.all(several.kind() == f.kind(), axis=1)
+    assert name in PENALTIES or np.all(same)
+    ratio, inside = several.weights() / f.weights(), f.project(x)
+    for d in np.flatnonzero(same):
+        one, other = (part.restrict(np.array([d])).value(inside[[d]]) for part in (f, several))
+        assert other == pytest.approx(ratio[d] * one, rel=1e-9, abs=1e-12)

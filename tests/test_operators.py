@@ -130,6 +130,32 @@ def test_packed_columns(name, single):
         OPERATORS[name]().columnar().pack(np.array([5]), single)
 
 
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name not in ("linear operator", "one task")])
+@pytest.mark.parametrize("columnar", [False, True])
+def test_gram_matrices(name, columnar, rng):
+    """A_S' W A_S and A W A', in the lower triangle, with weights that may be 0."""
+    operator = OPERATORS[name]()
+    operator = operator.columnar() if columnar else operator
+    tolerance = 1e-5 if "float32" in name else 1e-12
+    row_weight, column_weight = (rng.uniform(0, 2, size) * (rng.random(size) < 0.7) for size in (7, 5))
+    for some in (np.arange(5), np.array([3, 0, 4]), np.array([2])):
+        own = A[:, some]
+        found = operator.gram(some, row_weight)
+        assert np.allclose(np.tril(found), np.tril(own.T @ (row_weight[:, None] * own)), atol=tolerance)
+    assert np.allclose(np.tril(operator.outer(column_weight)), np.tril((A * column_weight) @ A.T), atol=tolerance)
+    other = sparse.csc_array(rng.standard_normal((5, 2)) * np.array([[1.0, 0.0]] * 5))
+    assert np.allclose(operator.times(other), A @ other.toarray(), atol=tolerance)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_gram_matrices_of_many_rows_go_by_panels(is_sparse, rng, monkeypatch):
+    """Whatever the panels and threads, the sum is over all rows."""
+    monkeypatch.setattr("saddleback.operators.PANEL", 1000)
+    rows, weight = rng.standard_normal((3000, 40)) * (rng.random((3000, 40)) < 0.5), rng.random(3000)
+    operator = as_operator(sparse.csr_matrix(rows) if is_sparse else rows, "A").columnar()
+    assert np.allclose(np.tril(operator.gram(np.arange(40), weight)), np.tril(rows.T @ (weight[:, None] * rows)))
+
+
 def test_tasks_are_a_kronecker_product(rng):
     operator = Tasks(as_operator(A, "A"), 3)
     kron = np.kron(A, np.eye(3))

@@ -220,7 +220,7 @@ def finish_passes(model: Model, x: Vector) -> float:
     share = columns / n * rows / m
     filled = model.A.stored / m * columns / n
     multiplications = 0.5 * rows * filled**2 + min(columns, rows) ** 3 / 6.0
-    return STEPS * (PRODUCTS * share + multiplications / (2.0 * model.A.stored * ADVANTAGE)) + LOOKS
+    return STEPS * (PRODUCTS * share + multiplications / (2.0 * max(model.A.stored, 1) * ADVANTAGE)) + LOOKS
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:

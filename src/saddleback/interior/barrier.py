@@ -203,8 +203,8 @@ def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
     left, right, quadratic, lower, upper = slopes
     mu, fixed = guess.mu, lower == upper
     boxed = np.isfinite(lower) & np.isfinite(upper)
-    v = np.clip(guess.v, lower + guess.unit, upper - guess.unit)
-    v[boxed] = 0.5 * (lower[boxed] + upper[boxed])
+    length = np.where(boxed, 0.5 * (upper - lower), guess.unit)
+    v = np.clip(guess.v, lower + length, upper - length)
     linear = np.where(left == right, left, 0.0)
     rest = guess.slope - linear - quadratic * v
     free = np.flatnonzero(~fixed)
@@ -221,7 +221,7 @@ def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
     spare = float(np.mean(np.abs(rest[boxed & ~fixed]))) if np.any(boxed & ~fixed) else 0.0
     for side, bound in ((1, lower), (-1, upper)):
         at = np.flatnonzero(np.isfinite(bound) & ~fixed)
-        distance = side * (v[at] - bound[at])
+        distance = np.maximum(side * (v[at] - bound[at]), length[at])  # v may be too large to show it
         multiplier = np.maximum(-side * rest[at], 0.0) + np.where(boxed[at] & (spare > 0), spare, mu / distance)
         atoms.append(Bound(at, side, distance, multiplier))
     return Barrier(v, atoms, np.flatnonzero(fixed))
@@ -238,8 +238,8 @@ def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector,
 def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float) -> Norm:
     """Return norms with their slopes in the balls, and t > ||v||."""
     sizes = np.diff(np.append(start, at.size))
-    pull = np.sqrt(np.add.reduceat(slope * slope, start))
-    k = slope * np.repeat(np.minimum(1.0, (1.0 - INSIDE) * weight / np.maximum(pull, 1e-300)), sizes)
+    pull, most = np.sqrt(np.add.reduceat(slope * slope, start)), (1.0 - INSIDE) * weight
+    k = slope * np.repeat(most / np.maximum(pull, most), sizes)
     size = np.sqrt(np.add.reduceat(v * v, start))
     t = np.maximum((1.0 + INSIDE) * size + mu / weight, (mu + np.add.reduceat(v * k, start)) / weight)
     return Norm(at, start, weight, t, v, k)

@@ -74,13 +74,13 @@ class InteriorPoint(Method[InteriorState]):
     memory: float = np.inf
 
     def missing(self, model: Model) -> str | None:
+        if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
+            return "A is not a matrix whose entries are known, with one task"
         f, g = model.f.compiled(), model.g.compiled()
         if f is None or f.callables:
             return "its penalty is not made of slopes, bounds, squares and group norms"
         if g is None or g.callables:
             return "its loss is not a sum over the rows, from the catalogue"
-        if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
-            return "A is not a matrix whose entries are known, with one task"
         return None
 
     def init(self, model: Model, start: Start) -> InteriorState:

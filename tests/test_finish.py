@@ -1,0 +1,283 @@
+"""The finish: certified answers to 1e-8 where block passes crawl, and block passes where it fails."""
+
+from __future__ import annotations
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_pair, penalty_pair, random_case
+from scipy import sparse
+
+import saddleback as sb
+from saddleback.acceleration.finish import finish_passes, passes_left
+from saddleback.interior import SingularSystem
+from saddleback.methods import interior_point
+
+TOL = 1e-8
+HERE = [name for name in PENALTIES if name != "Nuclear"]
+ROWS = [name for name in LOSSES if name != "Norm2"]
+
+
+def went_back(result):
+    return [note for note in result.history.notes if note.startswith("back to block passes")]
+
+
+# --- known saddle points --------------------------------------------------------------------------------------------
+
+
+def known_saddle(rng, m=40, n=12, scale=1.0):
+    """Return a weighted L1 + absolute problem built backwards from (x, y), with that pair."""
+    A = scale * rng.standard_normal((m, n))
+    active = rng.choice(n, 4, replace=False)
+    y = np.sign(rng.standard_normal(m))
+    y[rng.choice(m, active.size, replace=False)] = rng.uniform(-0.9, 0.9, active.size)  # as many, so that it is unique
+    pull = A.T @ y
+    x = np.zeros(n)
+    x[active] = -np.sign(pull[active]) * rng.uniform(0.5, 2, active.size)
+    weights = np.abs(pull) + np.where(x == 0, rng.uniform(0.1, 1, n) * scale, 0.0)
+    b = A @ x - np.where(np.abs(y) == 1, y * rng.uniform(0.2, 1, m), 0.0)
+    return sb.Problem(sb.L1(1.0, weights), A, sb.Absolute(b)), x, y
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_known_saddle_points(seed):
+    problem, x, y = known_saddle(np.random.default_rng(seed))
+    value = sb.certify(problem, x, y)
+    assert value.error < 1e-13
+    result = sb.solve(problem, method="finish", tol=1e-9)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "finish"
+    assert result.certificate.primal_value == pytest.approx(value.primal_value, rel=1e-9)
+    assert np.allclose(result.x, x, atol=1e-6)
+    assert np.allclose(result.y, y, atol=1e-5)
+
+
+def test_a_solution_given_as_the_start_stays(rng):
+    problem, x, y = known_saddle(rng)
+    result = sb.solve(problem, method="finish", tol=TOL, x0=x, y0=y)
+    assert result.status is sb.Status.OPTIMAL
+    assert np.allclose(result.x, x, atol=1e-6)
+
+
+def test_a_close_start_saves_steps(rng):
+    problem, x, y = known_saddle(rng, m=200, n=40)
+    cold = sb.solve(problem, method="finish", tol=TOL)
+    warm = sb.solve(problem, method="finish", tol=TOL, x0=x + 1e-4 * rng.standard_normal(40), y0=0.9999 * y)
+    assert warm.status is cold.status is sb.Status.OPTIMAL
+    assert warm.settings["finish_steps"] < cold.settings["finish_steps"]
+
+
+# --- the catalogue against Clarabel ---------------------------------------------------------------------------------
+
+
+def check_against_clarabel(case, penalty, result):
+    if has_no_minimiser(case.problem, penalty):
+        if result.certificate.dual_infeasibility == 0:
+            assert result.certificate.dual_value <= case.optimum() + 1e-7
+        return
+    assert result.status is sb.Status.OPTIMAL, result.message
+    certificate = sb.certify(case.problem, result.x, result.y)
+    assert certificate.error <= TOL
+    optimum = case.optimum()
+    scale = max(abs(optimum), 1e-6 * case.problem.model.value_at_zero)
+    assert abs(certificate.primal_value - optimum) <= 1e-6 * scale + 1e-8
+
+
+@pytest.mark.parametrize("loss", ROWS)
+@pytest.mark.parametrize("penalty", HERE)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_every_loss_and_penalty_at_once(penalty, loss):
+    case = random_case(penalty, loss, 5000 + 17 * PENALTIES.index(penalty) + LOSSES.index(loss))
+    check_against_clarabel(case, penalty, sb.solve(case.problem, method="finish", tol=TOL, max_passes=3000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_every_loss_and_penalty_with_default_options(penalty, loss):
+    """200 to 2000 rows, 1e-8."""
+    rng = np.random.default_rng(31 * PENALTIES.index(penalty) + LOSSES.index(loss))
+    m, n = int(rng.choice([200, 600, 2000])), 20
+    A = rng.standard_normal((m, n))
+    b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.4)) + rng.standard_t(3, m)
+    x = cp.Variable(n)
+    f, f_cvx, constraints = penalty_pair(penalty, n, rng, x)
+    g, g_cvx, more = loss_pair(loss, A @ x, b, A @ rng.uniform(0.0, 0.2, n), rng)
+    problem = sb.Problem(f, A, g)
+    result = sb.solve(problem, tol=TOL)
+    assert result.status is sb.Status.OPTIMAL, result.message
+    oracle = cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more])
+    oracle.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)
+    assert abs(result.certificate.primal_value - oracle.value) <= 1e-6 * scale + 1e-8
+
+
+def quantile(rng, m=300, n=30):
+    A = rng.standard_normal((m, n))
+    b = A[:, :5].sum(axis=1) + rng.standard_t(3, m)
+    return sb.Problem([sb.L1(0.02), sb.Zero()], [A, np.ones(m)], sb.Pinball(b, 0.9, scale=1 / m))
+
+
+def test_the_default_goes_over_and_says_so(rng):
+    result = sb.solve(quantile(rng), tol=TOL)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "sp-bcd"
+    assert len(result.history.notes) == 1
+    assert result.history.notes[0].startswith("finish at pass ")
+    assert result.history.notes[0].endswith(" columns, 300 rows")
+    assert result.to_dict()["history"]["notes"] == result.history.notes
+    assert result.settings["finish_steps"] > 0
+
+
+def test_the_finish_can_be_switched_off(rng):
+    result = sb.solve(quantile(rng), tol=1e-3, finish=False)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.history.notes == []
+    assert "finish_steps" not in result.settings
+
+
+def test_finish_true_is_the_method_of_that_name(rng):
+    problem = quantile(rng)
+    one, other = sb.solve(problem, method="finish", tol=TOL), sb.solve(problem, method="sp-bcd", finish=True, tol=TOL)
+    assert np.array_equal(one.x[0], other.x[0])
+    assert one.method == other.method == "finish"
+
+
+@pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_any_storage_of_the_matrix(make, rng):
+    A = rng.standard_normal((40, 60)) * (rng.random((40, 60)) < 0.3)
+    b = rng.standard_normal(40)
+    result = sb.solve(sb.Problem(sb.L1(0.3), make(A), sb.Absolute(b)), method="finish", tol=TOL)
+    assert result.status is sb.Status.OPTIMAL
+    expected = sb.solve(sb.Problem(sb.L1(0.3), A, sb.Absolute(b)), method="finish", tol=TOL)
+    assert result.certificate.primal_value == pytest.approx(expected.certificate.primal_value, rel=1e-7)
+
+
+def test_only_columns_that_matter_enter_the_matrix(rng):
+    """2000 columns, of which the working set takes some."""
+    A = rng.standard_normal((60, 2000))
+    b = A[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(60)
+    result = sb.solve(sb.Problem(sb.L1(4.0), A, sb.Absolute(b)), method="finish", tol=TOL)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["working_set_columns"] < 2000
+
+
+# --- what defeats it ------------------------------------------------------------------------------------------------
+
+
+def test_too_little_memory_ends_with_block_passes(rng):
+    result = sb.solve(quantile(rng), method="finish", tol=1e-3, finish_memory=100.0)
+    assert result.status is sb.Status.OPTIMAL
+    assert "finish_memory allows" in went_back(result)[0]
+    assert "finish_memory allows" in result.settings["gave_up"]
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+@pytest.mark.parametrize("after", [0, 5])
+def test_a_singular_system_ends_with_block_passes(method, after, rng, monkeypatch):
+    """The factorisation fails at once, or on the way."""
+    calls, original = [], interior_point.factored
+
+    def failing(*arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise SingularSystem
+        return original(*arguments)
+
+    monkeypatch.setattr(interior_point, "factored", failing)
+    result = sb.solve(quantile(rng), method=method, tol=1e-5)
+    assert result.status is sb.Status.OPTIMAL
+    assert calls
+    assert "its linear system is singular" in went_back(result)[0]
+    assert sb.certify(quantile(np.random.default_rng(0)), result.x, result.y).error <= 1e-5
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+def test_directions_that_lead_nowhere_end_with_block_passes(method, rng, monkeypatch):
+    monkeypatch.setattr(interior_point, "TO_THE_EDGE", 1e-9)
+    result = sb.solve(quantile(rng), method=method, tol=1e-5)
+    assert result.status is sb.Status.OPTIMAL
+    assert "no progress" in went_back(result)[0]
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+@pytest.mark.parametrize("loss", [sb.Absolute, sb.Squared, lambda b: sb.Hinge(np.where(b > 0, 1.0, -1.0))])
+def test_columns_that_depend_on_each_other(method, loss, rng):
+    A = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))
+    b = rng.standard_normal(50)
+    result = sb.solve(sb.Problem(sb.Zero(), A, loss(b)), method=method, tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL, result.message
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+def test_columns_in_units_that_differ_by_1e8(method, rng):
+    A = rng.standard_normal((80, 10)) * np.where(np.arange(10) % 2, 1e8, 1.0)
+    problem = sb.Problem(sb.L1(0.1), A, sb.Absolute(rng.standard_normal(80)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = sb.solve(problem, method=method, tol=TOL)
+    certificate = sb.certify(problem, result.x, result.y)
+    assert certificate.error == pytest.approx(result.certificate.error, rel=1e-6, abs=1e-15)
+    assert result.status is sb.Status.OPTIMAL, result.message
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+def test_problems_without_solution_keep_their_status(method):
+    A = np.array([[1.0, 1.0], [1.0, 1.0]])
+    infeasible = sb.Problem(sb.Linear([1.0, 1.0]) + sb.NonNegative(), A, sb.Equality([1.0, 2.0]))
+    assert sb.solve(infeasible, method=method).status is sb.Status.INFEASIBLE
+    unbounded = sb.Problem(sb.Linear([-1.0, 0.0]) + sb.NonNegative(), A[:1] * [1, -1], sb.Interval([0.0], [1.0]))
+    assert sb.solve(unbounded, method=method).status is sb.Status.UNBOUNDED
+    row = sb.Problem(sb.L1(1.0), np.array([[0.0, 0.0], [1.0, 1.0]]), sb.Equality([1.0, 2.0]))
+    assert sb.solve(row, method=method).status is sb.Status.INFEASIBLE
+
+
+# --- options and predictions ----------------------------------------------------------------------------------------
+
+
+def test_options_are_validated(rng):
+    problem = quantile(rng, 20, 3)
+    for bad in (0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="finish_memory"):
+            sb.solve(problem, finish_memory=bad)
+    with pytest.raises(ValueError, match="finish='yes'"):
+        sb.solve(problem, finish="yes")
+    with pytest.raises(TypeError, match="did you mean 'finish_memory'"):
+        sb.solve(problem, finish_memry=1e9)
+    with pytest.raises(TypeError, match="method='finish' needs a penalty"):
+        sb.solve(sb.Problem(sb.Nuclear(1.0, (2, 2)), np.eye(4), sb.Squared(np.ones(4))), method="finish")
+    assert "finish" in sb.methods()
+
+
+def test_a_problem_that_it_cannot_treat_is_left_to_block_passes():
+    problem = sb.Problem(sb.Nuclear(0.1, (2, 2)), np.eye(4), sb.Absolute(np.ones(4)))
+    result = sb.solve(problem, max_passes=20_000)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.history.notes == []
+
+
+def test_the_passes_left_of_a_geometric_decay():
+    errors = [(float(k), 10.0 ** (-k / 10)) for k in range(1, 41)]
+    assert passes_left(errors, 1e-8) == pytest.approx(40.0)
+    assert passes_left([(10.0, 0.1), (20.0, 0.1)], 1e-8) == np.inf
+    assert passes_left([(10.0, np.inf), (20.0, 0.1)], 1e-8) == np.inf
+    assert passes_left([(10.0, 0.1)], 1e-8) == np.inf
+    assert np.isfinite(passes_left(errors, 0.0))
+
+
+def test_the_cost_of_a_finish_grows_with_the_columns(rng):
+    def cost(n, active):
+        problem = sb.Problem(sb.L1(1.0), rng.standard_normal((50, n)), sb.Absolute(np.ones(50)))
+        return finish_passes(problem.model, (np.arange(n) < active).astype(float))
+
+    assert cost(3000, 20) < cost(3000, 2000)
+
+
+def test_the_same_bits_at_any_number_of_threads(rng):
+    problem = quantile(rng, 400, 50)
+    one, two = (sb.solve(problem, method="finish", tol=TOL, threads=threads) for threads in (1, 2))
+    assert np.array_equal(one.x[0], two.x[0])
+    assert np.array_equal(one.y, two.y)

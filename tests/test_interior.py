@@ -1,0 +1,541 @@
+"""The interior point: atoms against the equations that they stand for, its linear system against dense algebra."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, PENALTIES, SIZE, B, Z
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import brentq
+
+import saddleback as sb
+from saddleback.functions._base import Blocks, Compiled
+from saddleback.functions.coordinate import Coordinate
+from saddleback.interior import SingularSystem, factored, started
+from saddleback.interior.atoms import Bound, Cones, Entropy, Kink, Norm, Quadratic, longest_step
+from saddleback.interior.barrier import Guess, Stiffness, barrier_at, normalised
+from saddleback.interior.system import ByColumns, ByRows, Whole
+from saddleback.methods._base import Start
+from saddleback.methods.interior_point import InteriorPoint, matrix_bytes
+from saddleback.operators import Stacked, as_operator
+
+EVERY = np.arange(SIZE)
+START = np.array([0, 2])  # groups of two and of four
+WEIGHT = np.array([0.8, 1.7])
+CONES = Cones(START, np.array([0, 0, 1, 1, 1, 1]))
+seeds = st.integers(0, 10_000)
+
+# --- atoms on the central path, where the slope is a function of v and mu alone ------------------------------------
+
+
+def bound_slope(v, mu, side=1):
+    return -side * mu / (side * (v - (-5.0 * side)))
+
+
+def bound_at(v, mu, side=1):
+    near = side * (v + 5.0 * side)
+    return Bound(EVERY, side, near, mu / near)
+
+
+LEFT, RIGHT = np.linspace(-2, -0.1, SIZE), np.linspace(0.3, 1.1, SIZE)
+
+
+def kink_slope(v, mu):
+    """The k with v = mu / (right - k) - mu / (k - left)."""
+    return np.array(
+        [
+            brentq(lambda k, a=a, c=c, p=p: mu / (c - k) - mu / (k - a) - p, a + 1e-13, c - 1e-13, xtol=1e-15)
+            for a, c, p in zip(LEFT, RIGHT, v, strict=True)
+        ]
+    )
+
+
+def kink_at(v, mu):
+    k = kink_slope(v, mu)
+    return Kink(EVERY, LEFT, RIGHT, mu / (RIGHT - k), mu / (k - LEFT), k)
+
+
+def norm_height(v, mu):
+    return mu / (2 * WEIGHT) + np.sqrt((mu / (2 * WEIGHT)) ** 2 + CONES.sums(v * v))
+
+
+def norm_slope(v, mu):
+    """The inverse of (t, v) in the algebra of the cone, times mu, is (w, -k)."""
+    return (WEIGHT / norm_height(v, mu))[CONES.group] * v
+
+
+def norm_at(v, mu):
+    return Norm(EVERY, START, WEIGHT, norm_height(v, mu), v, norm_slope(v, mu))
+
+
+CENTRAL = {
+    "lower bound": (bound_at, bound_slope),
+    "upper bound": (lambda v, mu: bound_at(v, mu, -1), lambda v, mu: bound_slope(v, mu, -1)),
+    "kink": (kink_at, kink_slope),
+    "norm": (norm_at, norm_slope),
+}
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+@settings(max_examples=15, deadline=None)
+@given(seed=seeds, mu=st.floats(0.05, 2.0))
+def test_on_the_central_path_the_step_is_the_derivative(name, seed, mu):
+    """D and e are the derivatives, in v and in mu, of the slope that the complementarity equations define."""
+    at, slope = CENTRAL[name]
+    rng = np.random.default_rng(seed)
+    v, dv, dmu, step = rng.uniform(-2, 2, SIZE), rng.standard_normal(SIZE), rng.uniform(-0.5, 0.5) * mu, 1e-5
+    atom = at(v, mu)
+    assert np.allclose(atom.slope(), slope(v, mu))
+    assert atom.product() == pytest.approx(atom.degree * mu)
+    atom.aim(mu + dmu, corrected=False)
+    atom.follow(dv)
+    derivative = (slope(v + step * dv, mu + step * dmu) - slope(v - step * dv, mu - step * dmu)) / (2 * step)
+    assert np.allclose(atom.slope_change(), derivative, atol=1e-6 * (1 + np.abs(derivative).max()))
+    # and the same from D and e, as the linear system has them
+    moved = dense(Stiffness(atom.stiffness(), atom if name == "norm" else None)) @ dv + atom.offset()
+    assert np.allclose(moved, atom.slope_change(), atol=1e-9 * (1 + np.abs(derivative).max()))
+
+
+# --- and anywhere else, where they solve the linearised equations ---------------------------------------------------
+
+
+def off_centre(name, rng):
+    if name == "norm":
+        k = norm_slope(rng.standard_normal(SIZE), rng.uniform(0.1, 2))
+        v = rng.standard_normal(SIZE)
+        return Norm(EVERY, START, WEIGHT, np.sqrt(CONES.sums(v * v)) * rng.uniform(1.01, 3, 2), v, k)
+    if name == "kink":
+        k = LEFT + rng.uniform(0.05, 0.95, SIZE) * (RIGHT - LEFT)
+        return Kink(EVERY, LEFT, RIGHT, rng.uniform(0.1, 3, SIZE), rng.uniform(0.1, 3, SIZE), k)
+    return Bound(EVERY, 1 if "lower" in name else -1, rng.uniform(0.1, 3, SIZE), rng.uniform(0.1, 3, SIZE))
+
+
+@pytest.mark.parametrize("name", ["lower bound", "upper bound", "kink"])
+@pytest.mark.parametrize("corrected", [False, True])
+def test_pairs_solve_their_linearised_equations(name, corrected, rng):
+    atom, dv, mu = off_centre(name, rng), rng.standard_normal(SIZE), 0.3
+    atom.aim(0.0, corrected=False)
+    atom.follow(rng.standard_normal(SIZE))
+    second = [pair.near_change * pair.far_change for pair in atom.pairs()]
+    atom.aim(mu, corrected)
+    atom.follow(dv)
+    for pair, before in zip(atom.pairs(), second, strict=True):
+        lacking = mu - pair.near * pair.far - corrected * before
+        assert np.allclose(pair.near * pair.far_change + pair.far * pair.near_change, lacking)
+    if name == "kink":
+        assert np.allclose(atom.up.near_change - atom.down.near_change, dv)
+        assert np.allclose(atom.up.far_change, -atom.down.far_change)
+    else:
+        assert np.allclose(atom.pair.near_change, dv if "lower" in name else -dv)
+    assert np.allclose(atom.slope_change(), atom.stiffness() * dv + atom.offset())
+
+
+def arrow(head, tail):
+    """The matrix of the product with (head, tail) in the algebra of a cone."""
+    matrix = head * np.eye(tail.size + 1)
+    matrix[0, 1:] = matrix[1:, 0] = tail
+    return matrix
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_norms_solve_their_linearised_equations(corrected, rng):
+    """With W the Nesterov-Todd scaling and l = W^-1 near = W far: l o (W^-1 dnear + W dfar) = mu e - l o l."""
+    atom, dv, mu = off_centre("norm", rng), rng.standard_normal(SIZE), 0.3
+    atom.aim(0.0, corrected=False)
+    atom.follow(rng.standard_normal(SIZE))
+    changes = [(atom.dt.copy(), atom.dv.copy(), atom.dk.copy())]
+    atom.aim(mu, corrected)
+    atom.follow(dv)
+    changes.append((atom.dt, atom.dv, atom.dk))
+    for g, members in enumerate((slice(0, 2), slice(2, 6))):
+        size = members.stop - members.start
+        W = np.zeros((size + 1, size + 1))
+        for column in range(size + 1):
+            head, tail = np.zeros(2), np.zeros(SIZE)
+            if column == 0:
+                head[g] = 1.0
+            else:
+                tail[members.start + column - 1] = 1.0
+            top, rest = atom._scaled(head, tail)
+            W[:, column] = [top[g], *rest[members]]
+            top, rest = atom._scaled(top, rest, inverse=True)
+            assert np.allclose([top[g], *rest[members]], np.eye(size + 1)[column])
+        near = np.array([atom.t[g], *atom.v[members]])
+        far = np.array([atom.weight[g], *-atom.k[members]])
+        scaled = W @ far
+        assert np.allclose(W, W.T)
+        assert np.all(np.linalg.eigvalsh(W) > 0)
+        assert np.allclose(np.linalg.solve(W, near), scaled)
+        lacking = mu * np.eye(size + 1)[0] - arrow(scaled[0], scaled[1:]) @ scaled
+        steps = []
+        for dt, moved, dk in changes:
+            d_near = np.linalg.solve(W, np.array([dt[g], *moved[members]]))
+            steps.append((d_near, W @ np.array([0.0, *-dk[members]])))
+        if corrected:
+            d_near, d_far = steps[0]
+            lacking -= arrow(d_near[0], d_near[1:]) @ d_far
+        assert np.allclose(arrow(scaled[0], scaled[1:]) @ sum(steps[1]), lacking)
+    assert np.allclose(atom.slope_change(), dense(Stiffness(atom.stiffness(), atom)) @ dv + atom.offset())
+
+
+@pytest.mark.parametrize("name", ["lower bound", "upper bound", "kink", "norm"])
+@settings(max_examples=30, deadline=None)
+@given(seed=seeds)
+def test_the_longest_steps_end_at_the_edge(name, seed):
+    rng = np.random.default_rng(seed)
+    atom = off_centre(name, rng)
+    atom.aim(0.2, corrected=False)
+    atom.follow(3 * rng.standard_normal(SIZE))
+
+    def inside(near_step, far_step):
+        if name == "norm":
+            t, v, k = atom.t + near_step * atom.dt, atom.v + near_step * atom.dv, atom.k + far_step * atom.dk
+            return bool(np.all(t > np.sqrt(CONES.sums(v * v))) and np.all(WEIGHT > np.sqrt(CONES.sums(k * k))))
+        return all(
+            bool(np.all(p.near + near_step * p.near_change > 0) and np.all(p.far + far_step * p.far_change > 0))
+            for p in atom.pairs()
+        )
+
+    near, far = atom.longest()
+    assert inside(0.999 * near, 0.999 * far)
+    assert near == 1.0 or not inside(1.001 * near, 0.0)
+    assert far == 1.0 or not inside(0.0, 1.001 * far)
+    expected = atom.product(0.9 * near, 0.9 * far)
+    atom.move(0.9 * near, 0.9 * far)
+    assert atom.product() == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_longest_step_of_a_vector():
+    assert longest_step(np.array([1.0, 2.0]), np.array([-4.0, -1.0])) == 0.25
+    assert longest_step(np.array([1.0]), np.array([-0.5])) == longest_step(np.array([1.0]), np.array([3.0])) == 1.0
+
+
+def test_the_entropy_is_the_conjugate_of_the_logistic_loss(rng):
+    weight, share, e = rng.uniform(0.5, 2, SIZE), rng.uniform(0.1, 0.9, SIZE), 1e-5
+    loss = sb.Logistic(Z, weight)
+    v = -Z * weight * share
+    atom = Entropy(EVERY, v, Z, weight)
+    numeric = [(loss.conjugate(v + e * d) - loss.conjugate(v - e * d)) / (2 * e) for d in np.eye(SIZE)]
+    assert np.allclose(atom.slope(), numeric, atol=1e-6)
+    above, below = (Entropy(EVERY, v + s * e, Z, weight).slope() for s in (1, -1))
+    assert np.allclose(atom.stiffness(), (above - below) / (2 * e), rtol=1e-5)
+    atom.follow(-Z * weight)
+    assert atom.longest()[0] == pytest.approx((1 - share).min())
+
+
+def test_the_quadratic_atom_is_its_derivative(rng):
+    v, c, q, dv = (rng.standard_normal(SIZE) for _ in range(4))
+    atom = Quadratic(EVERY, v, c, np.abs(q))
+    atom.aim(0.1, corrected=False)
+    atom.follow(dv)
+    before, change = atom.slope(), atom.slope_change()
+    atom.move(0.5, 0.1)
+    assert np.allclose(atom.slope() - before, 0.5 * change)
+
+
+def test_a_recentred_pair_keeps_its_aim_where_it_is_central(rng):
+    """Products that a step would leave between CENTRAL mu and mu / CENTRAL are wanted as they are."""
+    atom = bound_at(rng.uniform(-2, 2, SIZE), 0.5)
+    atom.aim(0.5, corrected=False)
+    atom.follow(np.zeros(SIZE))
+    before = atom.pair.lacking.copy()
+    atom.pair.recentre(0.5, 1.0, 1.0)
+    assert np.allclose(atom.pair.lacking, before)
+    atom.pair.recentre(50.0, 1.0, 1.0)  # all products of 0.5 are too small then
+    assert np.allclose(atom.pair.lacking - before, 0.1 * 50.0 - 0.5)
+
+
+# --- functions as sums of atoms ---------------------------------------------------------------------------------------
+
+COMPILED = {
+    name: term.bind((SIZE,))
+    for name, term in (PENALTIES | LOSSES).items()
+    if term.bind((SIZE,)).compiled() is not None and "Logistic" not in name
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds)
+def test_normalised_functions_are_the_same(name, seed):
+    """A loss comes with its conjugate, which is what its atoms make up."""
+    function = COMPILED[name]
+    own = function.conjugate if name in LOSSES else function.value
+    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
+    slopes, weight, norm = normalised(function.compiled(), blocks)
+    assert np.all(np.isfinite(slopes.left) & np.isfinite(slopes.right))
+    assert np.all((slopes.left == slopes.right) | ((slopes.lower < 0) & (slopes.upper > 0)))
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(SIZE) * (rng.random(SIZE) < 0.7)
+    project = function.project_conjugate if name in LOSSES else function.project
+    for point in (v, project(v)):
+        value = Coordinate(*slopes).value(point)
+        if norm is not None:
+            order, start = norm
+            value += weight @ np.sqrt(np.add.reduceat(point[order] ** 2, start))
+        assert value == pytest.approx(own(point), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, mu=st.sampled_from([1.0, 1e-3, 1e-9]))
+def test_barriers_start_inside(name, seed, mu):
+    function = COMPILED[name]
+    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
+    rng = np.random.default_rng(seed)
+    guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), mu, rng.uniform(0.1, 1, SIZE))
+    barrier = barrier_at(function.compiled(), blocks, guess)
+    for pair in barrier.pairs:
+        assert np.all(pair.near > 0)
+        assert np.all(pair.far > 0)
+    if barrier.norm is not None:
+        norm = barrier.norm
+        assert np.all(norm.cones.room(norm.t, norm.v) > 0)
+        assert np.all(norm.cones.room(norm.weight, norm.k) > 0)
+        assert np.array_equal(norm.v, barrier.v[norm.at])
+    if barrier.kink is not None:
+        kink = barrier.kink
+        assert np.allclose(kink.up.near - kink.down.near, barrier.v[kink.at])
+        assert np.allclose(kink.right - kink.up.far, kink.slope())
+        assert np.allclose(kink.left + kink.down.far, kink.slope())
+    project = function.project_conjugate if name in LOSSES else function.project
+    assert np.allclose(barrier.v, project(barrier.v), atol=1e-14)
+    assert barrier.product() > 0 or barrier.degree == 0
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_step_of_a_barrier_adds_up(name, rng):
+    """The slopes of all atoms change by what they were told to, and products as predicted."""
+    function = COMPILED[name]
+    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
+    guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
+    barrier = barrier_at(function.compiled(), blocks, guess)
+    free = np.isfinite(barrier.stiffness().diagonal)
+    barrier.aim(0.05, corrected=False)
+    dv = np.where(free, 0.1 * rng.standard_normal(SIZE), 0.0)
+    barrier.follow(dv, barrier.stiffness().product(dv) + np.where(free, barrier.offset(), 0.0))
+    before, v = barrier.slope(), barrier.v.copy()
+    near, far = (0.5 * step for step in barrier.longest())
+    far = near if barrier.curved else far
+    expected = barrier.product(near, far)
+    change = barrier.stiffness().product(dv) + np.where(free, barrier.offset(), 0.0)
+    barrier.move(near, far)
+    assert np.allclose(barrier.v, v + near * dv)
+    assert np.allclose((barrier.slope() - before)[free], far * change[free], atol=1e-10)
+    assert barrier.product() == pytest.approx(expected, rel=1e-9)
+
+
+def test_rounding_is_taken_over_by_the_slopes_of_kinks_and_norms(rng):
+    for function in (COMPILED["SparseGroup"], COMPILED["L1"], COMPILED["GroupL2"]):
+        guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
+        barrier = barrier_at(function.compiled(), function.blocks(), guess)
+        barrier.aim(0.05, corrected=False)
+        dv, wanted = rng.standard_normal(SIZE), rng.standard_normal(SIZE)
+        barrier.follow(dv, wanted)
+        total = np.zeros(SIZE)
+        for atom in barrier.atoms:
+            total[atom.at] += atom.slope_change()
+        assert np.allclose(total, wanted)
+
+
+# --- the matrices D -------------------------------------------------------------------------------------------------
+
+
+def dense(stiffness):
+    return np.column_stack([stiffness.product(column) for column in np.eye(stiffness.diagonal.size)])
+
+
+def random_stiffness(rng, fixed=False, zero=False):
+    """D with a diagonal of its own and two norms; some of it fixed, or without any D, where there is no norm."""
+    norm = off_centre("norm", rng)
+    at = rng.permutation(SIZE + 3)[:SIZE]
+    norm.at = at
+    rest = np.setdiff1d(np.arange(SIZE + 3), at)
+    diagonal = 10.0 ** rng.uniform(-3, 3, SIZE + 3)
+    diagonal[at] += norm.stiffness()
+    if fixed:
+        diagonal[rest[0]] = np.inf
+    if zero:
+        diagonal[rest[1]] = 0.0
+    return Stiffness(diagonal, norm)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds)
+def test_stiffness_in_its_three_forms(seed):
+    stiffness = random_stiffness(np.random.default_rng(seed), fixed=True)
+    free = np.flatnonzero(np.isfinite(stiffness.diagonal))
+    matrix = np.zeros((free.size, free.size))
+    stiffness.add_to(matrix)
+    expected = dense(stiffness)[np.ix_(free, free)]
+    assert np.allclose(np.tril(matrix), np.tril(expected))
+    assert np.all(np.linalg.eigvalsh(expected) > 0)
+    inverse = stiffness.inverse()
+    product = np.column_stack([inverse.product(column) for column in np.eye(SIZE + 3)])
+    assert np.allclose(product[np.ix_(free, free)] @ expected, np.eye(free.size), atol=1e-9)
+    assert not np.any(product[~np.isfinite(stiffness.diagonal)])
+    directions = inverse.directions()
+    assert np.allclose(np.diag(inverse.diagonal) + (directions * inverse.scale) @ directions.T.toarray(), product)
+
+
+def exact_solution(matrix, right):
+    """Gaussian elimination in rational numbers."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    size = len(rows)
+    for i in range(size):
+        for j in range(size):
+            if j != i:
+                factor = rows[j][i] / rows[i][i]
+                rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [float(rows[i][size] / rows[i][i]) for i in range(size)]
+
+
+@pytest.mark.parametrize("close", [1e-2, 1e-6, 1e-10, 1e-14])
+@pytest.mark.parametrize("extra", [0.0, 1e-6, 1e4])
+def test_the_inverse_keeps_its_digits_at_the_edge_of_a_cone(close, extra, rng):
+    v = np.array([1.0, -2.0, 0.5])
+    norm = np.linalg.norm(v)
+    atom = Norm(np.arange(3), np.array([0]), np.array([1.0]), np.array([norm * (1 + close)]), v, (1 - close) * v / norm)
+    e, q = Fraction(float(atom.eta[0])) ** -2, [Fraction(float(entry)) for entry in atom.q]
+    along = 2 * e / (1 + 2 * sum(entry * entry for entry in q))
+    right = rng.standard_normal(3)
+    matrix = [[(i == j) * (e + Fraction(extra)) - along * q[i] * q[j] for j in range(3)] for i in range(3)]
+    exact = exact_solution(matrix, [Fraction(float(entry)) for entry in right])
+    found = Stiffness(np.full(3, float(e)) + extra, atom).inverse().product(right)
+    assert np.allclose(found, exact, rtol=1e-10 if extra == 0 else 1e-6, atol=0)
+
+
+# --- the linear system ------------------------------------------------------------------------------------------------
+
+MATRICES = {
+    "dense": lambda A: as_operator(A, "A").columnar(),
+    "csc": lambda A: as_operator(sparse.csc_matrix(A), "A").columnar(),
+    "csr": lambda A: as_operator(sparse.csr_matrix(A), "A").columnar(),
+    "stacked": lambda A: Stacked(
+        [as_operator(np.asfortranarray(A[:, :4]), "A"), as_operator(sparse.csc_matrix(A[:, 4:]), "A")]
+    ),
+}
+
+
+@pytest.mark.parametrize("form", [ByColumns, ByRows, Whole])
+@pytest.mark.parametrize("matrix", MATRICES)
+@settings(max_examples=8, deadline=None)
+@given(seed=seeds, m=st.integers(1, 14), fixed=st.booleans())
+def test_every_form_gives_the_direction_of_the_dense_system(form, matrix, seed, m, fixed):
+    rng = np.random.default_rng(seed)
+    n = SIZE + 3
+    A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+    f = random_stiffness(rng, fixed, zero=form is ByColumns and m > 3 * n)
+    g = Stiffness(10.0 ** rng.uniform(-2, 2, m), None)
+    if fixed and m > 1:
+        g.diagonal[0] = np.inf
+    columns, rows = (np.flatnonzero(np.isfinite(side.diagonal)) for side in (f, g))
+    own = A[np.ix_(rows, columns)]
+    D = dense(f)[np.ix_(columns, columns)]
+    r, s = rng.standard_normal(n), rng.standard_normal(m)
+    whole = np.block([[D, own.T], [-own, np.diag(g.diagonal[rows])]])
+    expected = np.linalg.solve(whole, np.concatenate([r[columns], s[rows]]))
+    found = form(MATRICES[matrix](A), f, g).refined(r, s)
+    assert np.allclose(np.concatenate([found.dx[columns], found.dy[rows]]), expected, rtol=1e-7, atol=1e-9)
+    assert np.count_nonzero(found.dx) <= columns.size
+    assert np.count_nonzero(found.dy) <= rows.size
+    assert np.allclose(found.u, A @ found.dx)
+    assert np.allclose(found.z, A.T @ found.dy)
+
+
+def test_the_form_follows_from_the_sizes_and_the_zeros(rng):
+    def chosen(m, n, zero_f=False, zero_g=False):
+        f, g = Stiffness(np.ones(n), None), Stiffness(np.ones(m), None)
+        f.diagonal[0] *= not zero_f
+        g.diagonal[0] *= not zero_g
+        return type(factored(as_operator(rng.standard_normal((m, n)), "A"), f, g))
+
+    assert chosen(9, 4) is ByColumns
+    assert chosen(4, 9) is ByRows
+    assert chosen(4, 9, zero_f=True) is ByColumns
+    assert chosen(9, 4, zero_g=True) is Whole
+    assert chosen(4, 9, zero_f=True, zero_g=True) is Whole
+
+
+@pytest.mark.parametrize("form", [ByColumns, ByRows, Whole])
+def test_equal_rows_and_columns_still_have_a_direction(form, rng):
+    """A singular matrix is shifted, and refinement takes the shift out again."""
+    A = rng.standard_normal((6, 1)) @ np.ones((1, 8))
+    f, g = Stiffness(np.full(8, 1e-14), None), Stiffness(np.full(6, 1e-14), None)
+    found = form(as_operator(A, "A"), f, g).refined(A.T @ np.ones(6), A @ np.ones(8))
+    assert np.all(np.isfinite(found.dx))
+    assert np.all(np.isfinite(found.dy))
+
+
+def test_what_is_not_finite_is_singular():
+    system = ByColumns(as_operator(np.eye(2), "A"), Stiffness(np.ones(2), None), Stiffness(np.ones(2), None))
+    with pytest.raises(SingularSystem):
+        system.refined(np.array([np.nan, 1.0]), np.ones(2))
+    with pytest.raises(SingularSystem):
+        ByColumns(as_operator(np.eye(2), "A"), Stiffness(np.ones(2), None), Stiffness(np.array([np.nan, 1.0]), None))
+
+
+# --- the start and the steps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSSES if "Norm2" not in name])
+@pytest.mark.parametrize("penalty", [name for name in PENALTIES if "Nuclear" not in name])
+def test_every_start_is_inside(penalty, loss, rng):
+    model = sb.Problem(PENALTIES[penalty], rng.standard_normal((SIZE, SIZE)), LOSSES[loss]).model
+    x, y = np.zeros(SIZE), np.zeros(SIZE)
+    for barrier in started(model, x, y, model.A.matvec(x), -model.A.rmatvec(y)):
+        for pair in barrier.pairs:
+            assert np.all(pair.near > 0)
+            assert np.all(pair.far > 0)
+        assert np.all(np.isfinite(barrier.v))
+        assert np.all(np.isfinite(barrier.slope()))
+
+
+def test_the_method_by_itself_converges_from_zero(rng):
+    A, b = rng.standard_normal((30, 8)), rng.standard_normal(30)
+    problem = sb.Problem(sb.L1(1.0), A, sb.Absolute(b))
+    method = InteriorPoint()
+    state = method.init(problem.model, Start(np.zeros(8), np.zeros(30)))
+    for _ in range(30):
+        state = method.advance(state, 1.0)
+    assert sb.certify(problem, state.x, state.y).error < 1e-9
+    candidates = method.candidates(state)
+    assert np.allclose(candidates.primal[0][1], A @ candidates.primal[0][0])
+    assert np.allclose(candidates.dual[0][1], -A.T @ candidates.dual[0][0])
+    assert state.settings["finish_steps"] <= 30
+    assert state.passes > 30
+
+
+def test_memory_is_bounded_before_anything_is_factored(rng):
+    model = sb.Problem(sb.L1(1.0), rng.standard_normal((30, 8)), sb.Absolute(np.ones(30))).model
+    small = InteriorPoint(memory=matrix_bytes(model) - 1).init(model, Start(np.zeros(8), np.zeros(30)))
+    assert small.ended
+    assert "finish_memory" in small.settings["gave_up"]
+    assert not InteriorPoint(memory=matrix_bytes(model)).init(model, Start(np.zeros(8), np.zeros(30))).ended
+
+
+@pytest.mark.parametrize(
+    ("problem", "lacking"),
+    [
+        (lambda: sb.Problem(sb.Nuclear(1.0, (2, 3)), np.eye(6), sb.Squared(B)), "penalty"),
+        (lambda: sb.Problem(sb.L1(1.0), np.eye(6), sb.Norm2(B)), "loss"),
+        (lambda: sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.ones((3, 2)))), "one task"),
+        (lambda: sb.Problem([sb.L1(1.0)], [sb.Identity()], sb.Absolute(B)), "matrix"),
+    ],
+)
+def test_what_is_missing_is_named(problem, lacking):
+    assert lacking in InteriorPoint.missing(problem().model)
+
+
+def test_no_weight_no_variable():
+    """Rows without weight have a dual variable that is fixed at 0."""
+    compiled = sb.Hinge(Z, np.array([1.0, 0, 1, 0, 2, 1])).bind((SIZE,)).compiled()
+    assert isinstance(compiled, Compiled)
+    barrier = barrier_at(compiled, Blocks.scalars(SIZE), Guess(np.ones(SIZE), np.ones(SIZE), 0.1, np.ones(SIZE)))
+    assert np.array_equal(barrier.fixed, [1, 3])
+    assert not np.any(barrier.v[[1, 3]])
+    assert np.all(np.isinf(barrier.stiffness().diagonal[[1, 3]]))
