@@ -159,7 +159,8 @@ def _gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
         scaled = np.asfortranarray(np.sqrt(weight)[:, None] * panel)
         if total is None:
             total = np.zeros((panel.shape[1], panel.shape[1]), order="F")
-        total = blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1)
+        if total.size:
+            total = blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1)
     assert total is not None
     return total
 

@@ -21,8 +21,6 @@ from .result import Status
 WORTHWHILE = 0.9
 """Share of the rows that may be left for their merging to pay."""
 
-HASHES = 2
-
 
 @dataclass(frozen=True)
 class Reduction:
@@ -136,15 +134,16 @@ def merge_rows(reduction: Reduction) -> Reduction:
     model = reduction.model
     if not (isinstance(model.g, Restrictable) and model.A.entries_known and model.A.tasks == 1):
         return reduction
-    generator = np.random.default_rng(0)
-    passes, kinds = reduction.passes, model.g.kind()
-    for _ in range(HASHES):
-        # equal rows have equal products with any vector, and others hardly ever
-        kinds = np.column_stack([model.A.matvec(generator.standard_normal(model.A.shape[1])), kinds])
-        passes += 0.5
-        first, place = _distinct(kinds)
-        if first.size > WORTHWHILE * place.size:
-            return replace(reduction, passes=passes)
+    passes, generator = reduction.passes + 0.5, np.random.default_rng(0)
+    # equal rows have equal products with any vector, and others hardly ever with two
+    product = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    if np.unique(product).size > WORTHWHILE * product.size:
+        return replace(reduction, passes=passes)
+    passes += 0.5
+    other = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    first, place = _distinct(np.column_stack([model.g.kind(), other, product]))
+    if first.size > WORTHWHILE * place.size:
+        return replace(reduction, passes=passes)
     weights = model.g.weights()
     total = np.bincount(place, weights)
     g = model.g.restrict(first).repeated(total / weights[first])
@@ -153,12 +152,8 @@ def merge_rows(reduction: Reduction) -> Reduction:
 
 
 def _distinct(rows: Vector) -> tuple[Indices, Indices]:
-    """Return the first of all equal rows, in their order, and for each row which of these it equals.
-
-    They are sorted by their first entry alone, which hardly ever agrees where the others do not: if it does, some equal
-    rows are taken for distinct ones.
-    """
-    order = np.argsort(rows[:, 0], kind="stable")
+    """Return the first of all equal rows, in their order, and for each row which of these it equals."""
+    order = np.lexsort(rows.T)
     ordered = rows[order]
     new = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])
     label = np.empty(order.size, dtype=np.int64)

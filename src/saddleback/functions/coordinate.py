@@ -275,14 +275,21 @@ class Coordinate(Restrictable):
         return np.where(np.isfinite(jump) & (jump > 0), jump, np.where(self.quadratic > 0, self.quadratic, 1.0))
 
     def kind(self) -> Vector:
-        weight = self.weights()
-        return np.stack([self.left / weight, self.right / weight, self.quadratic / weight, self.lower, self.upper], 1)
+        slopes = np.stack([self.left, self.right, self.quadratic], 1)
+        return np.column_stack([_shortened(slopes / self.weights()[:, None]), self.lower, self.upper])
 
     def repeated(self, counts: Vector) -> Coordinate:
         return Coordinate(self.left * counts, self.right * counts, self.quadratic * counts, self.lower, self.upper)
 
     def compiled(self) -> Compiled:
         return Compiled(self.slopes(), np.zeros(self.left.size))
+
+
+def _shortened(values: Vector) -> Vector:
+    """Return values without their last eight bits: a weight that is divided out leaves some of them behind."""
+    mantissa, exponent = np.frexp(values)
+    shortened: Vector = np.ldexp(np.round(mantissa * 2.0**45), exponent - 45)
+    return shortened
 
 
 def ray_scaling(y: Vector, low: Vector, high: Vector) -> float:
@@ -440,7 +447,8 @@ class ConjugateOfCoordinate(Restrictable):
 
     def kind(self) -> Vector:
         dual, weight = self.dual, self.weights()
-        return np.stack([dual.left, dual.right, dual.quadratic * weight, dual.lower / weight, dual.upper / weight], 1)
+        shares = _shortened(np.stack([dual.quadratic * weight, dual.lower / weight, dual.upper / weight], 1))
+        return np.column_stack([dual.left, dual.right, shares])
 
     def repeated(self, counts: Vector) -> ConjugateOfCoordinate:
         left, right, quadratic, lower, upper = self.dual.slopes()

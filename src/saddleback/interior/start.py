@@ -70,15 +70,19 @@ def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
 def _least_squares(model: Model) -> Place:
     f = model.f.compiled()
     assert f is not None
-    slopes = normalised(f, model.blocks)[0]
+    (left, right, quadratic, _, _), weight, norm = normalised(f, model.blocks)
     columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.squares)
     nearest = model.f.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
     system = factored(model.A, Stiffness(columns**2, None), Stiffness(SLACK * rows**2, None))
     x = nearest + system.refined(np.zeros_like(columns), image - model.g.project(image)).dx
-    y = system.refined(-0.5 * (slopes.left + slopes.right), np.zeros_like(rows)).dy
+    y = system.refined(-0.5 * (left + right) - quadratic * x, np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)
-    size, slope = float(np.mean(np.abs(x) * columns)) or 1.0, float(np.mean(np.abs(z) / columns)) or 1.0
+    jump = 0.5 * (right - left)  # by which a kink may change the slope, and a norm
+    if norm is not None:
+        jump[norm[0]] += np.repeat(weight, np.diff(np.append(norm[1], norm[0].size)))
+    size = float(np.mean(np.abs(x) * columns)) or model.target_norm or 1.0
+    slope = float(np.mean((np.abs(z) + jump) / columns)) or 1.0
     return Place(x, y, u, z, size / columns, slope / rows, size * slope)
 
 

@@ -94,6 +94,8 @@ def _without(v: Vector, stiffness: Stiffness) -> Vector:
 
 def _cholesky(matrix: Vector) -> Vector:
     """Return the Cholesky factor of a matrix, of which the lower triangle is given; it is overwritten."""
+    if matrix.size == 0:
+        return matrix
     diagonal = np.diagonal(matrix).copy()
     diagonal[diagonal == 0] = 1.0  # such a row is 0, and nothing depends on what is there
     at = np.arange(diagonal.size)
@@ -103,6 +105,11 @@ def _cholesky(matrix: Vector) -> Vector:
         if not failed and np.all(np.isfinite(factor.diagonal())):
             return np.asarray(factor)
     raise SingularSystem
+
+
+def _solved(factor: Vector, right: Vector) -> Vector:
+    """Return the solution for a Cholesky factor; everything may be fixed, and then there is nothing to solve."""
+    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0]) if right.size else right
 
 
 class ByColumns(System):
@@ -119,7 +126,7 @@ class ByColumns(System):
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = r - self.A.rmatvec(self.give.product(s))
         dx = np.zeros_like(r)
-        dx[self.free] = lapack.dpotrs(self.factor, right[self.free], lower=1)[0]
+        dx[self.free] = _solved(self.factor, right[self.free])
         u = self.A.matvec(dx)
         self.passes += 1.0
         return self._products(dx, self.give.product(s + u), u)
@@ -143,7 +150,7 @@ class ByRows(System):
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = s + self.A.matvec(self.give.product(r))
         dy = np.zeros_like(s)
-        dy[self.free] = lapack.dpotrs(self.factor, right[self.free], lower=1)[0]
+        dy[self.free] = _solved(self.factor, right[self.free])
         z = self.A.rmatvec(dy)
         self.passes += 1.0
         return self._products(self.give.product(r - z), dy, z=z)

@@ -154,7 +154,11 @@ class InteriorPoint(Method[InteriorState]):
             _give_up(state, f"no progress after {state.settings['finish_steps']} steps")
 
     def candidates(self, state: InteriorState) -> Candidates:
-        return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), state.z.copy())])
+        duals: list[tuple[Vector, Vector | None]] = [(state.y.copy(), state.z.copy())]
+        if not state.model.surely_solvable:
+            # where only the constraints count y = 0 is a solution, and no other can be as exact
+            duals.append((np.zeros_like(state.y), np.zeros_like(state.z)))
+        return Candidates([(state.x.copy(), state.u.copy())], duals)
 
 
 def _give_up(state: InteriorState, reason: str) -> None:
