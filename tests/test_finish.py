@@ -156,13 +156,85 @@ def test_any_storage_of_the_matrix(make, rng):
     assert result.certificate.primal_value == pytest.approx(expected.certificate.primal_value, rel=1e-7)
 
 
-def test_only_columns_that_matter_enter_the_matrix(rng):
-    """2000 columns, of which the working set takes some."""
+def test_it_begins_with_the_columns_that_matter(rng):
+    """100 of 2000 columns, before anything is known."""
     A = rng.standard_normal((60, 2000))
     b = A[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(60)
     result = sb.solve(sb.Problem(sb.L1(4.0), A, sb.Absolute(b)), method="finish", tol=TOL)
     assert result.status is sb.Status.OPTIMAL
-    assert result.settings["working_set_columns"] < 2000
+    assert result.history.notes[0] == "finish at pass 0: 100 columns, 60 rows"
+
+
+# --- edges ----------------------------------------------------------------------------------------------------------
+
+
+def solved_at_once(problem):
+    """Return the result of the interior point alone: block passes did not have to help."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = sb.solve(problem, method="finish", tol=TOL)
+    assert result.status is sb.Status.OPTIMAL, result.message
+    assert not went_back(result)
+    return result
+
+
+def test_all_columns_fixed(rng):
+    A, b = rng.standard_normal((6, 3)), rng.standard_normal(6)
+    for matrix in (A, sparse.csc_matrix(A)):
+        result = solved_at_once(sb.Problem(sb.Box(0.5, 0.5), matrix, sb.Absolute(b)))
+        assert np.array_equal(result.x, [0.5, 0.5, 0.5])
+
+
+def test_no_rows_with_weight(rng):
+    problem = sb.Problem(sb.L1(1.0), rng.standard_normal((6, 3)), sb.Absolute(np.ones(6), sample_weight=np.zeros(6)))
+    assert not np.any(sb.solve(problem, method="finish", tol=TOL).x)
+
+
+@pytest.mark.parametrize("method", ["finish", "auto"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_matrix_without_entries(method, is_sparse):
+    A = sparse.csc_matrix((4, 3)) if is_sparse else np.zeros((4, 3))
+    for penalty in (sb.L1(1.0), sb.SparseGroup(1.0, 3, 0.5) + sb.NonNegative(), sb.Zero()):
+        result = sb.solve(sb.Problem(penalty, A, sb.Absolute(np.ones(4))), method=method, tol=TOL)
+        assert result.status is sb.Status.OPTIMAL
+        assert result.certificate.primal_value == pytest.approx(4.0, rel=TOL)
+
+
+@pytest.mark.parametrize("penalty", [sb.L1(1e9), sb.GroupL2(1e9, 2), sb.L1(1e9) + sb.NonNegative()])
+def test_a_start_that_is_the_solution(penalty, rng):
+    problem = sb.Problem(penalty, rng.standard_normal((9, 4)), sb.Absolute(rng.standard_normal(9)))
+    result = sb.solve(problem, method="finish", tol=TOL)
+    assert result.status is sb.Status.OPTIMAL
+    assert not np.any(result.x)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        lambda s: sb.L1(s),
+        lambda s: sb.GroupL2(s, 2),
+        lambda s: sb.SquaredL2(s),
+        lambda s: sb.ElasticNet(s, 0.4) + sb.Box(-10.0, 10.0),
+        lambda s: sb.L1(s) + sb.Linear(0.1 * s * np.ones(8)),
+    ],
+)
+def test_constraints_under_penalties_of_any_size(penalty, scale, rng):
+    """The products start in the units of the penalty, though no linear term tells them."""
+    A = rng.standard_normal((4, 8))
+    x = rng.uniform(-1, 1, 8)
+    result = solved_at_once(sb.Problem(penalty(scale), A, sb.Interval(A @ x - 0.1, A @ x)))
+    unit = solved_at_once(sb.Problem(penalty(1.0), A, sb.Interval(A @ x - 0.1, A @ x)))
+    assert result.certificate.primal_value == pytest.approx(scale * unit.certificate.primal_value, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_constraints_alone(scale, rng):
+    """Any point between the bounds will do, and y = 0 proves it, whatever the units are."""
+    A = scale * rng.standard_normal((40, 12))
+    u = A @ rng.uniform(0, 1, 12)
+    problem = sb.Problem(sb.NonNegative(), A, sb.Interval(u - 0.1 * scale, u + 0.1 * scale))
+    assert solved_at_once(problem).certificate.gap == 0.0
 
 
 # --- what defeats it ------------------------------------------------------------------------------------------------
@@ -233,6 +305,14 @@ def test_problems_without_solution_keep_their_status(method):
     assert sb.solve(unbounded, method=method).status is sb.Status.UNBOUNDED
     row = sb.Problem(sb.L1(1.0), np.array([[0.0, 0.0], [1.0, 1.0]]), sb.Equality([1.0, 2.0]))
     assert sb.solve(row, method=method).status is sb.Status.INFEASIBLE
+
+
+def test_a_program_that_is_neither_feasible_nor_bounded_is_infeasible():
+    """x_1 + x_2 = -1 has no solution in x >= 0; x_3 has no bound, and its pull must not hide that."""
+    A = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
+    problem = sb.Problem(sb.Linear([1.0, 1.0, -1.0, 0.5]) + sb.NonNegative(), A, sb.Equality([-1.0, 0.0]))
+    for method in ("auto", "finish"):
+        assert sb.solve(problem, method=method, tol=TOL).status is sb.Status.INFEASIBLE
 
 
 # --- options and predictions ----------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def test_the_longest_steps_end_at_the_edge(name, seed):
     def inside(near_step, far_step):
         if name == "norm":
             t, v, k = atom.t + near_step * atom.dt, atom.v + near_step * atom.dv, atom.k + far_step * atom.dk
-            return bool(np.all(t > np.sqrt(CONES.sums(v * v))) and np.all(WEIGHT > np.sqrt(CONES.sums(k * k))))
+            return bool(np.all(t > np.sqrt(CONES.sums(v * v))) and np.all(np.sqrt(CONES.sums(k * k)) < WEIGHT))
         return all(
             bool(np.all(p.near + near_step * p.near_change > 0) and np.all(p.far + far_step * p.far_change > 0))
             for p in atom.pairs()

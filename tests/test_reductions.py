@@ -126,7 +126,7 @@ def test_equal_constraints_become_one(rng):
 
 
 def test_constraints_that_contradict_each_other_are_infeasible(rng):
-    A, b, _ = repeated_data(rng)
+    A, _, _ = repeated_data(rng)
     target = A @ np.ones(N)
     target[-1] += 1.0
     assert sb.solve(sb.Problem(sb.L1(1.0), A, sb.Equality(target))).status is sb.Status.INFEASIBLE

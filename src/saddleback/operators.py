@@ -722,6 +722,10 @@ class Stacked(Operator):
     def rowwise(self) -> Operator:
         return Stacked([part.rowwise() for part in self.parts])
 
+    def outer(self, weight: Vector) -> Vector:
+        own = zip(self.parts, self._stretches(weight), strict=True)
+        return np.asarray(np.sum([part.outer(stretch) for part, stretch in own], axis=0))
+
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
 

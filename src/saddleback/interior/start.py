@@ -83,7 +83,8 @@ def _least_squares(model: Model) -> Place:
         jump[norm[0]] += np.repeat(weight, np.diff(np.append(norm[1], norm[0].size)))
     size = float(np.mean(np.abs(x) * columns)) or model.target_norm or 1.0
     slope = float(np.mean((np.abs(z) + jump) / columns)) or 1.0
-    return Place(x, y, u, z, size / columns, slope / rows, size * slope)
+    x_unit = size / columns  # and y such that its products with Ax are as large as those of x with z
+    return Place(x, y, u, z, x_unit, size * slope / (rows * x_unit.mean()), size * slope)
 
 
 def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
