@@ -327,7 +327,7 @@ def test_options_are_validated(rng):
         sb.solve(problem, finish="yes")
     with pytest.raises(TypeError, match="did you mean 'finish_memory'"):
         sb.solve(problem, finish_memry=1e9)
-    with pytest.raises(TypeError, match="method='finish' needs a penalty"):
+    with pytest.raises(TypeError, match="method='finish' cannot treat this problem: its penalty"):
         sb.solve(sb.Problem(sb.Nuclear(1.0, (2, 2)), np.eye(4), sb.Squared(np.ones(4))), method="finish")
     assert "finish" in sb.methods()
 

@@ -528,7 +528,7 @@ def test_memory_is_bounded_before_anything_is_factored(rng):
     ],
 )
 def test_what_is_missing_is_named(problem, lacking):
-    assert lacking in InteriorPoint.missing(problem().model)
+    assert lacking in InteriorPoint().missing(problem().model)
 
 
 def test_no_weight_no_variable():

@@ -17,6 +17,9 @@ UNIT = 0.1
 SLACK = 1e-8
 """What least squares may miss a constraint by, relative to the row."""
 
+AMPLE = 10.0
+"""How much larger than the least squares the distances from the bounds are: the least x is smaller than a solution."""
+
 
 class Place(NamedTuple):
     """A pair of points with u = Ax and z = -A'y, the units of x and y, and the size of the products."""
@@ -74,15 +77,16 @@ def _least_squares(model: Model) -> Place:
     columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.squares)
     nearest = model.f.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
-    system = factored(model.A, Stiffness(columns**2, None), Stiffness(SLACK * rows**2, None))
+    slack = SLACK * rows**2 / np.mean(rows**2)  # without a unit: it weighs lengths of Ax against lengths of Ax
+    system = factored(model.A, Stiffness(columns**2, None), Stiffness(slack, None))
     x = nearest + system.refined(np.zeros_like(columns), image - model.g.project(image)).dx
     y = system.refined(-0.5 * (left + right) - quadratic * x, np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)
     jump = 0.5 * (right - left)  # by which a kink may change the slope, and a norm
     if norm is not None:
         jump[norm[0]] += np.repeat(weight, np.diff(np.append(norm[1], norm[0].size)))
-    size = float(np.mean(np.abs(x) * columns)) or model.target_norm or 1.0
-    slope = float(np.mean((np.abs(z) + jump) / columns)) or 1.0
+    size = AMPLE * (float(np.mean(np.abs(x) * columns)) or model.target_norm or 1.0)
+    slope = AMPLE * (float(np.mean((np.abs(z) + jump) / columns)) or 1.0)
     x_unit = size / columns  # and y such that its products with Ax are as large as those of x with z
     return Place(x, y, u, z, x_unit, size * slope / (rows * x_unit.mean()), size * slope)
 
