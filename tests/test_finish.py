@@ -185,6 +185,12 @@ def test_all_columns_fixed(rng):
         assert np.array_equal(result.x, [0.5, 0.5, 0.5])
 
 
+def test_one_row_and_one_column_in_large_units():
+    for loss in (sb.Equality([2e12]), sb.Interval([1e12], [2e12])):
+        result = solved_at_once(sb.Problem(sb.SparseGroup(0.9, 1, 0.3), np.array([[1e7]]), loss))
+        assert 1e12 * (1 - TOL) <= 1e7 * result.x[0] <= 2e12 * (1 + TOL)
+
+
 def test_no_rows_with_weight(rng):
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((6, 3)), sb.Absolute(np.ones(6), sample_weight=np.zeros(6)))
     assert not np.any(sb.solve(problem, method="finish", tol=TOL).x)

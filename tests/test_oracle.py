@@ -59,7 +59,7 @@ def random_program(seed):
     return sb.Problem(sb.Linear(c) + sb.Box(lower, upper), A, rows), verdict
 
 
-@pytest.mark.parametrize("seed", [*range(120), 229, 572])  # the last two have rays of both kinds
+@pytest.mark.parametrize("seed", [*range(120), 229, 394, 572])  # the last three have rays of both kinds
 def test_linear_programs_get_the_verdict_of_highs(seed):
     """Optimal, infeasible or unbounded."""
     problem, verdict = random_program(seed)

@@ -28,7 +28,7 @@ SUSPECT = 1.0
 SHARE, SURE_SHARE = 0.2, 0.5
 """What a simpler program may take of all work; and once a falling direction is proved, what the constraints may."""
 
-NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-9
+NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-12
 """Distance from the constraints that shows that some points satisfy them: relative to their own size, and to that of a
 point, which may grow without bound although they cannot be met."""
 

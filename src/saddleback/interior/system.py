@@ -85,7 +85,8 @@ class System(ABC):
 
 
 def _relative(left: Vector, whole: Vector) -> float:
-    return float(np.linalg.norm(left) / max(float(np.linalg.norm(whole)), 1e-300))
+    size = float(np.linalg.norm(whole))
+    return float(np.linalg.norm(left)) / size if size > 0 else 0.0  # the other half of the system tells then
 
 
 def _without(v: Vector, stiffness: Stiffness) -> Vector:
