@@ -1,6 +1,9 @@
 """Linear models with the face of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
 from .classification import SparseClassifier, SparseSVC
+from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
+from .path import Path
+from .pca import RobustPCA
 from .regression import (
     ElasticNet,
     GroupLasso,
@@ -14,11 +17,18 @@ from .regression import (
 __all__ = [
     "ElasticNet",
     "GroupLasso",
+    "GroupLassoCV",
     "Lasso",
+    "LassoCV",
     "MultiTaskLasso",
+    "Path",
     "QuantileRegressor",
+    "QuantileRegressorCV",
+    "RobustPCA",
     "SparseClassifier",
+    "SparseClassifierCV",
     "SparseGroupLasso",
     "SparseRegressor",
+    "SparseRegressorCV",
     "SparseSVC",
 ]

@@ -35,7 +35,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
         self._objective().check(CLASSIFICATION)
-        X, y = validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32])
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csc",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=self.least_samples,
+        )
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = check_weight(sample_weight, X)

@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -94,6 +94,9 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     random_state: Any = None
     verbose: Any = False
 
+    least_samples = 1
+    """How many samples a fit needs."""
+
     passes_parameter = "max_iter"
     """The parameter that limits the passes."""
 
@@ -153,8 +156,14 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             down to ``eps`` times it.
         n_alphas, eps : for the default values.
         """
-        other = clone(self)
-        return other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
+        other = self._unfitted()
+        along = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
+        self._warn(along.flat())
+        return along
+
+    def _unfitted(self, **changes: Any) -> Any:
+        """Return a model with the same parameters, but for some."""
+        return type(self)(**(self.get_params(deep=False) | changes))
 
     def _prepare(self, X: Any, y: Any, weight: Vector | None) -> Fit:
         """Return checked data as problems to solve."""
@@ -169,7 +178,6 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             largest = max(ready.alpha_max(target) for target in ready.targets)
             options["alphas"] = largest * np.geomspace(1.0, eps, n_alphas)
         results = [ready.path(target, options) for target in ready.targets]
-        self._warn([result for along in results for result in along])
         pairs = [[coefficients(result) for result in along] for along in results]
         coefs = np.stack([np.stack([coef.T for coef, _ in along], axis=-1) for along in pairs])
         intercepts = np.stack([np.stack([intercept for _, intercept in along], axis=-1) for along in pairs])
@@ -192,22 +200,19 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return {
             "tol": self.tol,
             "max_passes": passes,
-            "seed": _seed(self.random_state),
+            "seed": solver_seed(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
         }
 
     def _threads(self) -> int | None:
-        """Return how many threads a solve may use: by default all cores, one inside of a joblib worker."""
-        if self.n_jobs is not None:
-            return int(joblib.effective_n_jobs(self.n_jobs))
-        return 1 if get_active_backend()[0].nesting_level else None
+        """Return how many threads a solve may use."""
+        return free_threads() if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
 
     def _warn(self, results: list[sb.Result]) -> None:
         """Warn of the result furthest from what was asked, if one is."""
-        missed = [result for result in results if result.status is not sb.Status.OPTIMAL]
-        if missed:
-            worst = max(missed, key=lambda result: result.certificate.error)
+        worst = furthest(results)
+        if worst.status is not sb.Status.OPTIMAL:
             name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
             warnings.warn(
                 f"{type(self).__name__} reached a certified relative gap of {worst.relative_gap:.1e}, where "
@@ -241,6 +246,16 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
 
+def furthest(results: list[sb.Result]) -> sb.Result:
+    """Return the result that is least certain, one that reached its tolerance only where all did."""
+    return max(results, key=lambda result: (result.status is not sb.Status.OPTIMAL, result.certificate.error))
+
+
+def free_threads() -> int | None:
+    """Return how many threads to use unless told: None for all cores, one inside of a joblib worker."""
+    return 1 if get_active_backend()[0].nesting_level else None
+
+
 def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
     """Return sample weights as float64, None where they are all the same."""
     if sample_weight is None:
@@ -258,7 +273,7 @@ def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
     return weight
 
 
-def _seed(random_state: Any) -> int:
+def solver_seed(random_state: Any) -> int:
     """Return a seed: 0 for None, as every seed leads to the same certified answer."""
     if random_state is None:
         return 0

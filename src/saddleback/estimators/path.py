@@ -31,6 +31,14 @@ class Path:
     dual_gaps: Vector
     results: list[Any]
 
+    def flat(self) -> list[sb.Result]:
+        """Return all results, of all classes."""
+        return [result for along in self.by_problem() for result in along]
+
+    def by_problem(self) -> list[list[sb.Result]]:
+        """Return the results, a list for every problem."""
+        return self.results if isinstance(self.results[0], list) else [self.results]
+
     def plot(self, axis: Any = None) -> Any:
         """Draw every coefficient against alpha; return the matplotlib axis."""
         axis = axis if axis is not None else new_axes(1)[0]

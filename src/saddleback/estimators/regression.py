@@ -32,6 +32,7 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
             accept_sparse="csc",
             dtype=[np.float64, np.float32],
             y_numeric=True,
+            ensure_min_samples=self.least_samples,
             multi_output=self.several_outputs,
         )
         return X, np.asarray(y, dtype=np.float64), check_weight(sample_weight, X)
