@@ -28,7 +28,7 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
-class LinearClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
+class LinearClassifier(ClassifierMixin, LinearModel):
     """Base of the classifiers."""
 
     class_weight: Any = None
@@ -49,7 +49,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         if self.class_weight is not None:
             weight = self._class_weights(y, codes, weight)[codes] * (1.0 if weight is None else weight)
         if np.unique(codes if weight is None else codes[weight > 0]).size < 2:
-            raise ValueError(f"y has one class with a positive weight, of {self.classes_}: expected two classes or more")
+            raise ValueError(
+                f"y has one class with a positive weight, of {self.classes_}: expected two classes or more"
+            )
         return X, codes, weight
 
     def _class_weights(self, y: Any, codes: Any, weight: Vector | None) -> Vector:

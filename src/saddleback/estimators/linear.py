@@ -84,7 +84,7 @@ class Fit:
         return replace(result, x=self.design.from_given(x, target.shift), y=y)
 
 
-class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]
+class LinearModel(BaseEstimator, ABC):
     """Base of the estimators: data in, fitted attributes out."""
 
     fit_intercept: bool = True

@@ -10,6 +10,7 @@ mean of the squares.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
@@ -71,22 +72,28 @@ class Objective:
     positive: bool = False
 
     def check(self, losses: Mapping[str, Choice]) -> None:
-        """Raise where a name is not known, or a parameter was set that the loss and the penalty do not read."""
+        """Raise where a name is not known, and warn of a parameter that loss and penalty do not read.
+
+        It is not an error, since a search may vary losses and penalties together with what some of them read.
+        """
         _check_name("loss", self.loss, losses)
         _check_name("penalty", self.penalty, PENALTIES)
-        read = {"loss", "penalty", "positive", *self._loss.reads, *PENALTIES[self.penalty].reads}
+        read = {"loss", "penalty", "alpha", "positive", *self._loss.reads, *PENALTIES[self.penalty].reads}
         for parameter in fields(self):
             value = getattr(self, parameter.name)
             if parameter.name not in read and not (np.ndim(value) == 0 and value == parameter.default):
+                tables: tuple[tuple[str, Mapping[Any, Choice]], ...] = (("loss", losses), ("penalty", PENALTIES))
                 readers = [
                     f"{kind}={name!r}"
-                    for kind, table in (("loss", losses), ("penalty", PENALTIES))
+                    for kind, table in tables
                     for name, choice in table.items()
                     if parameter.name in choice.reads
                 ]
-                raise ValueError(
-                    f"{parameter.name}={value!r} has no meaning for loss={self.loss!r} with penalty={self.penalty!r}: "
-                    f"expected its default, {parameter.default!r}; it belongs to {', '.join(readers)}"
+                warnings.warn(
+                    f"{parameter.name} was set, but neither loss={self.loss!r} nor penalty={self.penalty!r} reads it: "
+                    f"it belongs to {' and '.join(readers)}",
+                    UserWarning,
+                    stacklevel=4,
                 )
 
     @property

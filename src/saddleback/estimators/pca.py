@@ -19,7 +19,7 @@ SHARE = 0.15
 """Default strengths, relative to the largest entry and the largest singular value of X (Parikh and Boyd, 2014)."""
 
 
-class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal components that a few wild entries cannot move.
 
     Splits X = L + S + N into a low-rank, a sparse and a small part:

@@ -18,7 +18,7 @@ from .path import coefficients
 from .samples import Vector
 
 
-class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
+class LinearRegressor(RegressorMixin, LinearModel):
     """Base of the regressors."""
 
     several_outputs = False
@@ -80,7 +80,7 @@ class SparseRegressor(LinearRegressor):
 
     Parameters
     ----------
-    loss, penalty : names from the tables. A parameter that they do not read must keep its default.
+    loss, penalty : names from the tables. Setting a parameter that they do not read gives a warning.
     alpha : strength of the penalty, at least 0.
     l1_ratio : between 0 and 1.
     groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of lists of features; one group
@@ -352,7 +352,7 @@ class QuantileRegressor(LinearRegressor):
         return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
 
 
-class MultiTaskLasso(MultiOutputMixin, Lasso):  # type: ignore[misc]
+class MultiTaskLasso(MultiOutputMixin, Lasso):
     r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
 
     A feature is used by all tasks or by none. ``coef_`` has one row a task, ``intercept_`` one value; otherwise as

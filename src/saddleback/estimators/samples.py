@@ -69,7 +69,9 @@ def _keys(X: Any, y: Vector) -> NDArray[np.uint64]:
     """Return a number for every sample, the same for equal ones: a random sum of its bits, exact modulo 2^64."""
     random = np.random.default_rng(0)
     columns = y.reshape(y.shape[0], -1)
-    factors = random.integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    factors = random.integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
     of_X, of_y = factors[: X.shape[1]], factors[X.shape[1] :]
     keys = _bits(columns) @ of_y
     if sparse.issparse(X):
