@@ -272,7 +272,7 @@ def test_what_has_no_meaning_is_refused(regression, model, message):
         (se.SparseRegressor(quantile=0.9), "quantile was set, but neither loss='squared'.* belongs to loss='quantile'"),
         (
             se.SparseRegressor(groups=2),
-            "penalty='l1' reads it: it belongs to penalty='group' and penalty='sparse_group'",
+            "penalty='l1' reads it: it belongs to penalty='group' and",
         ),
         (se.SparseRegressor(penalty="elasticnet", weights=[1.0] * 12), "weights was set"),
     ],
@@ -289,8 +289,7 @@ def test_options_of_other_solvers_are_refused():
     with pytest.raises(TypeError, match="solver"):
         se.QuantileRegressor(solver="highs")
     assert not hasattr(se.SparseClassifier("hinge"), "predict_proba")
-    with pytest.raises(AttributeError):
-        se.SparseSVC().predict_proba
+    assert not hasattr(se.SparseSVC(), "predict_proba")
 
 
 def test_several_classes(classes):

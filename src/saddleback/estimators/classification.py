@@ -58,7 +58,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             counts = np.bincount(codes, weight, minlength=self.classes_.size).astype(np.float64)
             counted = counts > 0
-            return np.divide(counts.sum() / counted.sum(), counts, out=np.zeros_like(counts), where=counted)
+            balanced: Vector = np.divide(counts.sum() / counted.sum(), counts, out=np.zeros_like(counts), where=counted)
+            return balanced
         given: Vector = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         return given
 

@@ -6,23 +6,19 @@ fitted attributes.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import saddleback as sb
 
+from .certified import Certified
 from .design import Design
 from .objective import Objective
 from .path import Path, coefficients
@@ -84,21 +80,14 @@ class Fit:
         return replace(result, x=self.design.from_given(x, target.shift), y=y)
 
 
-class LinearModel(BaseEstimator, ABC):
+class LinearModel(Certified, ABC):
     """Base of the estimators: data in, fitted attributes out."""
 
-    fit_intercept: bool = True
-    warm_start: bool = False
-    tol: float
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: Any = False
+    fit_intercept: bool
+    warm_start: bool
 
     least_samples = 1
     """How many samples a fit needs."""
-
-    passes_parameter = "max_iter"
-    """The parameter that limits the passes."""
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -157,7 +146,7 @@ class LinearModel(BaseEstimator, ABC):
         n_alphas, eps : for the default values.
         """
         other = self._unfitted()
-        along = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
+        along: Path = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
         self._warn(along.flat())
         return along
 
@@ -192,48 +181,6 @@ class LinearModel(BaseEstimator, ABC):
             results[0] if single else results,
         )
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options of ``solve``."""
-        passes = getattr(self, self.passes_parameter)
-        if not isinstance(passes, (int, float, np.number)) or not passes > 0:
-            raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
-        return {
-            "tol": self.tol,
-            "max_passes": passes,
-            "seed": solver_seed(self.random_state),
-            "threads": self._threads(),
-            "progress": bool(self.verbose),
-        }
-
-    def _threads(self) -> int | None:
-        """Return how many threads a solve may use."""
-        return free_threads() if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
-
-    def _warn(self, results: list[sb.Result]) -> None:
-        """Warn of the result furthest from what was asked, if one is."""
-        worst = furthest(results)
-        if worst.status is not sb.Status.OPTIMAL:
-            name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
-            warnings.warn(
-                f"{type(self).__name__} reached a certified relative gap of {worst.relative_gap:.1e}, where "
-                f"tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol if that gap is enough. "
-                + worst.message,
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _judgement(self, results: list[sb.Result]) -> None:
-        """Set the attributes that tell how well the model was fitted."""
-        single = len(results) == 1
-        gaps = np.array([result.certificate.gap for result in results])
-        passes = np.array([result.passes for result in results])
-        self.result_ = results[0] if single else results
-        self.certificate_ = results[0].certificate if single else [result.certificate for result in results]
-        self.dual_gap_ = float(gaps[0]) if single else gaps
-        self.n_passes_ = float(passes[0]) if single else passes
-        iterations = np.maximum(1, np.ceil(passes)).astype(int)
-        self.n_iter_ = int(iterations[0]) if single else iterations
-
     def _scores(self, X: Any) -> Any:
         """Return X coef_' + intercept_."""
         check_is_fitted(self)
@@ -244,16 +191,6 @@ class LinearModel(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def furthest(results: list[sb.Result]) -> sb.Result:
-    """Return the result that is least certain, one that reached its tolerance only where all did."""
-    return max(results, key=lambda result: (result.status is not sb.Status.OPTIMAL, result.certificate.error))
-
-
-def free_threads() -> int | None:
-    """Return how many threads to use unless told: None for all cores, one inside of a joblib worker."""
-    return 1 if get_active_backend()[0].nesting_level else None
 
 
 def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
@@ -271,12 +208,3 @@ def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
     if not np.any(weight):
         raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")
     return weight
-
-
-def solver_seed(random_state: Any) -> int:
-    """Return a seed: 0 for None, as every seed leads to the same certified answer."""
-    if random_state is None:
-        return 0
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -17,8 +17,9 @@ from sklearn.model_selection import check_cv
 
 import saddleback as sb
 
+from .certified import free_threads, furthest
 from .classification import LinearClassifier
-from .linear import LinearModel, free_threads, furthest
+from .linear import LinearModel
 from .objective import Objective
 from .path import new_axes
 from .regression import LinearRegressor
@@ -42,6 +43,7 @@ class CrossValidated(LinearModel):
     n_alphas: int
     alphas: Any
     cv: Any
+    warm_start = False  # a path starts where nothing is fitted yet
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""

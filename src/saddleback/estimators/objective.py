@@ -98,7 +98,7 @@ class Objective:
 
     @property
     def _loss(self) -> Choice:
-        return (REGRESSION | CLASSIFICATION)[self.loss]
+        return {**REGRESSION, **CLASSIFICATION}[self.loss]
 
     def loss_term(self, target: Vector, weight: Vector | None) -> Any:
         """Return the loss over samples, divided by the sum of their weights."""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import saddleback as sb
 
-from .linear import solver_seed
+from .certified import Certified, furthest
 from .samples import Vector
 
 SHARE = 0.15
 """Default strengths, relative to the largest entry and the largest singular value of X (Parikh and Boyd, 2014)."""
 
+ROW_TOL = 1e-12
+"""Relative gap of the split of a new row, so small that it does not show which rows it came with."""
 
-class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+
+class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     r"""Principal components that a few wild entries cannot move.
 
     Splits X = L + S + N into a low-rank, a sparse and a small part:
@@ -72,23 +73,21 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Split X, samples by features; y is not used."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         B = np.asarray(X, dtype=np.float64)
-        self.nuclear_alpha_ = SHARE * np.linalg.norm(B, 2) if self.nuclear_alpha is None else self.nuclear_alpha
-        self.sparse_alpha_ = SHARE * np.abs(B).max() if self.sparse_alpha is None else self.sparse_alpha
+        nuclear, sparse = self.nuclear_alpha, self.sparse_alpha
+        self.nuclear_alpha_ = float(SHARE * np.linalg.norm(B, 2) if nuclear is None else nuclear)
+        self.sparse_alpha_ = float(SHARE * np.abs(B).max() if sparse is None else sparse)
         penalties = [sb.SquaredL2(1.0), sb.L1(self.sparse_alpha_), sb.Nuclear(self.nuclear_alpha_, B.shape)]
-        result = self._solve(sb.Problem(penalties, [sb.Identity()] * 3, sb.Equality(B)))
-        _, sparse, low_rank = result.x
+        result = sb.solve(sb.Problem(penalties, [sb.Identity()] * 3, sb.Equality(B)), **self._options())
+        self._warn([result])
+        _, outliers, low_rank = result.x
         _, values, right = np.linalg.svd(low_rank, full_matrices=False)
         self.rank_ = int(np.sum(values > values[0] * max(B.shape) * np.finfo(np.float64).eps))
         self.singular_values_ = values[: self.rank_].astype(X.dtype)
         self.components_ = _fixed_signs(right[: self.rank_]).astype(X.dtype)
         self.low_rank_ = low_rank.astype(X.dtype)
-        self.sparse_ = sparse.astype(X.dtype)
-        self.noise_ = (B - low_rank - sparse).astype(X.dtype)
-        self.result_ = result
-        self.certificate_ = result.certificate
-        self.dual_gap_ = result.certificate.gap
-        self.n_passes_ = float(result.passes)
-        self.n_iter_ = max(1, int(np.ceil(result.passes)))
+        self.sparse_ = outliers.astype(X.dtype)
+        self.noise_ = (B - low_rank - outliers).astype(X.dtype)
+        self._judgement([result])
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -104,26 +103,20 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
         roots = np.sqrt(self.singular_values_.astype(np.float64))
         basis = self.components_.T.astype(np.float64) * roots
-        # the best sparse part turns the squares into Huber's loss
+        # the best sparse part turns the squares into Huber's loss; every row is a problem of its own
         penalty = sb.SquaredL2(self.nuclear_alpha_)
-        codes = [self._solve(sb.Problem(penalty, basis, sb.Huber(row, delta=self.sparse_alpha_))).x for row in X]
-        return (codes * roots).astype(X.dtype)
+        options = self._options() | {"tol": min(self.tol, ROW_TOL)}
+        problems = (sb.Problem(penalty, basis, sb.Huber(row, delta=self.sparse_alpha_)) for row in X)
+        results = [sb.solve(problem, **options) for problem in problems]
+        worst = furthest(results)
+        if worst.certificate.error > self.tol:
+            self._warn([worst])
+        return (np.array([result.x for result in results]) * roots).astype(X.dtype)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the low-rank rows that have the given coordinates."""
         check_is_fitted(self)
         return np.asarray(X) @ self.components_
-
-    def _solve(self, problem: sb.Problem) -> sb.Result:
-        result = sb.solve(problem, tol=self.tol, max_passes=self.max_iter, seed=solver_seed(self.random_state))
-        if result.status is not sb.Status.OPTIMAL:
-            warnings.warn(
-                f"RobustPCA reached a certified relative gap of {result.relative_gap:.1e}, where tol={self.tol:.1e} was "
-                f"asked: raise max_iter (now {self.max_iter}), or tol if that gap is enough. {result.message}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return result
 
     @property
     def _n_features_out(self) -> int:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Keys = NDArray[np.uint64]
 
 PANEL = 1 << 20
 """Entries of X that are looked at together."""
@@ -61,31 +62,31 @@ def distinct(X: Any, y: NDArray[Any], weight: Vector | None) -> Samples:
     row_of, share = np.zeros(n, dtype=np.int64), np.zeros(n)
     row_of[counted[order]] = place
     share[counted] = 1.0 if weight is None else weight[counted]
-    total = np.bincount(row_of, share, minlength=kept.size)
+    total: Vector = np.bincount(row_of, share, minlength=kept.size).astype(np.float64)
     return Samples(_rows(X, kept), y[kept], total, row_of, share / total[row_of])
 
 
-def _keys(X: Any, y: Vector) -> NDArray[np.uint64]:
+def _keys(X: Any, y: Vector) -> Keys:
     """Return a number for every sample, the same for equal ones: a random sum of its bits, exact modulo 2^64."""
-    random = np.random.default_rng(0)
     columns = y.reshape(y.shape[0], -1)
-    factors = random.integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
+    factors = np.random.default_rng(0).integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64)
+    factors = 2 * factors + 1  # odd numbers have an inverse, so that no bit is lost
     of_X, of_y = factors[: X.shape[1]], factors[X.shape[1] :]
-    keys = _bits(columns) @ of_y
+    keys = np.zeros(y.shape[0], dtype=np.uint64)
+    keys += _bits(columns) @ of_y
     if sparse.issparse(X):
         np.add.at(keys, X.indices, _bits(X.data) * np.repeat(of_X, np.diff(X.indptr)))
-        return keys
-    for panel in _panels(*X.shape):
-        keys[panel] += _bits(X[panel]) @ of_X
+    else:
+        for panel in _panels(*X.shape):
+            keys[panel] += _bits(X[panel]) @ of_X
     return keys
 
 
-def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+def _bits(values: NDArray[Any]) -> Keys:
     """Return the bits of numbers as float64, the same for 0 and -0, with those that differ for round numbers below."""
-    bits = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
+    bits: Keys = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
+    mixed: Keys = bits ^ (bits >> np.uint64(32))
+    return mixed
 
 
 def _panels(rows: int, columns: int) -> list[slice]:
