@@ -35,8 +35,8 @@ def small_data(loss, seed=0):
     return X, labels if loss in CLASSIFICATION else y, weight
 
 
-def losses(name, u, y, weight):
-    """The weighted mean of a loss, by its textbook formula, over arrays or CVXPY expressions."""
+def losses(name, u, y, share, root):
+    """The mean of a loss, by its textbook formula; every sample has a share of 1, ``root`` is its square root."""
     r, margin = y - u, cp.multiply(y, u)
     values = {
         "squared": lambda: cp.square(r) / 2,
@@ -48,9 +48,7 @@ def losses(name, u, y, weight):
         "squared_hinge": lambda: cp.square(cp.pos(1 - margin)) / 2,
         "logistic": lambda: cp.logistic(-margin),
     }
-    if name == "sqrt":
-        return cp.norm(cp.multiply(np.sqrt(weight / weight.sum()), r), 2)
-    return cp.sum(cp.multiply(weight, values[name]())) / weight.sum()
+    return cp.norm(cp.multiply(root, r), 2) if name == "sqrt" else cp.sum(cp.multiply(share, values[name]()))
 
 
 def penalties(name, w):
@@ -72,25 +70,29 @@ def test_the_objective_is_the_least(loss, penalty):
     X, y, weights = small_data(loss)
     make = SparseClassifier if loss in CLASSIFICATION else SparseRegressor
     options = PARAMETERS.get(loss, {}) | PARAMETERS.get(penalty, {})
-    w, b = cp.Variable(5), cp.Variable()
+    w, b, u, with_b = cp.Variable(5), cp.Variable(), cp.Variable(24), cp.Parameter()
+    share, root = cp.Parameter(24, nonneg=True), cp.Parameter(24, nonneg=True)
+    objective = cp.Minimize(losses(loss, u, y, share, root) + penalties(penalty, w))
+    problem = cp.Problem(objective, [u == X @ w + with_b * b])
     for intercept, weighted in product([True, False], [True, False]):
         weight = weights if weighted else np.ones(24)
-        problem = cp.Problem(cp.Minimize(losses(loss, X @ w + intercept * b, y, weight) + penalties(penalty, w)))
+        with_b.value, share.value, root.value = intercept, weight / weight.sum(), np.sqrt(weight / weight.sum())
         optimum = problem.solve(solver=cp.CLARABEL)
         for matrix in (X, sparse.csr_array(X)):
             model = make(loss, penalty, fit_intercept=intercept, tol=5e-7, **options)
             model.fit(matrix, y, sample_weight=weights if weighted else None)
-            w.value, b.value = model.coef_.ravel(), float(np.ravel(model.intercept_)[0])
-            assert intercept or b.value == 0
-            assert problem.objective.value == pytest.approx(optimum, rel=1e-6)
-            assert model.certificate_.primal_value == pytest.approx(problem.objective.value, rel=1e-9)
+            w.value, constant = model.coef_.ravel(), np.ravel(model.intercept_)[0]
+            u.value = X @ w.value + constant
+            assert intercept or constant == 0
+            assert objective.value == pytest.approx(optimum, rel=1e-6)
+            assert model.certificate_.primal_value == pytest.approx(objective.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_positive_coefficients(penalty):
     X, y, _ = small_data("absolute")
     w, b = cp.Variable(5), cp.Variable()
-    objective = losses("absolute", X @ w + b, y, np.ones(24)) + penalties(penalty, w)
+    objective = losses("absolute", X @ w + b, y, 1 / 24, None) + penalties(penalty, w)
     optimum = cp.Problem(cp.Minimize(objective), [w >= 0]).solve(solver=cp.CLARABEL)
     model = SparseRegressor("absolute", penalty, positive=True, tol=5e-7, **PARAMETERS.get(penalty, {})).fit(X, y)
     assert np.all(model.coef_ >= 0)

@@ -112,7 +112,7 @@ class SparseRegressor(LinearRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 6))
     >>> y = 2 + X[:, :2].sum(axis=1) + rng.standard_t(1, size=100)
-    >>> model = SparseRegressor(loss="absolute", penalty="group", alpha=0.15, groups=2).fit(X, y)
+    >>> model = SparseRegressor(loss="absolute", penalty="group", alpha=0.3, groups=2).fit(X, y)
     >>> np.flatnonzero(model.coef_).tolist()
     [0, 1]
     """
