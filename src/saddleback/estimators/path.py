@@ -61,6 +61,6 @@ def new_axes(count: int) -> Any:
 
 def coefficients(result: sb.Result) -> tuple[Vector, Vector]:
     """Return the coefficients and the intercept of a linear model's result: one value, or one a task."""
-    if isinstance(result.x, list):
-        return result.x[0], result.x[1].reshape(result.x[0].shape[1:])
-    return result.x, np.zeros(result.x.shape[1:])
+    x = result.x if isinstance(result.x, list) else [result.x, np.zeros((1, *result.x.shape[1:]))]
+    coef: Vector = x[0] + 0.0  # no -0
+    return coef, x[1].reshape(coef.shape[1:])

@@ -1,7 +1,8 @@
 """The rows of a fit: samples that do not count are dropped, equal ones are merged.
 
-A sample of weight 3 is the same as three equal samples, and both are fitted as one row: integer weights and repeated
-rows give the same model, and data with few distinct rows (categories, counts) is fitted at the price of those.
+A sample of weight 3 is the same as three equal samples, and both are fitted as one row. ``solve`` merges equal rows too,
+where that pays; here it is always done, and the rows that are left come in an order of their own, so that integer
+weights and repeated rows give the same model to the last bits, whatever the tolerance.
 """
 
 from __future__ import annotations
