@@ -1,7 +1,7 @@
 """The rows of a fit: samples that do not count are dropped, equal ones are merged.
 
-A sample of weight 3 is the same as three equal samples, and both are fitted as one row. ``solve`` merges equal rows too,
-where that pays; here it is always done, and the rows that are left come in an order of their own, so that integer
+A sample of weight 3 is the same as three equal samples, and both are fitted as one row. ``solve`` merges equal rows
+too, where that pays; here it is always done, and the rows that are left come in an order of their own, so that integer
 weights and repeated rows give the same model to the last bits, whatever the tolerance.
 """
 
