@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,10 +38,29 @@ def test_the_examples_of_the_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_the_links_of_the_readme_lead_somewhere():
-    targets = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
+def test_the_links_lead_somewhere(page):
+    path = ROOT / page
+    targets = re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8"))
     assert targets
-    assert all((ROOT / target).is_file() for target in targets)
+    assert all((path.parent / target).is_file() for target in targets)
+
+
+def test_the_page_on_estimators_runs(capsys):
+    (block,) = python_blocks((ROOT / "docs" / "estimators.md").read_text(encoding="utf-8"))
+    names = {}
+    exec(block, names)
+    assert names["model"].result_.status is sb.Status.OPTIMAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_the_examples_draw_a_picture_in_a_minute(example, tmp_path):
+    picture = tmp_path / "picture.png"
+    subprocess.run(
+        [sys.executable, str(example), str(picture)], check=True, timeout=60, env={**os.environ, "MPLBACKEND": "Agg"}
+    )
+    assert picture.stat().st_size > 10_000
 
 
 def test_the_counterexample_of_the_theory_page_ends_as_it_says(capsys):

@@ -247,8 +247,9 @@ class Dense(Operator):
         return Dense(np.ascontiguousarray(self.array))
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        packed = np.take(self.array.T, columns, axis=0).T
-        return Dense(packed if rows.size == self.shape[0] else packed[rows])
+        if rows.size == self.shape[0]:
+            return Dense(np.take(self.array.T, columns, axis=0).T)
+        return Dense(self.array.T[np.ix_(columns, rows)].T)  # what is left out is never copied
 
     def pack(self, columns: Indices, single: bool) -> Operator:
         return Dense(_native.dense_columns(self.array, columns, single))

@@ -1,0 +1,58 @@
+"""What moves in front of a still background: robust PCA of a video, one frame a row.
+
+The background, the same in every frame but for the light, has low rank; what moves covers few pixels and is sparse. The
+video is simulated; the surveillance video of an escalator is read instead where its MAT file is named.
+
+    python examples/robust_pca_video.py [picture.png] [escalator_data.mat]
+"""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.io import loadmat
+
+from saddleback.estimators import RobustPCA
+
+
+def make_video(frames=40, height=36, width=40, seed=0):
+    """Return frames of a scene in changing light with two walkers, and the shape of a frame."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:height, :width]
+    scene = 0.5 + 0.3 * np.sin(rows / 6) * np.cos(columns / 9)
+    lamp = np.exp(-((rows - 10) ** 2 + (columns - 30) ** 2) / 200)
+    video = np.array([scene + 0.2 * np.sin(t / 8) * lamp for t in range(frames)])
+    for t in range(frames):
+        for row, start, speed in ((8, 0, 0.9), (22, 35, -0.7)):
+            column = int(start + speed * t) % (width - 4)
+            video[t, row : row + 7, column : column + 4] = 1.2
+    video += 0.01 * rng.standard_normal(video.shape)
+    return video.reshape(frames, -1), (height, width)
+
+
+def read_video(path):
+    """Return every fifth frame of the escalator, 130 x 160 pixels by columns, every other pixel of it."""
+    frames = loadmat(path)["X"].T.reshape(-1, 160, 130).transpose(0, 2, 1)[::5, ::2, ::2] / 255.0
+    return frames.reshape(frames.shape[0], -1), frames.shape[1:]
+
+
+def main(picture: str, path: str | None) -> None:
+    """Split the video and draw three frames of it."""
+    video, shape = make_video() if path is None else read_video(path)
+    strength = 0.2 * np.linalg.norm(video - video.mean(axis=0), 2)
+    model = RobustPCA(nuclear_alpha=strength, sparse_alpha=0.08, tol=1e-4).fit(video)
+    moving = np.mean(model.sparse_ != 0)
+    print(f"rank {model.rank_}, {moving:.1%} of the pixels move, {model.result_}")
+    chosen = np.linspace(0, len(video) - 1, 3).astype(int)
+    parts = {"video": video, "background": model.low_rank_, "what moves": np.abs(model.sparse_)}
+    _, axes = plt.subplots(len(chosen), len(parts), figsize=(8, 6), layout="constrained")
+    for row, frame in zip(axes, chosen, strict=True):
+        for axis, (name, part) in zip(row, parts.items(), strict=True):
+            axis.imshow(part[frame].reshape(shape), cmap="gray")
+            axis.set_axis_off()
+            axis.set_title(f"{name}, frame {frame}", fontsize=9)
+    plt.savefig(picture, dpi=150)
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] + ["robust_pca_video.png", None][len(sys.argv) - 1 :])[:2])

@@ -1,0 +1,34 @@
+"""Linear models with the face of scikit-learn: parameters become a problem, its result the fitted attributes."""
+
+from .classification import SparseClassifier, SparseSVC
+from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
+from .path import Path
+from .pca import RobustPCA
+from .regression import (
+    ElasticNet,
+    GroupLasso,
+    Lasso,
+    MultiTaskLasso,
+    QuantileRegressor,
+    SparseGroupLasso,
+    SparseRegressor,
+)
+
+__all__ = [
+    "ElasticNet",
+    "GroupLasso",
+    "GroupLassoCV",
+    "Lasso",
+    "LassoCV",
+    "MultiTaskLasso",
+    "Path",
+    "QuantileRegressor",
+    "QuantileRegressorCV",
+    "RobustPCA",
+    "SparseClassifier",
+    "SparseClassifierCV",
+    "SparseGroupLasso",
+    "SparseRegressor",
+    "SparseRegressorCV",
+    "SparseSVC",
+]

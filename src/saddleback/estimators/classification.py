@@ -1,0 +1,202 @@
+"""Linear classification under every loss and penalty, with one problem for each of several classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+import saddleback as sb
+
+from .design import Design
+from .linear import LinearModel, Target, check_weight
+from .objective import CLASSIFICATION, Objective
+from .path import coefficients
+from .samples import Vector
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model._objective().loss != "logistic":
+        raise AttributeError("predict_proba is there for loss='logistic' alone: other losses know no probabilities")
+    return True
+
+
+class LinearClassifier(ClassifierMixin, LinearModel):
+    """Base of the classifiers."""
+
+    class_weight: Any = None
+
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+        self._objective().check(CLASSIFICATION)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csc",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=self.least_samples,
+        )
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        weight = check_weight(sample_weight, X)
+        if self.class_weight is not None:
+            weight = self._class_weights(y, codes, weight)[codes] * (1.0 if weight is None else weight)
+        if np.unique(codes if weight is None else codes[weight > 0]).size < 2:
+            raise ValueError(
+                f"y has one class with a positive weight, of {self.classes_}: expected two classes or more"
+            )
+        return X, codes, weight
+
+    def _class_weights(self, y: Any, codes: Any, weight: Vector | None) -> Vector:
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            counts = np.bincount(codes, weight, minlength=self.classes_.size).astype(np.float64)
+            counted = counts > 0
+            balanced: Vector = np.divide(counts.sum() / counted.sum(), counts, out=np.zeros_like(counts), where=counted)
+            return balanced
+        given: Vector = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return given
+
+    def _targets(self, y: Any, design: Design) -> list[Target]:
+        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
+
+    def _store(self, results: list[sb.Result], dtype: Any) -> None:
+        coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
+        self.coef_ = np.array(coefs, dtype=dtype)
+        self.intercept_ = np.array(intercepts, dtype=dtype)
+        self._judgement(results)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return x'w + b for two classes, positive for the second; one column a class for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of every sample."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of every class: 1 / (1 + exp(-(x'w + b))), of several classes divided by their sum."""
+        chances = expit(self.decision_function(X))
+        if chances.ndim == 1:
+            return np.column_stack([1.0 - chances, chances])
+        total = chances.sum(axis=1, keepdims=True)
+        return np.divide(chances, total, out=np.full_like(chances, 1.0 / chances.shape[1]), where=total > 0)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
+
+
+class SparseClassifier(LinearClassifier):
+    r"""Linear classification with any loss under any penalty.
+
+    Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(z_i (x_i'w + b)) + \text{penalty}(w)`, with labels z of -1
+    and +1. The loss l(u) is max(0, 1 - u) for "hinge", half its square for "squared_hinge", log(1 + exp(-u)) for
+    "logistic". More than two classes are fitted one against the rest.
+
+    Parameters
+    ----------
+    loss : "hinge", "squared_hinge" or "logistic".
+    penalty, alpha, l1_ratio, groups, weights : as in ``SparseRegressor``.
+    class_weight : a dict from class to weight, or "balanced" for weights inverse to how often a class occurs; they
+        multiply the sample weights.
+    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose : as in ``SparseRegressor``.
+
+    Attributes
+    ----------
+    classes_ : the classes in order.
+    coef_, intercept_ : w and b; one row and one value for two classes, one a class for more.
+    dual_gap_, certificate_, result_, n_passes_, n_iter_ : as in ``SparseRegressor``; lists or arrays, one entry a
+        class, for more than two.
+    """
+
+    passes_parameter = "max_passes"
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        penalty: str | None = "l1",
+        alpha: float = 0.01,
+        *,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        warm_start: bool = False,
+        tol: float = 1e-6,
+        max_passes: float = 10_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.weights = weights
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.loss,
+            self.penalty,
+            self.alpha,
+            l1_ratio=self.l1_ratio,
+            groups=self.groups,
+            weights=self.weights,
+            positive=self.positive,
+        )
+
+
+class SparseSVC(LinearClassifier):
+    r"""The linear support vector machine with an L1 penalty.
+
+    Minimises :math:`\frac{1}{n} \sum_i \max(0, 1 - z_i (x_i'w + b)) + \alpha \|w\|_1`; parameters and attributes as in
+    ``SparseClassifier``, with the limits of ``Lasso``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return Objective("hinge", alpha=self.alpha, positive=self.positive)

@@ -1,0 +1,210 @@
+"""Fitting a linear model: what every estimator here shares.
+
+An estimator states its objective; this module checks the data, makes the problem, solves it, and turns the result into
+fitted attributes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import saddleback as sb
+
+from .certified import Certified
+from .design import Design
+from .objective import Objective
+from .path import Path, coefficients
+from .samples import Samples, Vector, distinct
+
+
+class Target(NamedTuple):
+    """The targets or labels of one problem, less a constant that the intercept gives back."""
+
+    values: Vector
+    shift: Vector
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Data that is ready to be solved for: one problem, or one for each of several classes."""
+
+    objective: Objective
+    samples: Samples
+    design: Design
+    targets: list[Target]
+
+    def terms(self, target: Target) -> tuple[Any, Any, Any]:
+        """Return penalty, A and loss of one problem."""
+        penalty, A = self.design.parts(self.objective.penalty_term(), sb.Zero())
+        return penalty, A, self.objective.loss_term(target.values, self.samples.weight)
+
+    def solve(self, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
+        """Return the solution for the data as given, from a result for similar data or from 0."""
+        x0 = None if start is None else self._from_given(start, target)
+        return self._to_given(sb.solve(sb.Problem(*self.terms(target)), x0=x0, **options), target)
+
+    def path(self, target: Target, options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions for many alphas, for the data as given."""
+        results = sb.path(*self.terms(target), **options)
+        if results[-1].status is sb.Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return [self._to_given(result, target) for result in results]
+
+    def alpha_max(self, target: Target) -> float:
+        """Return the smallest alpha with all coefficients 0."""
+        return sb.alpha_max(*self.terms(target))
+
+    def _to_given(self, result: sb.Result, target: Target) -> sb.Result:
+        return replace(
+            result,
+            x=self.design.to_given(result.x, target.shift),
+            y=self.samples.to_given(result.y),
+        )
+
+    def _from_given(self, result: sb.Result, target: Target) -> sb.Result | None:
+        """Return a result as a start for this problem; of other rows its x alone, of other columns nothing."""
+        coef, intercept = coefficients(result)
+        if coef.shape != (self.design.n_features, *target.values.shape[1:]):
+            return None
+        x = [coef, intercept.reshape(1, *coef.shape[1:])] if self.design.intercept else coef
+        given = self.samples.y.shape[0] if self.samples.row_of is None else self.samples.row_of.size
+        y = self.samples.from_given(result.y) if result.y.shape[0] == given else np.zeros(target.values.shape)
+        return replace(result, x=self.design.from_given(x, target.shift), y=y)
+
+
+class LinearModel(Certified, ABC):
+    """Base of the estimators: data in, fitted attributes out."""
+
+    fit_intercept: bool
+    warm_start: bool
+
+    least_samples = 1
+    """How many samples a fit needs."""
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """Return what the parameters ask for."""
+
+    @abstractmethod
+    def _targets(self, y: Any, design: Design) -> list[Target]:
+        """Return the targets of every problem to solve, from y as ``_check_data`` has left it."""
+
+    @abstractmethod
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+        """Return checked X, y and weights."""
+
+    @abstractmethod
+    def _store(self, results: list[sb.Result], dtype: Any) -> None:
+        """Set the fitted attributes from the results, one for each problem."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : samples by features, dense or sparse; neither copied more than once nor changed.
+        y : the targets.
+        sample_weight : one value a sample, at least 0. The loss is divided by their sum.
+        """
+        X, y, weight = self._check_data(X, y, sample_weight)
+        ready = self._prepare(X, y, weight)
+        starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
+        if self.warm_start and hasattr(self, "result_"):
+            before = self.result_ if isinstance(self.result_, list) else [self.result_]
+            starts = before if len(before) == len(ready.targets) else starts
+        options = self._options()
+        results = [ready.solve(target, start, options) for target, start in zip(ready.targets, starts, strict=True)]
+        self._warn(results)
+        self._store(results, X.dtype)
+        return self
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike | None = None,
+        n_alphas: int = 100,
+        eps: float = 1e-3,
+    ) -> Path:
+        """Return the solutions for many alphas, the largest first, each from the last; the model is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``.
+        alphas : the values; by default ``n_alphas`` from the smallest alpha with all coefficients 0, which is exact,
+            down to ``eps`` times it.
+        n_alphas, eps : for the default values.
+        """
+        other = self._unfitted()
+        along: Path = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
+        self._warn(along.flat())
+        return along
+
+    def _unfitted(self, **changes: Any) -> Any:
+        """Return a model with the same parameters, but for some."""
+        return type(self)(**(self.get_params(deep=False) | changes))
+
+    def _prepare(self, X: Any, y: Any, weight: Vector | None) -> Fit:
+        """Return checked data as problems to solve."""
+        objective = self._objective()
+        samples = distinct(X, y, weight)
+        design = Design(samples.X, samples.weight, self.fit_intercept)
+        return Fit(objective, samples, design, self._targets(samples.y, design))
+
+    def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
+        options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
+        if alphas is None and len(ready.targets) > 1:  # one grid for all classes
+            largest = max(ready.alpha_max(target) for target in ready.targets)
+            options["alphas"] = largest * np.geomspace(1.0, eps, n_alphas)
+        results = [ready.path(target, options) for target in ready.targets]
+        pairs = [[coefficients(result) for result in along] for along in results]
+        coefs = np.stack([np.stack([coef.T for coef, _ in along], axis=-1) for along in pairs])
+        intercepts = np.stack([np.stack([intercept for _, intercept in along], axis=-1) for along in pairs])
+        gaps = np.array([[result.certificate.gap for result in along] for along in results])
+        values = np.array([result.settings["alpha"] for result in results[0]])
+        single = len(results) == 1
+        return Path(
+            values,
+            coefs[0] if single else coefs,
+            intercepts[0] if single else intercepts,
+            gaps[0] if single else gaps,
+            results[0] if single else results,
+        )
+
+    def _scores(self, X: Any) -> Any:
+        """Return X coef_' + intercept_."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), reset=False)
+        return X @ self.coef_.T + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
+    """Return sample weights as float64, None where they are all the same."""
+    if sample_weight is None:
+        return None
+    weight: Vector = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
+    )
+    if weight.ndim == 0:
+        weight = np.full(X.shape[0], float(weight))
+    if weight.ndim != 1:
+        raise ValueError(f"sample_weight has shape {weight.shape}: expected one value a sample")
+    check_consistent_length(X, weight)
+    if not np.any(weight):
+        raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")
+    return weight

@@ -1,0 +1,385 @@
+"""The choice of alpha by cross-validation: one implementation for all models.
+
+The path of all data gives the alphas and, at the end, the model; a path for each fold, over the same alphas, tells how
+well they predict. What is compared is the very loss that was minimised, on the samples that were held out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+
+import saddleback as sb
+
+from .certified import free_threads, furthest
+from .classification import LinearClassifier
+from .linear import LinearModel
+from .objective import Objective
+from .path import new_axes
+from .regression import LinearRegressor
+from .samples import Vector
+
+
+class CrossValidated(LinearModel):
+    """Base of the models that choose alpha themselves.
+
+    Attributes
+    ----------
+    alpha_ : the alpha with the least mean loss on held-out samples.
+    alphas_ : all alphas, the largest first.
+    loss_path_ : mean loss on the held-out samples, one row an alpha and one column a fold.
+    path_ : the solutions on all data; the model is the one at ``alpha_``.
+    """
+
+    least_samples = 2
+
+    eps: float
+    n_alphas: int
+    alphas: Any
+    cv: Any
+    warm_start = False  # a path starts where nothing is fitted yet
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Choose alpha and fit the model; parameters as in the model without cross-validation."""
+        X, y, weight = self._check_data(X, y, sample_weight)
+        given, count = self._grid()
+        path = self._path(self._prepare(X, y, weight), given, count, self.eps)
+        folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y)
+        worker = self._unfitted(cv=None)  # folds that were given may be a generator, which no process can have
+        if is_classifier(self):
+            worker.classes_ = self.classes_  # a fold may lack one
+        judged = Parallel(n_jobs=self.n_jobs)(
+            delayed(worker._held_out)(X, y, weight, train, test, path.alphas) for train, test in folds
+        )
+        losses, totals, least_certain = zip(*judged, strict=True)
+        self._warn([*path.flat(), *least_certain])
+        self.path_ = path
+        self.alphas_ = path.alphas
+        self.loss_path_ = np.stack(losses, axis=1)
+        # folds count by the weight of their samples: repeated samples and weighted ones choose the same
+        self.mean_loss_ = np.average(self.loss_path_, axis=1, weights=totals)
+        best = int(np.argmin(self.mean_loss_))
+        self.alpha_ = float(path.alphas[best])
+        self._store([along[best] for along in path.by_problem()], X.dtype)
+        return self
+
+    def _held_out(
+        self, X: Any, y: NDArray[Any], weight: Vector | None, train: Any, test: Any, alphas: Vector
+    ) -> tuple[Vector, float, sb.Result]:
+        """Return the mean loss on held-out samples for every alpha, their weight, and the least certain result."""
+        rows = X.tocsr() if sparse.issparse(X) else X
+        of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
+        ready = self._prepare(_columns_first(rows[train]), y[train], of_train)
+        path = self._path(ready, alphas, alphas.size, self.eps)
+        coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
+        intercepts = path.intercepts.reshape(-1, alphas.size)
+        loss = np.zeros(alphas.size)
+        for target, coef, intercept in zip(self._targets(y[test], ready.design), coefs, intercepts, strict=True):
+            scores = (rows[test] @ coef + intercept - target.shift).T
+            function = ready.objective.loss_term(target.values, of_test).bind(target.values.shape)
+            loss += [function.value(np.ascontiguousarray(u)) for u in scores]
+        total = float(len(y[test]) if of_test is None else of_test.sum())
+        return loss, total, furthest(path.flat())
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the path, and the loss on held-out samples, against alpha; return the two matplotlib axes."""
+        axes = new_axes(2) if axes is None else axes
+        self.path_.plot(axes[0])
+        axes[1].semilogx(self.alphas_, self.loss_path_, color="0.8", linewidth=1)
+        axes[1].semilogx(self.alphas_, self.mean_loss_, marker=".", label="mean over folds")
+        axes[1].set(xlabel="alpha", ylabel="loss on held-out samples")
+        axes[1].invert_xaxis()
+        axes[1].grid(alpha=0.3)
+        for axis in axes:
+            axis.axvline(self.alpha_, color="black", linestyle=":", label=f"chosen: {self.alpha_:.3g}")
+        axes[1].legend()
+        return axes
+
+    def _grid(self) -> tuple[ArrayLike | None, int]:
+        """Return the alphas that were given, and how many to choose where they were not."""
+        if self.alphas is None:
+            return None, self.n_alphas
+        return (None, int(self.alphas)) if np.ndim(self.alphas) == 0 else (self.alphas, self.n_alphas)
+
+    def _threads(self) -> int | None:
+        return free_threads()  # n_jobs is for the folds
+
+
+def _columns_first(X: Any) -> Any:
+    return X.tocsc() if sparse.issparse(X) else X
+
+
+class SparseRegressorCV(CrossValidated, LinearRegressor):
+    """``SparseRegressor`` with alpha chosen by cross-validation.
+
+    Parameters
+    ----------
+    loss, penalty, l1_ratio, groups, weights, quantile, delta, epsilon : as in ``SparseRegressor``.
+    eps : the smallest alpha, relative to the largest, which is the smallest one with all coefficients 0.
+    n_alphas : how many alphas.
+    alphas : the values themselves; a number is the same as ``n_alphas``.
+    cv : number of folds (5 by default), a splitter, or the folds.
+    n_jobs : folds in parallel, each with one thread; by default one after the other, with all cores.
+    fit_intercept, positive, tol, max_passes, random_state, verbose : as in ``SparseRegressor``.
+
+    Attributes
+    ----------
+    alpha_ : the alpha with the least loss on held-out samples.
+    alphas_, loss_path_, mean_loss_ : all alphas, the mean loss of each on the held-out samples of every fold (one row
+        an alpha), and over the folds. The loss is that of the model.
+    path_ : the solutions on all data; ``path_.plot()`` draws them, and ``plot()`` the losses too.
+    coef_, intercept_, dual_gap_, certificate_, result_, n_passes_, n_iter_ : as in ``SparseRegressor``, at ``alpha_``.
+    """
+
+    passes_parameter = "max_passes"
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        penalty: str = "l1",
+        *,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        quantile: float = 0.5,
+        delta: float = 1.0,
+        epsilon: float = 0.1,
+        eps: float = 1e-2,
+        n_alphas: int = 20,
+        alphas: ArrayLike | None = None,
+        cv: Any = None,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-5,
+        max_passes: float = 10_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.weights = weights
+        self.quantile = quantile
+        self.delta = delta
+        self.epsilon = epsilon
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.loss,
+            self.penalty,
+            l1_ratio=self.l1_ratio,
+            groups=self.groups,
+            weights=self.weights,
+            quantile=self.quantile,
+            delta=self.delta,
+            epsilon=self.epsilon,
+            positive=self.positive,
+        )
+
+
+class SparseClassifierCV(CrossValidated, LinearClassifier):
+    """``SparseClassifier`` with alpha chosen by cross-validation: one alpha for all classes.
+
+    Parameters
+    ----------
+    loss, penalty, l1_ratio, groups, weights, class_weight : as in ``SparseClassifier``.
+    eps, n_alphas, alphas, cv, n_jobs : as in ``SparseRegressorCV``.
+    fit_intercept, positive, tol, max_passes, random_state, verbose : as in ``SparseRegressor``.
+
+    Attributes
+    ----------
+    alpha_, alphas_, loss_path_, mean_loss_, path_ : as in ``SparseRegressorCV``; the loss is the sum over the classes.
+    classes_, coef_, intercept_, ... : as in ``SparseClassifier``, at ``alpha_``.
+    """
+
+    passes_parameter = "max_passes"
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        penalty: str = "l1",
+        *,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        class_weight: Any = None,
+        eps: float = 1e-2,
+        n_alphas: int = 20,
+        alphas: ArrayLike | None = None,
+        cv: Any = None,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-5,
+        max_passes: float = 10_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.weights = weights
+        self.class_weight = class_weight
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.loss,
+            self.penalty,
+            l1_ratio=self.l1_ratio,
+            groups=self.groups,
+            weights=self.weights,
+            positive=self.positive,
+        )
+
+
+class LassoCV(CrossValidated, LinearRegressor):
+    """``Lasso`` with alpha chosen by cross-validation.
+
+    Parameters are those of scikit-learn and of ``SparseRegressorCV``; ``mse_path_`` holds the mean squared errors on
+    held-out samples, with a row an alpha and a column a fold.
+    """
+
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-3,
+        n_alphas: int = 100,
+        alphas: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        cv: Any = None,
+        verbose: Any = False,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return Objective(positive=self.positive)
+
+    @property
+    def mse_path_(self) -> Vector:
+        """Mean squared errors on held-out samples: the loss without its half."""
+        return 2.0 * self.loss_path_
+
+
+class GroupLassoCV(LassoCV):
+    """``GroupLasso`` with alpha chosen by cross-validation; parameters of ``GroupLasso`` and ``LassoCV``."""
+
+    def __init__(
+        self,
+        *,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        eps: float = 1e-3,
+        n_alphas: int = 100,
+        alphas: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        cv: Any = None,
+        verbose: Any = False,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            eps=eps,
+            n_alphas=n_alphas,
+            alphas=alphas,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            tol=tol,
+            cv=cv,
+            verbose=verbose,
+            n_jobs=n_jobs,
+            positive=positive,
+            random_state=random_state,
+        )
+        self.groups = groups
+        self.weights = weights
+
+    def _objective(self) -> Objective:
+        return Objective(penalty="group", groups=self.groups, weights=self.weights, positive=self.positive)
+
+
+class QuantileRegressorCV(CrossValidated, LinearRegressor):
+    """``QuantileRegressor`` with alpha chosen by cross-validation, by the quantile loss.
+
+    Parameters of ``QuantileRegressor`` and ``SparseRegressorCV``.
+    """
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        eps: float = 1e-2,
+        n_alphas: int = 20,
+        alphas: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-5,
+        cv: Any = None,
+        verbose: Any = False,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.quantile = quantile
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return Objective("quantile", quantile=self.quantile, positive=self.positive)

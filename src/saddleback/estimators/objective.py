@@ -1,0 +1,129 @@
+r"""What a linear model minimises, by the names of its loss and its penalty.
+
+.. math::
+
+    \min_{w, b}\; \frac{1}{\sum_i s_i} \sum_i s_i\, \ell(x_i'w + b,\, y_i) + \text{penalty}(w)
+
+with sample weights s, all 1 by default. The intercept b has no penalty. The loss "sqrt" is the root of the weighted
+mean of the squares.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+import saddleback as sb
+
+from .samples import Vector
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A function of the catalogue, which parameters of a model it reads, and to what power n divides it."""
+
+    make: Callable[..., Any]
+    reads: tuple[str, ...] = ()
+    power: float = 1.0
+
+
+REGRESSION: Mapping[str, Choice] = {
+    "squared": Choice(sb.Squared),
+    "absolute": Choice(sb.Absolute),
+    "quantile": Choice(sb.Pinball, ("quantile",)),
+    "huber": Choice(sb.Huber, ("delta",)),
+    "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",)),
+    "sqrt": Choice(sb.Norm2, power=0.5),
+}
+
+CLASSIFICATION: Mapping[str, Choice] = {
+    "hinge": Choice(sb.Hinge),
+    "squared_hinge": Choice(sb.SquaredHinge),
+    "logistic": Choice(sb.Logistic),
+}
+
+PENALTIES: Mapping[str | None, Choice] = {
+    None: Choice(sb.Zero),
+    "l1": Choice(sb.L1, ("alpha", "weights")),
+    "elasticnet": Choice(sb.ElasticNet, ("alpha", "l1_ratio")),
+    "group": Choice(sb.GroupL2, ("alpha", "groups", "weights")),
+    "sparse_group": Choice(sb.SparseGroup, ("alpha", "groups", "l1_ratio", "weights")),
+}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Loss and penalty of a linear model. ``groups=None`` is one group a feature."""
+
+    loss: str = "squared"
+    penalty: str | None = "l1"
+    alpha: float = 1.0
+    l1_ratio: float = 0.5
+    groups: Any = None
+    weights: Any = None
+    quantile: float = 0.5
+    delta: float = 1.0
+    epsilon: float = 0.1
+    positive: bool = False
+
+    def check(self, losses: Mapping[str, Choice]) -> None:
+        """Raise where a name is not known, and warn of a parameter that loss and penalty do not read.
+
+        It is not an error, since a search may vary losses and penalties together with what some of them read.
+        """
+        _check_name("loss", self.loss, losses)
+        _check_name("penalty", self.penalty, PENALTIES)
+        read = {"loss", "penalty", "alpha", "positive", *self._loss.reads, *PENALTIES[self.penalty].reads}
+        for parameter in fields(self):
+            value = getattr(self, parameter.name)
+            if parameter.name not in read and not (np.ndim(value) == 0 and value == parameter.default):
+                tables: tuple[tuple[str, Mapping[Any, Choice]], ...] = (("loss", losses), ("penalty", PENALTIES))
+                readers = [
+                    f"{kind}={name!r}"
+                    for kind, table in tables
+                    for name, choice in table.items()
+                    if parameter.name in choice.reads
+                ]
+                warnings.warn(
+                    f"{parameter.name} was set, but neither loss={self.loss!r} nor penalty={self.penalty!r} reads it: "
+                    f"it belongs to {' and '.join(readers)}",
+                    UserWarning,
+                    stacklevel=4,
+                )
+
+    @property
+    def _loss(self) -> Choice:
+        return {**REGRESSION, **CLASSIFICATION}[self.loss]
+
+    def loss_term(self, target: Vector, weight: Vector | None) -> Any:
+        """Return the loss over samples, divided by the sum of their weights."""
+        total = float(target.shape[0] if weight is None else weight.sum())
+        if weight is not None and target.ndim == 2:
+            weight = np.repeat(weight[:, None], target.shape[1], axis=1)
+        return self._loss.make(
+            target, sample_weight=weight, scale=total**-self._loss.power, **self._given(self._loss.reads)
+        )
+
+    def penalty_term(self) -> Any:
+        """Return the penalty on the coefficients."""
+        choice = PENALTIES[self.penalty]
+        given = self._given(choice.reads)
+        if given.get("groups", 1) is None:
+            given["groups"] = 1
+        penalty = choice.make(**given)
+        return penalty + sb.NonNegative() if self.positive else penalty
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
+
+def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
+    if found not in known:
+        close = get_close_matches(str(found), [str(name) for name in known], n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"{argument}={found!r} is not known{hint}: expected one of {list(known)}")

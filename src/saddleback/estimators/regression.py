@@ -1,0 +1,377 @@
+"""Linear regression under every loss and penalty, and the models that have names of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+import saddleback as sb
+
+from .design import Design
+from .linear import LinearModel, Target, check_weight
+from .objective import REGRESSION, Objective
+from .path import coefficients
+from .samples import Vector
+
+
+class LinearRegressor(RegressorMixin, LinearModel):
+    """Base of the regressors."""
+
+    several_outputs = False
+
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+        self._objective().check(REGRESSION)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csc",
+            dtype=[np.float64, np.float32],
+            y_numeric=True,
+            ensure_min_samples=self.least_samples,
+            multi_output=self.several_outputs,
+        )
+        return X, np.asarray(y, dtype=np.float64), check_weight(sample_weight, X)
+
+    def _targets(self, y: Any, design: Design) -> list[Target]:
+        shift = design.shift(y)
+        return [Target(y - shift, shift)]
+
+    def _store(self, results: list[sb.Result], dtype: Any) -> None:
+        coef, intercept = coefficients(results[0])
+        self.coef_ = coef.T.astype(dtype)
+        self.intercept_ = intercept.astype(dtype)[()]
+        self._judgement(results)
+
+    def predict(self, X: Any) -> Any:
+        """Return the predictions for samples."""
+        return self._scores(X)
+
+
+class SparseRegressor(LinearRegressor):
+    r"""Linear regression with any loss under any penalty.
+
+    Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(x_i'w + b, y_i) + \text{penalty}(w)`, with r = y - x'w - b:
+
+    =======================  ===================================================================================
+    loss                     l
+    =======================  ===================================================================================
+    "squared"                r^2 / 2
+    "absolute"               abs(r)
+    "quantile"               quantile r for r >= 0, (quantile - 1) r otherwise
+    "huber"                  r^2 / 2 up to delta, then delta (abs(r) - delta / 2)
+    "epsilon_insensitive"    max(0, abs(r) - epsilon)
+    "sqrt"                   the square root of the mean of r^2, in place of the mean
+    =======================  ===================================================================================
+
+    =======================  ===================================================================================
+    penalty                  on w
+    =======================  ===================================================================================
+    "l1"                     alpha sum_j weights_j abs(w_j)
+    "elasticnet"             alpha (l1_ratio norm1(w) + (1 - l1_ratio) / 2 norm2(w)^2)
+    "group"                  alpha sum_g weights_g norm2(w_g)
+    "sparse_group"           alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
+    None                     none
+    =======================  ===================================================================================
+
+    Parameters
+    ----------
+    loss, penalty : names from the tables. Setting a parameter that they do not read gives a warning.
+    alpha : strength of the penalty, at least 0.
+    l1_ratio : between 0 and 1.
+    groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of lists of features; one group
+        a feature by default.
+    weights : one value a feature for "l1", 1 by default; one a group for group penalties, the square root of its size
+        by default. Weight 0 leaves it without a penalty.
+    quantile : between 0 and 1.
+    delta, epsilon : at least 0.
+    fit_intercept : whether there is a b, which has no penalty; it is 0 otherwise.
+    positive : whether all w are held at 0 or more.
+    warm_start : whether ``fit`` starts from the last solution.
+    tol : certified relative gap to reach.
+    max_passes : most work, in visits of all columns.
+    n_jobs : threads; all cores by default, one inside of a joblib worker. The result is the same, bit by bit.
+    random_state : seed of the draws; None is 0.
+    verbose : whether to show a progress bar.
+
+    Attributes
+    ----------
+    coef_, intercept_ : w and b. Zeros are exact.
+    dual_gap_ : certified distance of the objective from its minimum.
+    certificate_, result_ : the certificate, and all that the solver tells; ``result_.x`` is w, or [w, b].
+    n_passes_, n_iter_ : work done, and the same as an integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saddleback.estimators import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 6))
+    >>> y = 2 + X[:, :2].sum(axis=1) + rng.standard_t(1, size=100)
+    >>> model = SparseRegressor(loss="absolute", penalty="group", alpha=0.3, groups=2).fit(X, y)
+    >>> np.flatnonzero(model.coef_).tolist()
+    [0, 1]
+    """
+
+    passes_parameter = "max_passes"
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        penalty: str | None = "l1",
+        alpha: float = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        quantile: float = 0.5,
+        delta: float = 1.0,
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        warm_start: bool = False,
+        tol: float = 1e-6,
+        max_passes: float = 10_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.weights = weights
+        self.quantile = quantile
+        self.delta = delta
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.loss,
+            self.penalty,
+            self.alpha,
+            l1_ratio=self.l1_ratio,
+            groups=self.groups,
+            weights=self.weights,
+            quantile=self.quantile,
+            delta=self.delta,
+            epsilon=self.epsilon,
+            positive=self.positive,
+        )
+
+
+class Lasso(LinearRegressor):
+    r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
+
+    Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
+    counts passes; attributes as in ``SparseRegressor``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return Objective(alpha=self.alpha, positive=self.positive)
+
+
+class ElasticNet(Lasso):
+    r"""The elastic net.
+
+    Minimises :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha (\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|^2)`, with rho the
+    ``l1_ratio``; otherwise as ``Lasso``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            tol=tol,
+            warm_start=warm_start,
+            positive=positive,
+            random_state=random_state,
+        )
+        self.l1_ratio = l1_ratio
+
+    def _objective(self) -> Objective:
+        return Objective(penalty="elasticnet", alpha=self.alpha, l1_ratio=self.l1_ratio, positive=self.positive)
+
+
+class GroupLasso(Lasso):
+    r"""The group Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \sum_g \omega_g \|w_g\|`.
+
+    ``groups`` and ``weights`` (omega, the square root of a group's size by default) are those of ``SparseRegressor``;
+    otherwise as ``Lasso``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            tol=tol,
+            warm_start=warm_start,
+            positive=positive,
+            random_state=random_state,
+        )
+        self.groups = groups
+        self.weights = weights
+
+    def _objective(self) -> Objective:
+        return Objective(
+            penalty="group", alpha=self.alpha, groups=self.groups, weights=self.weights, positive=self.positive
+        )
+
+
+class SparseGroupLasso(GroupLasso):
+    r"""The sparse group Lasso.
+
+    Minimises :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha (\rho \|w\|_1 + (1 - \rho) \sum_g \omega_g \|w_g\|)`, with
+    rho the ``l1_ratio``; otherwise as ``GroupLasso``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        groups: Any = None,
+        l1_ratio: float = 0.5,
+        weights: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            groups=groups,
+            weights=weights,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            tol=tol,
+            warm_start=warm_start,
+            positive=positive,
+            random_state=random_state,
+        )
+        self.l1_ratio = l1_ratio
+
+    def _objective(self) -> Objective:
+        return Objective(
+            penalty="sparse_group",
+            alpha=self.alpha,
+            groups=self.groups,
+            l1_ratio=self.l1_ratio,
+            weights=self.weights,
+            positive=self.positive,
+        )
+
+
+class QuantileRegressor(LinearRegressor):
+    r"""Quantile regression: :math:`\frac{1}{n} \sum_i \rho_q(y_i - x_i'w - b) + \alpha \|w\|_1`.
+
+    Objective and parameters are those of scikit-learn, with the limits of ``Lasso``; attributes as in
+    ``SparseRegressor``.
+    """
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.quantile = quantile
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
+
+
+class MultiTaskLasso(MultiOutputMixin, Lasso):
+    r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
+
+    A feature is used by all tasks or by none. ``coef_`` has one row a task, ``intercept_`` one value; otherwise as
+    ``Lasso``.
+    """
+
+    several_outputs = True
+
+    def _objective(self) -> Objective:
+        return Objective(penalty="group", alpha=self.alpha, positive=self.positive)
+
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+        X, Y, weight = super()._check_data(X, y, sample_weight)
+        if Y.ndim == 1:
+            raise ValueError(f"y has shape {Y.shape}: expected one column a task; for a single one use Lasso")
+        return X, Y, weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags

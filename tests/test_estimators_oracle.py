@@ -1,0 +1,113 @@
+"""Every loss with every penalty, intercept, sample weights and storage, against CVXPY."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+
+from saddleback.estimators import MultiTaskLasso, SparseClassifier, SparseRegressor
+
+REGRESSION = ["squared", "absolute", "quantile", "huber", "epsilon_insensitive", "sqrt"]
+CLASSIFICATION = ["hinge", "squared_hinge", "logistic"]
+PENALTIES = [None, "l1", "elasticnet", "group", "sparse_group"]
+GROUPS = [[0, 3], [1, 2, 4]]
+PARAMETERS = {
+    "quantile": {"quantile": 0.7},
+    "huber": {"delta": 0.8},
+    "epsilon_insensitive": {"epsilon": 0.2},
+    "l1": {"alpha": 0.05, "weights": [1.0, 0.5, 2.0, 1.0, 1.5]},
+    "elasticnet": {"alpha": 0.1, "l1_ratio": 0.3},
+    "group": {"alpha": 0.05, "groups": GROUPS},
+    "sparse_group": {"alpha": 0.08, "groups": GROUPS, "l1_ratio": 0.4},
+}
+
+
+def small_data(loss, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((24, 5)) * (rng.random((24, 5)) < 0.7) + 0.3 * (rng.random((24, 5)) < 0.5)
+    y = 1.5 + X @ [1.0, 0.0, -0.5, 0.0, 0.3] + rng.standard_normal(24)
+    weight = rng.integers(0, 4, 24).astype(float)
+    labels = np.where((y > 1.5) ^ (np.arange(24) % 5 == 0), 1, -1)  # some are wrong, so that no plane parts them
+    return X, labels if loss in CLASSIFICATION else y, weight
+
+
+def losses(name, u, y, share, root):
+    """The mean of a loss, by its textbook formula; every sample has a share of 1, ``root`` is its square root."""
+    r, margin = y - u, cp.multiply(y, u)
+    values = {
+        "squared": lambda: cp.square(r) / 2,
+        "absolute": lambda: cp.abs(r),
+        "quantile": lambda: cp.maximum(0.7 * r, -0.3 * r),
+        "huber": lambda: cp.huber(r, 0.8) / 2,
+        "epsilon_insensitive": lambda: cp.pos(cp.abs(r) - 0.2),
+        "hinge": lambda: cp.pos(1 - margin),
+        "squared_hinge": lambda: cp.square(cp.pos(1 - margin)) / 2,
+        "logistic": lambda: cp.logistic(-margin),
+    }
+    return cp.norm(cp.multiply(root, r), 2) if name == "sqrt" else cp.sum(cp.multiply(share, values[name]()))
+
+
+def penalties(name, w):
+    groups = sum(np.sqrt(len(group)) * cp.norm(w[group], 2) for group in GROUPS)
+    return {
+        None: lambda: cp.Constant(0.0),
+        "l1": lambda: 0.05 * cp.norm1(cp.multiply(PARAMETERS["l1"]["weights"], w)),
+        "elasticnet": lambda: 0.1 * (0.3 * cp.norm1(w) + 0.35 * cp.sum_squares(w)),
+        "group": lambda: 0.05 * groups,
+        "sparse_group": lambda: 0.08 * (0.4 * cp.norm1(w) + 0.6 * groups),
+    }[name]()
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of CVXPY, at gaps that are far below ours
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", REGRESSION + CLASSIFICATION)
+def test_the_objective_is_the_least(loss, penalty):
+    """The objective at coef_ and intercept_, by CVXPY's formulas, against CVXPY's own minimum."""
+    X, y, weights = small_data(loss)
+    make = SparseClassifier if loss in CLASSIFICATION else SparseRegressor
+    options = PARAMETERS.get(loss, {}) | PARAMETERS.get(penalty, {})
+    w, b, u, with_b = cp.Variable(5), cp.Variable(), cp.Variable(24), cp.Parameter()
+    share, root = cp.Parameter(24, nonneg=True), cp.Parameter(24, nonneg=True)
+    objective = cp.Minimize(losses(loss, u, y, share, root) + penalties(penalty, w))
+    problem = cp.Problem(objective, [u == X @ w + with_b * b])
+    for intercept, weighted in product([True, False], [True, False]):
+        weight = weights if weighted else np.ones(24)
+        with_b.value, share.value, root.value = intercept, weight / weight.sum(), np.sqrt(weight / weight.sum())
+        optimum = problem.solve(solver=cp.CLARABEL)
+        for matrix in (X, sparse.csr_array(X)):
+            model = make(loss, penalty, fit_intercept=intercept, tol=5e-7, **options)
+            model.fit(matrix, y, sample_weight=weights if weighted else None)
+            w.value, constant = model.coef_.ravel(), np.ravel(model.intercept_)[0]
+            u.value = X @ w.value + constant
+            assert intercept or constant == 0
+            assert objective.value == pytest.approx(optimum, rel=1e-6)
+            assert model.certificate_.primal_value == pytest.approx(objective.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_positive_coefficients(penalty):
+    X, y, _ = small_data("absolute")
+    w, b = cp.Variable(5), cp.Variable()
+    objective = losses("absolute", X @ w + b, y, 1 / 24, None) + penalties(penalty, w)
+    optimum = cp.Problem(cp.Minimize(objective), [w >= 0]).solve(solver=cp.CLARABEL)
+    model = SparseRegressor("absolute", penalty, positive=True, tol=5e-7, **PARAMETERS.get(penalty, {})).fit(X, y)
+    assert np.all(model.coef_ >= 0)
+    assert model.certificate_.primal_value == pytest.approx(optimum, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_multi_task(weighted):
+    X, y, weight = small_data("squared")
+    Y = np.column_stack([y, np.roll(y, 1), -y])
+    weight = weight if weighted else np.ones(24)
+    W, b = cp.Variable((5, 3)), cp.Variable((1, 3))
+    residual = Y - X @ W - np.ones((24, 1)) @ b
+    squares = cp.sum(cp.multiply(weight[:, None], cp.square(residual))) / (2 * weight.sum())
+    optimum = cp.Problem(cp.Minimize(squares + 0.1 * cp.sum(cp.norm(W, 2, axis=1)))).solve(solver=cp.CLARABEL)
+    model = MultiTaskLasso(0.1).fit(X, Y, sample_weight=weight if weighted else None)
+    assert model.coef_.shape == (3, 5)
+    assert model.certificate_.primal_value == pytest.approx(optimum, rel=1e-6)
