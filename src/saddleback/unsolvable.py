@@ -28,9 +28,9 @@ SUSPECT = 1.0
 SHARE, SURE_SHARE = 0.2, 0.5
 """What a simpler program may take of all work; and once a falling direction is proved, what the constraints may."""
 
-NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-12
-"""Distance from the constraints that shows that some points satisfy them: relative to their own size, and to that of a
-point, which may grow without bound although they cannot be met."""
+NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-9
+"""Distance from every constraint that shows that some points satisfy them all: relative to their own size, and to that
+of Ax in its row. Other rows must not count, along which x may grow without bound although this one cannot be met."""
 
 
 class Unsolvable:
@@ -100,8 +100,8 @@ class Unsolvable:
     def _nearly_feasible(self, x: Vector) -> bool:
         u = self.model.A.matvec(x)
         self.passes += 0.5
-        distance = np.linalg.norm(u - self.model.g.project(u))
-        return bool(distance <= NEARLY_FEASIBLE * (1.0 + self.model.target_norm) + RUNAWAY * np.linalg.norm(u))
+        distance = np.abs(u - self.model.g.project(u))
+        return bool(np.all(distance <= NEARLY_FEASIBLE * (1.0 + self.model.target_norm) + RUNAWAY * np.abs(u)))
 
 
 def constraints_alone(model: Model, program: LinearProgram) -> Model:

@@ -86,7 +86,7 @@ class System(ABC):
 
 def _relative(left: Vector, whole: Vector) -> float:
     size = float(np.linalg.norm(whole))
-    return float(np.linalg.norm(left)) / size if size > 0 else 0.0  # the other half of the system tells then
+    return float(np.linalg.norm(left)) / size if size != 0 else 0.0  # the other half of the system tells then
 
 
 def _without(v: Vector, stiffness: Stiffness) -> Vector:
