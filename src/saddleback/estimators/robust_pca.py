@@ -73,8 +73,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     singular_values_ : those of L that are not 0.
     rank_ : how many they are.
     sparse_weight_, low_rank_weight_ : the weights used.
-    result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells. The problem has the blocks S and L, and more of them where L
-        is non-negative; with ``sparsity="column"`` they are transposed.
+    result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells, as in ``SparseRegressor``. The problem
+        has the blocks S and L, and more of them where L is non-negative; for outlying columns they are transposed.
 
     Examples
     --------
