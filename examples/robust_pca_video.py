@@ -40,7 +40,7 @@ def main(picture: str, path: str | None) -> None:
     """Split the video and draw three frames of it."""
     video, shape = make_video() if path is None else read_video(path)
     strength = 0.2 * np.linalg.norm(video - video.mean(axis=0), 2)
-    model = RobustPCA(nuclear_alpha=strength, sparse_alpha=0.08, tol=1e-4).fit(video)
+    model = RobustPCA(low_rank_weight=strength, sparse_weight=0.08, tol=1e-4).fit(video)
     moving = np.mean(model.sparse_ != 0)
     print(f"rank {model.rank_}, {moving:.1%} of the pixels move, {model.result_}")
     chosen = np.linspace(0, len(video) - 1, 3).astype(int)

@@ -369,14 +369,14 @@ def test_robust_pca_small(data):
     from scipy.io import loadmat
 
     file = loadmat(data / "rpca" / "verySmall_l1.mat")
-    model = se.RobustPCA(0.4, 0.1, tol=1e-8).fit(file["Y"])
+    model = se.RobustPCA(low_rank_weight=0.4, sparse_weight=0.1, tol=1e-8).fit(file["Y"])
     assert model.certificate_.primal_value == pytest.approx(7.972839081068, rel=2e-8)
     assert np.allclose(model.low_rank_, file["L"], atol=1e-3)
 
 
 def test_robust_pca_parts_and_new_rows():
     made = make_robust_pca(25, 12, rank=2)
-    model = se.RobustPCA(made.nuclear_alpha, made.sparse_alpha, tol=1e-8)
+    model = se.RobustPCA(low_rank_weight=made.nuclear_alpha, sparse_weight=made.sparse_alpha, tol=1e-8)
     scores = model.fit_transform(made.B)
     assert np.allclose(model.low_rank_ + model.sparse_ + model.noise_, made.B)
     assert scores.shape == (25, model.rank_)

@@ -35,7 +35,8 @@ def repeated_data(rng, weighted=True):
 
 
 def merged(problem):
-    return merge_rows(drop_empty(problem.model))
+    first = drop_empty(problem.model)
+    return first.then(merge_rows(first.model))
 
 
 @pytest.mark.parametrize("name", LOSSES)

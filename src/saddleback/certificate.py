@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,11 @@ class PrimalSide:
     x_violation: Vector
     u_violation: Vector
 
+    @cached_property
+    def distances(self) -> tuple[float, float]:
+        """How far x and u are from the domains."""
+        return float(np.linalg.norm(self.x_violation)), float(np.linalg.norm(self.u_violation))
+
 
 @dataclass(frozen=True)
 class DualSide:
@@ -51,6 +57,11 @@ class DualSide:
     z: Vector
     z_violation: Vector
     scale: float
+
+    @cached_property
+    def distance(self) -> float:
+        """How far z is from the domain."""
+        return float(np.linalg.norm(self.z_violation))
 
 
 def certify(problem: Problem, x: Any, y: Any) -> Certificate:
@@ -89,7 +100,7 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = 
     """
     point = admit(model, y, u)
     if z is None or not np.array_equal(point.y, y):
-        z = -model.A.rmatvec(point.y)
+        z = model.A.rmatvec(-point.y)
     return bound(model, point, x, u, z)
 
 
@@ -131,7 +142,7 @@ def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> Dua
     scale = 1.0
     if t > 0:
         scale, y, z = t, t * y, t * z
-    near, conjugate_f = model.f.conjugate_near(z, x)
+    near, conjugate_f = (z, model.f.conjugate_scaled(z, x)) if t > 0 else model.f.conjugate_near(z, x)
     if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
         shorter = model.g.best_scaling(y, 1.0)
@@ -154,9 +165,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     """
     gap = primal.value - dual.value
     scale = max(abs(primal.value), abs(dual.value), 1e-6 * model.value_at_zero)
-    off_x, off_u, off_z = (
-        float(np.linalg.norm(missed)) for missed in (primal.x_violation, primal.u_violation, dual.z_violation)
-    )
+    (off_x, off_u), off_z = primal.distances, dual.distance
     shift = hidden = 0.0
     if off_x:
         shift += abs(float(dual.z @ primal.x_violation))

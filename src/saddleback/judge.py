@@ -45,11 +45,11 @@ class Judge:
         self._looked, self._confirmed = True, False
         points = []
         for x, u in candidates.primal:
-            point = self.reduction.restore_x(x)
-            points.append((point, self._product(point) if u is None else self.reduction.restore_u(u)))
+            u = self._product(self.reduction.model, x) if u is None else u
+            points.append((self.reduction.restore_x(x, u), self.reduction.restore_u(u)))
         primals += [primal_side(self.model, x, u) for x, u in points]
         for y, z in candidates.dual:
-            z = None if z is None else self.reduction.restore_z(z)
+            z = None if z is None else self.reduction.restore_z(z, y)
             duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
             self.passes += 0.5 if z is None else 0.0
         self.certificate, self.primal, self.dual = best_pair(self.model, primals, duals)
@@ -60,7 +60,7 @@ class Judge:
         if self._confirmed:
             return self.certificate
         self._confirmed = True
-        u = self._product(self.primal.x)
+        u = self._product(self.model, self.primal.x)
         self.passes += 0.5
         self.primal = primal_side(self.model, self.primal.x, u)
         # y stays as it was judged: it is what is returned, and certify must give the same for it
@@ -78,19 +78,22 @@ class Judge:
             return
         step = SETTLING * float(np.abs(self.primal.x).max() / np.abs(self.dual.z).max())
         x = self.model.f.prox(self.primal.x + step * self.dual.z, step)
-        primal = primal_side(self.model, x, self._product(x))
+        primal = primal_side(self.model, x, self._product(self.model, x))
         certificate = pair(self.model, primal, self.dual)
         if certificate.error <= max(tol, self.certificate.error):
             self.primal, self.certificate, self._confirmed = primal, certificate, False
 
-    def _product(self, x: Vector) -> Vector:
+    def _product(self, model: Model, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size
-        return self.model.A.matvec(x)
+        return model.A.matvec(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
+        if self.model.surely_solvable or self.reduction.model.surely_solvable:
+            return None
         reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []
-        found = self.unsolvable.status(reduction.restore_x(x), reduction.restore_y(y), rays, passes)
+        point = reduction.restore_x(x, self._product(reduction.model, x))
+        found = self.unsolvable.status(point, reduction.restore_y(y), rays, passes)
         self.passes += self.unsolvable.passes - before
         return found

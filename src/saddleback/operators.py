@@ -43,6 +43,9 @@ class Operator(ABC):
     surveyed: tuple[Vector, Vector] | None = None
     """A y with its A'y, where that was had in the same reading as ``squares``."""
 
+    identity_scales: Sequence[float] | None = None
+    """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
+
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
         """Return A x."""
@@ -441,6 +444,7 @@ class ScaledIdentity(Operator):
         self.shape = (size, size)
         self.stored = size
         self.scale = scale
+        self.identity_scales = [scale]
 
     def matvec(self, x: Vector) -> Vector:
         return self.scale * x
@@ -652,6 +656,13 @@ class Stacked(Operator):
         self.explicit = all(part.explicit for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
+        scales = [part.identity_scales for part in parts]
+        if all(known is not None for known in scales):
+            self.identity_scales = [scale for known in scales if known is not None for scale in known]
+
+    def without(self, part: int) -> Stacked:
+        """Return the operators without one of them."""
+        return Stacked([other for i, other in enumerate(self.parts) if i != part])
 
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
@@ -664,11 +675,16 @@ class Stacked(Operator):
                 yield part, mine, columns[mine] - self.start[i]
 
     def matvec(self, x: Vector) -> Vector:
-        products = (part.matvec(own) for part, own in zip(self.parts, self._stretches(x), strict=True))
-        return np.asarray(np.sum(list(products), axis=0))
+        total = np.zeros(self.shape[0])
+        for part, own in zip(self.parts, self._stretches(x), strict=True):
+            total += part.matvec(own)
+        return total
 
     def rmatvec(self, y: Vector) -> Vector:
-        return np.concatenate([part.rmatvec(y) for part in self.parts])
+        result = np.empty(self.shape[1])
+        for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
+            result[a:b] = part.rmatvec(y)
+        return result
 
     def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
         products = (part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns))

@@ -74,6 +74,11 @@ class Model:
         part.__dict__["surely_solvable"] = self.surely_solvable
         return part
 
+    def with_memory(self) -> Model:
+        """Return the problem for one run, whose functions may remember what makes the next call faster."""
+        f, g = self.f.with_memory(), self.g.with_memory()
+        return self if f is self.f and g is self.g else replace(self, f=f, g=g)
+
     @cached_property
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
@@ -323,9 +328,9 @@ def _side_by_side(operators: Sequence[Operator]) -> Operator:
 def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Function, float]:
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
-    linear = np.concatenate([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
     # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
-    linear_norm = float(np.sqrt(np.sum(np.square(linear))))
+    squares = (np.sum(np.square(term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
+    linear_norm = float(np.sqrt(sum(squares)))
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):
         return functions[0], linear_norm

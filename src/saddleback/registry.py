@@ -21,6 +21,7 @@ from .methods import (
     R2HPDHG,
     SPBCD,
     SPDC,
+    Alternating,
     Descent,
     DiagonalPDHG,
     Highs,
@@ -36,6 +37,7 @@ METHODS: dict[str, type[Any]] = {
     for cls in (
         SPBCD,
         Descent,
+        Alternating,
         PublishedSPBCD,
         PureCD,
         PDHG,
@@ -65,8 +67,9 @@ def methods() -> list[str]:
 def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
     """Return which method "auto" stands for, any other name as it is.
 
-    That is "descent" where y can be eliminated and no long rows make it worth having, "r2hpdhg" for a linear program,
-    and "sp-bcd" for all others, or where something was asked for that only the block method has.
+    That is "alternating" where y can be eliminated and all blocks are identities, "descent" where it can be eliminated
+    and no long rows make it worth having, "r2hpdhg" for a linear program, and "sp-bcd" for all others, or where
+    something was asked for that only the block method has.
     """
     if name == "descent" and drawn is not None:
         raise ValueError(
@@ -75,6 +78,8 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
         )
     if name != "auto":
         return name
+    if drawn is None and _takes(Alternating, options) and Alternating().missing(model) is None:
+        return Alternating.name
     if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:

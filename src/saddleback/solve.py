@@ -17,7 +17,7 @@ from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
 from .problem import Model, Problem
 from .progress import progress_bar
-from .reductions import drop_empty, merge_rows
+from .reductions import merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
@@ -59,6 +59,7 @@ def solve(
     progress: bool = False,
     x0: Any = None,
     y0: Any = None,
+    eliminate: Any = "auto",
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -66,8 +67,9 @@ def solve(
     Parameters
     ----------
     problem : what to solve.
-    method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "r2hpdhg" for a linear program and
-        "sp-bcd" for all others, with everything chosen for you; ``result.method`` tells which.
+    method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
+        of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
+        for you; ``result.method`` tells which.
     tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
         hide, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
@@ -81,6 +83,9 @@ def solve(
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
         gives both, and the primal weight that it has found. "descent" takes y from x.
+    eliminate : whether a block with a quadratic penalty and an identity is made part of the loss, which that makes
+        smooth; "auto" does so for method "auto" if ``blocks_per_iteration`` is left to it. The result has all blocks,
+        and the certificate is that of the problem as given.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -93,16 +98,18 @@ def solve(
     """
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    chosen = make(resolve(method, options, problem.model, drawn), options, OPTIONS)
-    refuse(chosen, problem.model, drawn)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
-        reduction = drop_empty(problem.model)
+        model = problem.model.with_memory()
+        reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
+        chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
+        refuse(chosen, reduction.model, drawn)
         if chosen.merges_rows:
-            reduction = merge_rows(reduction)
+            reduction = reduction.then(merge_rows(reduction.model))
         x, y, weight = warm_start(problem, x0, y0)
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, reduction.kept(), tol)
-        judge = Judge(problem.model, reduction)
+        kept = reduction.kept() if options else None  # for explicit strengths alone
+        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, kept, tol)
+        judge = Judge(model, reduction)
         history = History()
         weights: list[tuple[float, float]] = []
         status: Status | None = None
@@ -245,6 +252,12 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
             else "Use method='sp-bcd', whose strengths are sound."
         )
     return " ".join(part for part in (status.value, how_far, advice) if part)
+
+
+def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
+    if choice is not True and choice is not False and choice != "auto":
+        raise ValueError(f"eliminate={choice!r}: expected 'auto', True or False")
+    return choice is True or (choice == "auto" and method == "auto" and drawn is None)
 
 
 def _info(problem: Problem, judge: Judge, passes: float, seconds: float) -> Info:

@@ -133,7 +133,7 @@ class NativeDescender:
         self.kernel = _native.Descent(
             *native.columns_and_penalty(model),
             native.loss_arguments(model.g.compiled(), model.A.shape[0])[0],
-            curvature,
+            np.ascontiguousarray(curvature),
             width,
             measured,
         )

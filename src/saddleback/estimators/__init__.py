@@ -1,9 +1,8 @@
-"""Linear models with the face of scikit-learn: parameters become a problem, its result the fitted attributes."""
+"""Models with the face of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
 from .classification import SparseClassifier, SparseSVC
 from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
 from .path import Path
-from .pca import RobustPCA
 from .regression import (
     ElasticNet,
     GroupLasso,
@@ -13,6 +12,7 @@ from .regression import (
     SparseGroupLasso,
     SparseRegressor,
 )
+from .robust_pca import RobustPCA
 
 __all__ = [
     "ElasticNet",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,13 @@ class Ray(NamedTuple):
     violation: Vector
 
 
+class Quadratic(NamedTuple):
+    """<linear, x> + 1/2 sum curvature x^2, with a positive curvature."""
+
+    linear: Vector
+    curvature: Vector
+
+
 class Kinks(NamedTuple):
     r"""What holds x at 0 in f = alpha p + r, part by part, at a slope z.
 
@@ -55,12 +63,22 @@ class Kinks(NamedTuple):
         return cls(np.zeros(0), np.zeros(size), np.full(size, -1))
 
 
-@dataclass(frozen=True)
 class Blocks:
-    """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``."""
+    """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``.
 
-    order: Indices
-    start: Indices
+    Without an order, blocks hold neighbouring coordinates; it is then only made where it is asked for.
+    """
+
+    def __init__(self, order: Indices | None, start: Indices) -> None:
+        self.start = start
+        self.contiguous = order is None
+        if order is not None:
+            self.order = order
+
+    @cached_property
+    def order(self) -> Indices:
+        """The coordinates, one block after the other."""
+        return np.arange(self.start[-1])
 
     def __len__(self) -> int:
         return self.start.size - 1
@@ -76,19 +94,19 @@ class Blocks:
 
     def columns(self, blocks: Indices) -> Indices:
         """Coordinates of the given blocks, one block after the other."""
-        if len(self) == self.order.size:
+        if len(self) == self.start[-1]:
             return self.order[blocks]
         return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
 
     @classmethod
     def single(cls, n: int) -> Blocks:
         """One block that holds all n coordinates."""
-        return cls(np.arange(n), np.array([0, n]))
+        return cls(None, np.array([0, n]))
 
     @classmethod
     def scalars(cls, n: int, width: int = 1) -> Blocks:
         """Blocks of ``width`` neighbouring coordinates, n coordinates in all."""
-        return cls(np.arange(n), np.arange(0, n + 1, width))
+        return cls(None, np.arange(0, n + 1, width))
 
 
 class Function(ABC):
@@ -173,6 +191,10 @@ class Function(ABC):
         inside = self.project_conjugate(y)
         return inside, self.conjugate(inside)
 
+    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
+        """Return f*(y) for a y that ``scaling`` has already brought into the domain; x as in ``conjugate_near``."""
+        return self.conjugate_near(y, x)[1]
+
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
         return v - step * self.prox(v / step, 1.0 / np.asarray(step))
@@ -194,6 +216,21 @@ class Function(ABC):
         raise TypeError(f"nothing can be added to {type(self).__name__}")
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
+
+    def with_memory(self) -> Function:
+        """Return the function for one run: it may remember, from call to call, what makes the next one faster.
+
+        Results differ by rounding only. What is shared between runs or threads has no memory.
+        """
+        return self
+
+    def as_quadratic(self) -> Quadratic | None:
+        """Return f as a strongly convex quadratic function of single coordinates, where it is nothing else."""
+        return None
+
+    def with_conjugate_plus(self, linear: Vector, quadratic: Vector) -> Function | None:
+        """Return the function with the conjugate f* + <linear, y> + 1/2 sum quadratic y^2; None where it is unknown."""
+        return None
 
     def finite_everywhere(self) -> bool:
         """Return whether the domain of f is the whole space, so that nothing is infeasible."""
@@ -279,7 +316,7 @@ class Term(ABC):
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""
-        return np.zeros(int(np.prod(shape)))
+        return np.broadcast_to(0.0, (int(np.prod(shape)),))
 
     @abstractmethod
     def bind(self, shape: tuple[int, ...]) -> Function:

@@ -56,6 +56,9 @@ class Tilted(Function):
         point, value = self.base.conjugate_near(y - self.linear, x)
         return point + self.linear, value
 
+    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
+        return self.base.conjugate_scaled(y - self.linear, x)
+
     def project_conjugate(self, y: Vector) -> Vector:
         return self.base.project_conjugate(y - self.linear) + self.linear
 
@@ -85,6 +88,10 @@ class Tilted(Function):
         low, high = self.base.subdifferential(x, tolerance)
         return low + self.linear, high + self.linear
 
+    def with_memory(self) -> Tilted:
+        base = self.base.with_memory()
+        return self if base is self.base else Tilted(base, self.linear)
+
     def typical_slope(self) -> Vector:
         return np.abs(self.linear) + self.base.typical_slope()
 
@@ -101,18 +108,19 @@ class BlockSum(Function):
 
     def __init__(self, parts: Sequence[Function], sizes: Sequence[int], split: Sequence[bool]) -> None:
         self.parts = parts
+        self.sizes = sizes
         self.split = split
         self.start = np.concatenate([[0], np.cumsum(sizes)])
         self.stretches = [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
         self.own_blocks = [
             part.blocks() if fine else Blocks.single(size) for part, size, fine in zip(parts, sizes, split, strict=True)
         ]
+        placed = list(zip(self.own_blocks, self.start[:-1], strict=True))
         self.all_blocks = Blocks(
-            np.concatenate([blocks.order + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]),
-            np.concatenate(
-                [blocks.start[:-1] + a for blocks, a in zip(self.own_blocks, self.start[:-1], strict=True)]
-                + [self.start[-1:]]
-            ),
+            None
+            if all(blocks.contiguous for blocks in self.own_blocks)
+            else np.concatenate([blocks.order + a for blocks, a in placed]),
+            np.concatenate([*(blocks.start[:-1] + a for blocks, a in placed), self.start[-1:]]),
         )
         self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
 
@@ -133,12 +141,17 @@ class BlockSum(Function):
         return float(sum(self._each("finite_value", x)))
 
     def project(self, x: Vector) -> Vector:
-        return np.concatenate(self._each("project", x))
+        return x if self.finite_everywhere() else np.concatenate(self._each("project", x))
 
     def prox(self, v: Vector, step: Step) -> Vector:
         return np.concatenate(self._each("prox", v, step))
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        if blocks.size == 1:  # nothing to take apart: a matrix block is best not copied
+            i = int(np.searchsorted(self.first_block, blocks[0], side="right")) - 1
+            local = blocks - self.first_block[i]
+            part = self.parts[i]
+            return part.prox_blocks(local, v, step) if self.split[i] else part.prox(v, step)
         sizes = self.all_blocks.sizes[blocks]
         result = np.empty_like(v)
         for i, part in enumerate(self.parts):
@@ -167,6 +180,9 @@ class BlockSum(Function):
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each("conjugate_near", y, x), strict=True)
         return np.concatenate(points), float(sum(values))
+
+    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
+        return float(sum(self._each("conjugate_scaled", y, x)))
 
     def project_conjugate(self, y: Vector) -> Vector:
         return np.concatenate(self._each("project_conjugate", y))
@@ -225,6 +241,16 @@ class BlockSum(Function):
             parts.append(self.parts[i] if whole else self.parts[i].restrict_blocks(mine))
             sizes.append(int(self.own_blocks[i].sizes[mine].sum()))
         return BlockSum(parts, sizes, [True] * len(parts))
+
+    def without(self, part: int) -> BlockSum:
+        """Return the sum without one of its parts."""
+        rest = [i for i in range(len(self.parts)) if i != part]
+        return BlockSum([self.parts[i] for i in rest], [self.sizes[i] for i in rest], [self.split[i] for i in rest])
+
+    def with_memory(self) -> BlockSum:
+        parts = [part.with_memory() for part in self.parts]
+        same = all(new is old for new, old in zip(parts, self.parts, strict=True))
+        return self if same else BlockSum(parts, self.sizes, self.split)
 
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Quadratic, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
 
 Parameter = float | Vector
@@ -27,7 +27,23 @@ Parameter = float | Vector
 
 def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     """Return v moved towards 0 by the slope on its side: v - clip(v, left, right)."""
-    return v - np.clip(v, left, right)
+    taken = np.clip(v, left, right)
+    return np.subtract(v, taken, out=taken)
+
+
+def everywhere(value: ArrayLike, size: int) -> Vector:
+    """Return a value for all of so many coordinates, in no memory of its own."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (size,))
+
+
+def is_one_value(*parameters: Vector) -> bool:
+    """Return whether each parameter is known to be a single value, so that a formula need be evaluated once only."""
+    return all(parameter.strides == (0,) for parameter in parameters)
+
+
+def compact(parameter: Parameter) -> Parameter:
+    """Return a parameter that is a single value as one element, so that formulas evaluate it once."""
+    return parameter[:1] if isinstance(parameter, np.ndarray) and parameter.strides == (0,) else parameter
 
 
 def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
@@ -41,9 +57,11 @@ def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
             f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
             f"expected a scalar, shape {shape}, or one value for each of its {shape[0] if shape else 1} rows"
         )
+    if array.ndim == 0:
+        return everywhere(array, int(np.prod(shape)))
     if array.shape != shape:
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
-    return np.array(np.broadcast_to(array, shape)).ravel()
+    return np.broadcast_to(array, shape).ravel()
 
 
 class Coordinate(Restrictable):
@@ -75,6 +93,8 @@ class Coordinate(Restrictable):
         return self.finite_value(inside)
 
     def finite_value(self, x: Vector) -> float:
+        if not self._kinked and is_one_value(self.left, self.quadratic):
+            return float(self.left[0] * np.sum(x) + 0.5 * self.quadratic[0] * (x @ x)) if x.size else 0.0
         if not self._kinked:
             return float(self.left @ x + 0.5 * (self.quadratic @ (x * x)))
         at = np.flatnonzero(x)  # an infinite slope times 0 is 0, and most of x often is
@@ -86,8 +106,11 @@ class Coordinate(Restrictable):
         return np.clip(x, self.lower, self.upper) if self._bounded else x
 
     def prox(self, v: Vector, step: Step) -> Vector:
-        free = shrink(v, step * self.left, step * self.right) / (1.0 + step * self.quadratic)
-        return np.clip(free, self.lower, self.upper)
+        step, left, right, quadratic, lower, upper = map(compact, (step, *self.slopes()))
+        free = shrink(v, step * left, step * right)
+        if self._bent:
+            free /= 1.0 + step * quadratic
+        return np.clip(free, lower, upper, out=free) if self._bounded else free
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.restrict(blocks).prox(v, step)
@@ -111,20 +134,21 @@ class Coordinate(Restrictable):
 
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
-        excess = shrink(y, self.left, self.right) if self._kinked else y - self.left
+        left, right, quadratic, *_ = map(compact, self.slopes())
+        excess = shrink(y, left, right) if self._kinked else y - left
         if self._curved:
-            free = excess / self.quadratic
+            free = np.divide(excess, quadratic, out=excess)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
         return np.clip(free, self.lower, self.upper) if self._bounded else free
 
     def conjugate(self, y: Vector) -> float:
-        inside = self.project_conjugate(y)
+        inside = y if self._conjugate_everywhere else self.project_conjugate(y)
         if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         x = self.maximiser(inside)
-        return float(np.sum(inside * x)) - self.finite_value(x)
+        return float(inside @ x) - self.finite_value(x)
 
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
         """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
@@ -139,6 +163,12 @@ class Coordinate(Restrictable):
     @cached_property
     def conjugate_bounds(self) -> tuple[Vector, Vector]:
         """The interval that is the domain of the conjugate, coordinate by coordinate."""
+        if self.left.size and is_one_value(self.quadratic, self.lower, self.upper):
+            straight = self.quadratic[0] == 0
+            return (
+                self.left if straight and self.lower[0] == -np.inf else everywhere(-np.inf, self.left.size),
+                self.right if straight and self.upper[0] == np.inf else everywhere(np.inf, self.left.size),
+            )
         straight = self.quadratic == 0
         low = np.where(straight & (self.lower == -np.inf), self.left, -np.inf)
         high = np.where(straight & (self.upper == np.inf), self.right, np.inf)
@@ -148,7 +178,15 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _kinked(self) -> bool:
-        return bool(np.any(self.left != self.right))
+        return self.left is not self.right and bool(np.any(self.left != self.right))
+
+    @cached_property
+    def _bent(self) -> bool:
+        return bool(np.any(self.quadratic))
+
+    @cached_property
+    def _linear(self) -> bool:
+        return not (self._kinked or self._bent or self._bounded)
 
     @cached_property
     def _curved(self) -> bool:
@@ -157,6 +195,8 @@ class Coordinate(Restrictable):
     @cached_property
     def _conjugate_everywhere(self) -> bool:
         low, high = self.conjugate_bounds
+        if low.size and is_one_value(low, high):
+            return bool(low[0] == -np.inf and high[0] == np.inf)
         return bool(np.all(low == -np.inf) and np.all(high == np.inf))
 
     @cached_property
@@ -166,11 +206,17 @@ class Coordinate(Restrictable):
     @cached_property
     def _settled(self) -> tuple[Vector, Vector]:
         """The interval of y for which 0 is the maximiser of <x, y> - F(x), coordinate by coordinate; may be empty."""
+        if self.left.size > 1 and is_one_value(*self.slopes()):
+            low, high = self.restrict(np.array([0]))._settled
+            return everywhere(low[0], self.left.size), everywhere(high[0], self.left.size)
         admitted = (self.lower <= 0) & (self.upper >= 0)
         return np.where(admitted, self.left, np.inf), np.where(admitted, self.right, -np.inf)
 
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         # where 0 is the maximiser the conjugate is 0, and that is nearly everywhere under a sparsity penalty
+        if not self._kinked:
+            inside = self.project_conjugate(y)
+            return inside, self.conjugate(inside)
         low, high = self._settled
         rest = np.flatnonzero((y < low) | (y > high))
         if rest.size == 0:
@@ -223,6 +269,10 @@ class Coordinate(Restrictable):
 
     def strong_convexity(self) -> float:
         return float(self.quadratic.min())
+
+    def as_quadratic(self) -> Quadratic | None:
+        plain = self._curved and not (self._kinked or self._bounded)
+        return Quadratic(self.left, self.quadratic) if plain else None
 
     def slopes_at_zero(self) -> Box:
         """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
@@ -282,7 +332,7 @@ class Coordinate(Restrictable):
         return Coordinate(self.left * counts, self.right * counts, self.quadratic * counts, self.lower, self.upper)
 
     def compiled(self) -> Compiled:
-        return Compiled(self.slopes(), np.zeros(self.left.size))
+        return Compiled(Slopes(*map(np.ascontiguousarray, self.slopes())), np.zeros(self.left.size))
 
 
 def _shortened(values: Vector) -> Vector:
@@ -335,7 +385,9 @@ class ConjugateOfCoordinate(Restrictable):
         return self.dual.conjugate(x)
 
     def finite_value(self, x: Vector) -> float:
-        return self.dual.conjugate(self.project(x))
+        if self.dual._linear:  # an equality, which is 0 where it holds
+            return 0.0
+        return self.dual.conjugate(x if self.dual._conjugate_everywhere else self.project(x))
 
     def project(self, x: Vector) -> Vector:
         return self.dual.project_conjugate(x)
@@ -392,6 +444,15 @@ class ConjugateOfCoordinate(Restrictable):
     def conjugate_room(self, y: Vector) -> Vector:
         return interval_room(y, self.dual.lower, self.dual.upper)
 
+    def with_conjugate_plus(self, linear: Vector, quadratic: Vector) -> ConjugateOfCoordinate:
+        dual = self.dual
+        left = dual.left + linear
+        right = left if dual.right is dual.left else dual.right + linear
+        curved = everywhere(dual.quadratic[0] + quadratic[0], left.size)
+        if not is_one_value(dual.quadratic, quadratic):
+            curved = dual.quadratic + quadratic
+        return ConjugateOfCoordinate(Coordinate(left, right, curved, dual.lower, dual.upper))
+
     def finite_everywhere(self) -> bool:
         low, high = self.dual.conjugate_bounds
         return bool(np.all(np.isinf(low) & np.isinf(high)))
@@ -400,6 +461,8 @@ class ConjugateOfCoordinate(Restrictable):
         if not self.smooth:
             return None
         quadratic = self.dual.quadratic
+        if quadratic.size and is_one_value(quadratic):
+            return everywhere(1.0 / quadratic[0] if quadratic[0] > 0 else 0.0, quadratic.size)
         return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
 
     def curvature_at(self, x: Vector) -> Vector:
@@ -455,7 +518,7 @@ class ConjugateOfCoordinate(Restrictable):
         return ConjugateOfCoordinate(Coordinate(left, right, quadratic / counts, lower * counts, upper * counts))
 
     def conjugate_slopes(self) -> Slopes:
-        return self.dual.slopes()
+        return Slopes(*map(np.ascontiguousarray, self.dual.slopes()))
 
     def compiled(self) -> Compiled:
         return self.dual.compiled()

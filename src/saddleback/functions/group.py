@@ -76,7 +76,7 @@ def partition(groups: Groups, n: int) -> Blocks:
         start = np.concatenate([[0], np.cumsum(np.concatenate(members))])
         if np.any(np.diff(start) < 1) or start[-1] != n:
             raise ValueError(f"groups has sizes that sum to {start[-1]}, but there are {n} columns to partition")
-        return Blocks(np.arange(n), start.astype(np.int64))
+        return Blocks(None, start.astype(np.int64))
     order = np.concatenate(members).astype(np.int64)
     if order.size != n or not np.array_equal(np.sort(order), np.arange(n)):
         raise ValueError(
@@ -214,7 +214,7 @@ class GroupNorms(Function):
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
-        partition_ = Blocks(np.arange(columns.size), start)
+        partition_ = Blocks(None, start)
         return GroupNorms(partition_, self.weight[blocks], self.left[columns], self.right[columns])
 
     def typical_slope(self) -> Vector:

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from ._base import Function, Term, Vector
 from .checks import bounds, finite, nonnegative, scalar
-from .coordinate import ConjugateOfCoordinate, Coordinate, spread
+from .coordinate import ConjugateOfCoordinate, Coordinate, everywhere, spread
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
 
@@ -71,7 +71,14 @@ class SeparableLoss(Loss):
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
         dual = self.dual()
-        left, right = spread("b", dual.left, shape), spread("b", dual.right, shape)
+        left = spread("b", dual.left, shape)
+        right = left if dual.right is dual.left else spread("b", dual.right, shape)
+        if self.sample_weight is None and self.scale > 0:  # nothing differs from row to row but the data
+            size = left.size
+            bounds = (spread("bound", self.scale * np.asarray(bound), shape) for bound in (dual.lower, dual.upper))
+            return ConjugateOfCoordinate(
+                Coordinate(left, right, everywhere(dual.quadratic / self.scale, size), *bounds)
+            )
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         weight = self.scale * spread("sample_weight", weight, shape)
         counted = weight > 0

@@ -6,16 +6,24 @@ import numpy as np
 
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Ray, Step, Vector
 from .calculus import Tilted
+from .singular import PROVED, Memory, nuclear_norm, spectral_norm, threshold_singular_values
 
 
 class NuclearNorm(Function):
-    r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`."""
+    r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
+
+    ``memory`` holds where the singular vectors were found last; what is shared between runs has none.
+    """
 
     scalar_step = True
 
-    def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
+    def __init__(self, alpha: float, shape: tuple[int, int], memory: Memory | None = None) -> None:
         self.alpha = alpha
         self.shape = shape
+        self.memory = memory
+
+    def with_memory(self) -> NuclearNorm:
+        return NuclearNorm(self.alpha, self.shape, Memory())
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.shape[0] * self.shape[1])
@@ -24,16 +32,16 @@ class NuclearNorm(Function):
         return self.finite_value(x)
 
     def finite_value(self, x: Vector) -> float:
-        return self.alpha * float(np.sum(np.linalg.svd(x.reshape(self.shape), compute_uv=False)))
+        return self.alpha * nuclear_norm(x.reshape(self.shape), self.memory)
 
     def project(self, x: Vector) -> Vector:
         return x
 
     def prox(self, v: Vector, step: Step) -> Vector:
-        threshold = self.alpha * float(np.max(step))
-        left, values, right = np.linalg.svd(v.reshape(self.shape), full_matrices=False)
-        kept = int(np.sum(values > threshold))
-        return np.ravel((left[:, :kept] * (values[:kept] - threshold)) @ right[:kept])
+        return self._thresholded(v, self.alpha * float(np.max(step)))
+
+    def _thresholded(self, v: Vector, threshold: float) -> Vector:
+        return np.ravel(threshold_singular_values(v.reshape(self.shape), threshold, self.memory))
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.prox(v, step)
@@ -46,14 +54,18 @@ class NuclearNorm(Function):
         kept = values > ROUNDING * values[0]
         return self.alpha * np.ravel(left[:, kept] @ right[kept])
 
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        return self.project_conjugate(y), 0.0
+
+    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
+        return 0.0
+
     def conjugate(self, y: Vector) -> float:
-        return 0.0 if self._spectral_norm(y) <= self.alpha * (1.0 + ROUNDING) else np.inf
+        return 0.0 if self._spectral_norm(y) <= self.alpha * (1.0 + ROUNDING + PROVED) else np.inf
 
     def project_conjugate(self, y: Vector) -> Vector:
-        left, values, right = np.linalg.svd(y.reshape(self.shape), full_matrices=False)
-        if values[0] <= self.alpha:
-            return y
-        return np.ravel((left * np.minimum(values, self.alpha)) @ right)
+        # Moreau: what thresholding takes away is the projection on the spectral ball
+        return y if self.conjugate(y) == 0 else y - self._thresholded(y, self.alpha)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
@@ -62,14 +74,17 @@ class NuclearNorm(Function):
         norm = self._spectral_norm(y)
         return 1.0 if norm <= self.alpha else self.alpha / norm
 
+    def bounded_below(self) -> bool:
+        return True
+
+    def finite_everywhere(self) -> bool:
+        return True
+
     def unpenalised(self) -> Indices:
         return np.arange(self.shape[0] * self.shape[1] if self.alpha == 0 else 0)
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
         return Tilted(self, linear)
-
-    def finite_everywhere(self) -> bool:
-        return True
 
     def kinks(self, z: Vector, rest: NuclearNorm) -> Kinks:
         left, values, right = np.linalg.svd(z.reshape(self.shape), full_matrices=False)
@@ -81,4 +96,4 @@ class NuclearNorm(Function):
         return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))
 
     def _spectral_norm(self, y: Vector) -> float:
-        return float(np.linalg.norm(y.reshape(self.shape), 2))
+        return spectral_norm(y.reshape(self.shape))

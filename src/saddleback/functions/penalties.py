@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ._base import Blocks, Function, Term, Vector
 from .checks import bounds, finite, nonnegative, scalar
-from .coordinate import Coordinate, spread
+from .coordinate import Coordinate, everywhere, spread
 from .group import GroupNorms, Groups, partition
 from .nuclear import NuclearNorm
 
@@ -63,7 +63,7 @@ class Linear(Piece):
 
     def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
         c = self.linear(shape)
-        return c, np.full(c.size, -np.inf), np.full(c.size, np.inf)
+        return c, everywhere(-np.inf, c.size), everywhere(np.inf, c.size)
 
 
 class Box(Piece):
@@ -81,7 +81,7 @@ class Box(Piece):
 
     def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
         lower, upper = spread("lower", self.lower, shape), spread("upper", self.upper, shape)
-        return np.zeros(lower.size), lower, upper
+        return everywhere(0.0, lower.size), lower, upper
 
 
 class NonNegative(Piece):
@@ -90,8 +90,8 @@ class NonNegative(Piece):
     kind = "sign"
 
     def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
-        zero = np.zeros(int(np.prod(shape)))
-        return zero, zero, np.full(zero.size, np.inf)
+        zero = everywhere(0.0, int(np.prod(shape)))
+        return zero, zero, everywhere(np.inf, zero.size)
 
 
 class Zero(Penalty):
@@ -274,10 +274,4 @@ def _coordinate(
     quadratic: float = 0.0,
 ) -> Coordinate:
     size = int(np.prod(shape))
-    return Coordinate(
-        np.array(np.broadcast_to(left, size), dtype=np.float64),
-        np.array(np.broadcast_to(right, size), dtype=np.float64),
-        np.full(size, quadratic),
-        np.full(size, -np.inf),
-        np.full(size, np.inf),
-    )
+    return Coordinate(*(everywhere(value, size) for value in (left, right, quadratic, -np.inf, np.inf)))

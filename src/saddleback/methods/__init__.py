@@ -2,6 +2,7 @@
 
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .admm import ADMM
+from .alternating import Alternating
 from .descent import Descent
 from .fista import FISTA
 from .fobos import FOBOS
@@ -31,6 +32,7 @@ __all__ = [
     "R2HPDHG",
     "SPBCD",
     "SPDC",
+    "Alternating",
     "Candidates",
     "Descent",
     "DiagonalPDHG",

@@ -1,0 +1,399 @@
+"""Robust principal components: a matrix as the sum of a low-rank, a sparse and, where there is noise, a small part."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import saddleback as sb
+
+from ..functions.singular import low_rank_pairs, spectral_norm
+from .certified import Certified
+
+Matrix = NDArray[Any]
+
+SHARE = 0.15
+"""Weights under noise, relative to the largest entry (row, column) and the largest singular value of X (Parikh and
+Boyd, 2014)."""
+
+OUTLIERS = 0.1
+"""Share of outlying rows or columns for which the weight of an exact decomposition is right (Xu et al., 2012)."""
+
+ROW_TOL = 1e-12
+"""Relative gap of the split of a new row."""
+
+FLOOR = 1e-12
+"""Least ridge of the online update, relative to the sum of the squares of the codes."""
+
+NOISES = ("gaussian", None)
+SPARSITIES = ("entry", "row", "column")
+
+
+class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
+    r"""Principal components that a few wild entries, rows or columns cannot move.
+
+    With samples in the rows of X, splits X = L + S + N into a low-rank, a sparse and a small part,
+
+    .. math::
+
+        \min\; \mu \|L\|_* + \lambda\, p(S) + \tfrac12 \|N\|_F^2 \quad\text{with}\quad L + S + N = X,
+
+    where p sums the absolute values of entries, or the norms of rows or of columns. With ``noise=None`` there is no N.
+    Entries that are missing (NaN, or given as ``missing``) are left out of the constraint: S is 0 there, and L fills
+    them in.
+
+    ``transform`` splits new rows in the same way with the components held: as :math:`\|L\|_*` is the least
+    :math:`\frac12 (\|Z\|_F^2 + \|W\|_F^2)` over L = ZW, a row has the code z with the least
+    :math:`\frac{\mu}{2} \|z\|^2` plus its part of the other two terms, where W are the components times the roots of
+    their singular values. It returns the coordinates of zW in the components.
+
+    Parameters
+    ----------
+    noise : "gaussian" (default), or None for the exact decomposition of Candes, Li, Ma and Wright (2011).
+    sparsity : "entry" (default), "row" for outlying samples, or "column" for outlying features.
+    sparse_weight : lambda. "auto" is, under noise, 0.15 times the largest entry (or norm of a row or column) of X, and
+        without, :math:`1/\sqrt{\max(m, n) q}` with q the share of entries that are there, or for rows and columns
+        :math:`3 / (7 \sqrt{0.1 k})` for k of them (Xu, Caramanis and Sanghavi, 2012).
+    low_rank_weight : mu. "auto" is 0.15 times the largest singular value of X under noise, and 1 without.
+    non_negative : whether L must be non-negative; then a block more is needed, and the run is longer.
+    tol : certified relative gap to reach.
+    max_iter : most work, in passes.
+    verbose : show a progress bar.
+    random_state : seed of the draws, where a method has any.
+
+    Attributes
+    ----------
+    low_rank_, sparse_, noise_ : L, S and N, which is 0 where an entry is missing; after ``partial_fit``, of its rows.
+    components_ : the right singular vectors of L, one a row.
+    singular_values_ : those of L that are not 0.
+    rank_ : how many they are.
+    sparse_weight_, low_rank_weight_ : the weights used.
+    result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells, as in ``SparseRegressor``. The problem
+        has the blocks S and L, and more of them where L is non-negative; for outlying columns they are transposed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saddleback.estimators import RobustPCA
+    >>> X = np.outer(np.arange(1.0, 7.0), np.ones(5))
+    >>> X[2, 3] = 40.0
+    >>> pca = RobustPCA(noise=None).fit(X)
+    >>> pca.rank_, bool(abs(pca.low_rank_[2, 3] - 3.0) < 1e-3)
+    (1, True)
+    """
+
+    def __init__(
+        self,
+        noise: str | None = "gaussian",
+        sparsity: str = "entry",
+        *,
+        sparse_weight: Any = "auto",
+        low_rank_weight: Any = "auto",
+        non_negative: bool = False,
+        tol: float = 1e-6,
+        max_iter: float = 10_000,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.noise = noise
+        self.sparsity = sparsity
+        self.sparse_weight = sparse_weight
+        self.low_rank_weight = low_rank_weight
+        self.non_negative = non_negative
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # --- all samples at once --------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, missing: Any = None) -> RobustPCA:
+        """Split X, samples by features.
+
+        Parameters
+        ----------
+        X : array; NaN where an entry is missing.
+        y : not used.
+        missing : boolean array of the shape of X, True where an entry is to be left out; with NaN in X, both are.
+        """
+        self._check_parameters()
+        data = self._validated(X, missing, reset=True)
+        turned = data.transposed() if self.sparsity == "column" else data
+        self.sparse_weight_, self.low_rank_weight_ = self._weights(turned)
+        # of two blocks under an equality, the multiplier method asks for the fewest thresholdings
+        two_blocks = self.noise is None and not self.non_negative
+        result = self._solve(self._problem(turned), "gs-admm" if two_blocks else "auto")
+        pairs = low_rank_pairs(result.x[1])
+        # of a non-negative L and its copy, the copy is non-negative to the last bit
+        parts = [part.reshape(turned.values.shape) for part in (result.x[2 if self.non_negative else 1], result.x[0])]
+        if self.sparsity == "column":
+            pairs, parts = pairs.transposed(), [part.T for part in parts]
+        self._describe(pairs.right, pairs.values, data.dtype)
+        self._split(data, *parts)
+        self._judgement([result])
+        self._online: _Online | None = None
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, missing: Any = None) -> Any:
+        """Split X, and return the coordinates of its low-rank part in the components."""
+        self.fit(X, missing=missing)
+        return self.low_rank_ @ self.components_.T
+
+    def _problem(self, data: _Data) -> sb.Problem:
+        """Return the problem over S and L, with the sparse groups in rows."""
+        B, observed, shape = data.values, data.observed, data.values.shape
+        if self.sparsity == "entry":
+            sparse: Any = sb.L1(self.sparse_weight_)
+        else:  # a group holds a row: one of a matrix variable, or as many entries of a flat one
+            sparse = sb.GroupL2(self.sparse_weight_, shape[1] if self.non_negative else 1, np.ones(shape[0]))
+        nuclear = sb.Nuclear(self.low_rank_weight_, shape)
+        if self.non_negative:
+            return self._non_negative(sparse, nuclear, data)
+        loss: Any
+        if self.noise == "gaussian":
+            loss = sb.Squared(B, None if observed is None else observed.astype(np.float64))
+        else:
+            loss = _equality(B, observed)
+        return sb.Problem([sparse, nuclear], [sb.Identity(), sb.Identity()], loss)
+
+    def _non_negative(self, sparse: Any, nuclear: Any, data: _Data) -> sb.Problem:
+        """Return the problem over S, L, P >= 0 and N with the constraints S + L + N = X and L - P = 0."""
+        size = data.values.size
+        observed = None if data.observed is None else np.concatenate([data.observed.ravel(), np.ones(size, dtype=bool)])
+        target = np.concatenate([data.values.ravel(), np.zeros(size)])
+        blocks: list[tuple[Any, float, float]] = [
+            (sparse, 1.0, 0.0),
+            (nuclear, 1.0, 1.0),
+            (sb.NonNegative(), 0.0, -1.0),
+        ]
+        if self.noise == "gaussian":
+            blocks.append((sb.SquaredL2(1.0), 1.0, 0.0))
+        operators = [_column(size, upper, lower) for _, upper, lower in blocks]
+        return sb.Problem([term for term, _, _ in blocks], operators, _equality(target, observed))
+
+    def _weights(self, data: _Data) -> tuple[float, float]:
+        B = data.values
+        sparse, low_rank = self.sparse_weight, self.low_rank_weight
+        if _is_auto(low_rank):
+            low_rank = SHARE * spectral_norm(B) if self.noise == "gaussian" else 1.0
+        if _is_auto(sparse):
+            rows = np.linalg.norm(B, axis=1) if self.sparsity != "entry" else np.abs(B)
+            if self.noise == "gaussian":
+                sparse = SHARE * float(rows.max())
+            elif self.sparsity == "entry":
+                share = 1.0 if data.observed is None else max(float(data.observed.mean()), 1.0 / B.size)
+                sparse = low_rank / np.sqrt(share * max(B.shape))
+            else:
+                sparse = low_rank * 3.0 / (7.0 * np.sqrt(OUTLIERS * B.shape[0]))
+        return float(sparse), float(low_rank)
+
+    def _describe(self, components: Matrix, values: Matrix, dtype: Any) -> None:
+        self.rank_ = values.size
+        self.singular_values_ = values.astype(dtype)
+        self.components_ = _fixed_signs(components).astype(dtype)
+
+    def _split(self, data: _Data, low_rank: Matrix, sparse: Matrix) -> None:
+        noise = data.values - low_rank - sparse
+        if data.observed is not None:
+            noise *= data.observed
+        self.low_rank_, self.sparse_, self.noise_ = (part.astype(data.dtype) for part in (low_rank, sparse, noise))
+
+    # --- new samples ----------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any, missing: Any = None) -> Any:
+        """Return the coordinates in the components of the low-rank part of new rows, split as in the fit."""
+        check_is_fitted(self)
+        data = self._validated(X, missing, reset=False)
+        roots = np.sqrt(self.singular_values_.astype(np.float64))
+        codes, _ = self._codes(data, self.components_.T.astype(np.float64) * roots)
+        return (codes * roots).astype(data.dtype)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the low-rank rows that have the given coordinates."""
+        check_is_fitted(self)
+        return np.asarray(X) @ self.components_
+
+    def _codes(self, data: _Data, basis: Matrix) -> tuple[Matrix, Matrix]:
+        """Return the codes z of rows, and their sparse parts, for L = z basis'."""
+        codes = np.array([self._code(data.row(i), basis) for i in range(data.values.shape[0])])
+        rest = data.values - codes @ basis.T
+        if data.observed is not None:
+            rest *= data.observed
+        if self.sparsity == "column":
+            return codes, rest * self._outlying()
+        if self.noise is None:
+            return codes, rest
+        if self.sparsity == "entry":
+            return codes, rest - np.clip(rest, -self.sparse_weight_, self.sparse_weight_)
+        norms = np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return codes, rest * np.maximum(1.0 - self.sparse_weight_ / norms, 0.0)
+
+    def _outlying(self) -> Matrix:
+        """Return which columns the fit has found to be outlying."""
+        outlying: Matrix = np.any(self.sparse_ != 0, axis=0)
+        return outlying
+
+    def _code(self, data: _Data, basis: Matrix) -> Matrix:
+        """Return the code of one row: a ridge regression on the basis under the loss that the sparse part leaves."""
+        there = np.ones(basis.shape[0], dtype=bool) if data.observed is None else data.observed[0]
+        if self.sparsity == "column":  # what lies in outlying columns says nothing
+            there = there & ~self._outlying()
+        row, own, weight = data.values[0][there], basis[there], self.sparse_weight_
+        if own.size == 0:
+            return np.zeros(basis.shape[1])
+        ridge = sb.SquaredL2(self.low_rank_weight_)
+        if self.sparsity == "row" and self.noise == "gaussian":
+            outlier = sb.GroupL2(weight, row.size, [1.0])
+            return np.asarray(self._solve_row(sb.Problem([ridge, outlier], [own, sb.Identity()], sb.Squared(row))).x[0])
+        loss: Any
+        if self.sparsity == "column":
+            loss = sb.Squared(row)
+        elif self.sparsity == "row":
+            loss = sb.Norm2(row, scale=weight)
+        else:
+            loss = sb.Huber(row, weight) if self.noise == "gaussian" else sb.Absolute(row, scale=weight)
+        return np.asarray(self._solve_row(sb.Problem(ridge, own, loss)).x)
+
+    def partial_fit(self, X: Any, y: Any = None, missing: Any = None) -> RobustPCA:
+        r"""Go on from what was fitted with more samples, at a price that does not grow with their number.
+
+        The first call is ``fit``. Later ones give every new row its code z and sparse part as ``transform`` does, and
+        then take the basis W that minimises :math:`\frac{\mu}{2} \|W\|_F^2 + \frac12 \sum_t \|x_t - s_t - z_t W\|^2`
+        over all rows so far, of which only the sums of z'z and z'(x - s) are kept (Feng, Xu and Yan, 2013). The rank
+        stays what it was; the certificate is that of the first rows.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X, missing=missing)
+        data = self._validated(X, missing, reset=False)
+        weight = self.low_rank_weight_ if self.noise == "gaussian" else 0.0
+        online = self._online or _Online.of(self.components_, self.singular_values_, weight)
+        codes, sparse = self._codes(data, online.basis)
+        low_rank = codes @ online.basis.T
+        clean = (
+            data.values - sparse if data.observed is None else np.where(data.observed, data.values - sparse, low_rank)
+        )
+        self._online = online.with_rows(codes, clean, weight)
+        left, roots, _ = np.linalg.svd(self._online.basis, full_matrices=False)
+        self._describe(left.T, roots**2, data.dtype)
+        self._split(data, low_rank, sparse)
+        return self
+
+    # --- what all of them need ------------------------------------------------------------------------------------
+
+    def _validated(self, X: Any, missing: Any, reset: bool) -> _Data:
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset)
+        gone = np.isnan(X)
+        if missing is not None:
+            missing = np.asarray(missing)
+            if missing.shape != X.shape or missing.dtype != bool:
+                raise ValueError(
+                    f"missing has shape {missing.shape} and dtype {missing.dtype}: expected booleans of shape {X.shape}"
+                )
+            gone = gone | missing
+        if not np.any(gone):
+            return _Data(np.asarray(X, dtype=np.float64), None, X.dtype)
+        return _Data(np.where(gone, 0.0, X).astype(np.float64), ~gone, X.dtype)
+
+    def _solve(self, problem: sb.Problem, method: str = "auto") -> sb.Result:
+        result = sb.solve(problem, method, **self._options())
+        self._warn([result])
+        return result
+
+    def _solve_row(self, problem: sb.Problem) -> sb.Result:
+        """Solve for one row so accurately, where that is cheap, that it does not show which rows it came with."""
+        accurate = self.noise == "gaussian" and self.sparsity != "row"
+        result = sb.solve(problem, **self._options() | ({"tol": min(self.tol, ROW_TOL)} if accurate else {}))
+        if result.certificate.error > self.tol:
+            self._warn([result])
+        return result
+
+    def _check_parameters(self) -> None:
+        if self.noise not in NOISES:
+            raise ValueError(f"noise={self.noise!r}: expected 'gaussian', or None for an exact decomposition")
+        if self.sparsity not in SPARSITIES:
+            raise ValueError(f"sparsity={self.sparsity!r}: expected one of {', '.join(SPARSITIES)}")
+        for name in ("sparse_weight", "low_rank_weight"):
+            value = getattr(self, name)
+            if not _is_auto(value) and not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
+                raise ValueError(f"{name}={value!r}: expected 'auto' or a positive number")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.rank_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class _Data(NamedTuple):
+    """Values with 0 where none was observed, which entries were (None for all), and the type they came in."""
+
+    values: Matrix
+    observed: Matrix | None
+    dtype: Any
+
+    def transposed(self) -> _Data:
+        """Return the data with samples in columns."""
+        return _Data(self.values.T, None if self.observed is None else self.observed.T, self.dtype)
+
+    def row(self, i: int) -> _Data:
+        """Return one row."""
+        return _Data(self.values[i : i + 1], None if self.observed is None else self.observed[i : i + 1], self.dtype)
+
+
+class _Online(NamedTuple):
+    """What is kept of all rows so far: W', and the sums of z'z and (x - s)'z over their codes."""
+
+    basis: Matrix
+    codes: Matrix
+    products: Matrix
+
+    @classmethod
+    def of(cls, components: Matrix, values: Matrix, weight: float) -> _Online:
+        """Return what is kept of a fit, where each factor of L = ZW has the roots of the singular values."""
+        values = values.astype(np.float64)
+        basis = components.T.astype(np.float64) * np.sqrt(values)
+        return cls(basis, np.diag(values), basis * (values + weight))
+
+    def with_rows(self, codes: Matrix, clean: Matrix, weight: float) -> _Online:
+        """Return what is kept with more rows, and the best basis for all of them."""
+        squares, products = self.codes + codes.T @ codes, self.products + clean.T @ codes
+        ridge = max(weight, FLOOR * float(np.trace(squares)))
+        basis = np.linalg.solve(squares + ridge * np.eye(squares.shape[0]), products.T).T
+        return _Online(basis, squares, products)
+
+
+def _equality(B: Matrix, observed: Matrix | None) -> Any:
+    """Return the loss that holds the observed entries to their values."""
+    if observed is None:
+        return sb.Equality(B)
+    return sb.Interval(np.where(observed, B, -np.inf), np.where(observed, B, np.inf))
+
+
+def _column(size: int, upper: float, lower: float) -> LinearOperator:
+    """Return [upper I; lower I]."""
+    return LinearOperator(
+        (2 * size, size),
+        matvec=lambda x: np.concatenate([upper * np.ravel(x), lower * np.ravel(x)]),
+        rmatvec=lambda y: upper * np.ravel(y)[:size] + lower * np.ravel(y)[size:],
+        dtype=np.float64,
+    )
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _fixed_signs(rows: Matrix) -> Matrix:
+    """Return singular vectors with their largest entry positive, so that the same data gives the same signs."""
+    largest = np.argmax(np.abs(rows), axis=1)
+    signs: Matrix = np.sign(rows[np.arange(rows.shape[0]), largest])
+    return rows * signs[:, None]

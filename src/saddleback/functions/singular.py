@@ -1,0 +1,272 @@
+r"""Singular values of large matrices: the ones above a threshold, their sum, and the largest.
+
+A full decomposition costs the same whatever is kept of it. What a nuclear norm asks for is less: the pairs whose
+singular values exceed a threshold t, the sum of those of a matrix of low rank, or a bound of the largest. Three ways
+lead to the first, and ``singular_pairs`` chooses.
+
+Gram
+    The eigenvalues above t^2 of the smaller of ZZ' and Z'Z: accurate to rounding while t is not tiny beside the
+    largest singular value.
+Subspace
+    Block iteration :math:`U \leftarrow \mathrm{orth}(ZZ'U)` from the basis of the last call, with Ritz values, and made
+    wider until some of these are below t. It may overlook a direction that is orthogonal to its basis, so
+    that some random columns join it in every call, and a bound on what was left out is taken: its Frobenius norm where
+    that is below t, and otherwise, every few calls, a Cholesky decomposition of :math:`t^2 I - (ZZ' - U\Theta^2U')`.
+Full
+    The decomposition of LAPACK, where the other two would not be accurate.
+
+Halko, Martinsson and Tropp, *Finding structure with randomness* (2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, eigsh
+
+Matrix = NDArray[Any]
+
+GRAM_SIDE = 400
+"""Smaller side up to which the decomposition of the Gram matrix is as fast as anything else."""
+
+WORTH = 0.5
+"""Columns of a basis times its iterations, relative to the smaller side, up to which they cost less than the Gram
+matrix and its eigenvalues."""
+
+SPARE, FRESH = 8, 4
+"""Columns of a basis beyond the values that are kept, and random ones that join in every call."""
+
+RESIDUAL = 1e-6
+"""Residual of a Ritz pair, relative to the threshold, from which on it counts as found. What a residual leaves in the
+certificate is its square."""
+
+RESOLVED = 1e-5
+"""Threshold, relative to the largest singular value, below which the rounding of a Gram matrix shows."""
+
+CHECK_EVERY = 12
+"""Calls after which what the basis has left out is bounded by a Cholesky decomposition."""
+
+PROVED = 1e-10
+"""By how much a bound of the largest singular value may exceed it."""
+
+NEGLIGIBLE = 1e-12
+"""What of a matrix, relative to its norm, is rounding."""
+
+
+class Pairs(NamedTuple):
+    """Singular values with their vectors: ``left`` has orthonormal columns, ``right`` has orthonormal rows."""
+
+    left: Matrix
+    values: Matrix
+    right: Matrix
+
+    def above(self, threshold: float) -> Pairs:
+        """Return the pairs whose value exceeds a threshold."""
+        kept = self.values > threshold
+        return Pairs(self.left[:, kept], self.values[kept], self.right[kept])
+
+    def shrunk(self, threshold: float) -> Pairs:
+        """Return the pairs above a threshold with their values lowered by it."""
+        kept = self.above(threshold)
+        return kept._replace(values=kept.values - kept.values.dtype.type(threshold))
+
+    def matrix(self) -> Matrix:
+        """Return the matrix that the pairs make."""
+        return (self.left * self.values) @ self.right
+
+    def transposed(self) -> Pairs:
+        """Return the pairs of the transpose."""
+        return Pairs(self.right.T, self.values, self.left.T)
+
+
+@dataclass
+class Memory:
+    """Where singular vectors were found the last time: for one run and one thread.
+
+    Attributes
+    ----------
+    basis : orthonormal columns on the smaller side; None at first, when the Gram matrix is asked.
+    unchecked : calls since what the basis leaves out was last bounded.
+    """
+
+    basis: Matrix | None = None
+    unchecked: int = 0
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+
+def singular_pairs(matrix: Matrix, threshold: float, memory: Memory | None = None) -> Pairs:
+    """Return the singular values above a threshold, the largest first, with their vectors.
+
+    Parameters
+    ----------
+    matrix : m x n.
+    threshold : at least 0.
+    memory : of the last call on a similar matrix; without one nothing is iterated.
+    """
+    if matrix.shape[0] > matrix.shape[1]:
+        return singular_pairs(matrix.T, threshold, memory).transposed()
+    found = None
+    if memory is not None and memory.basis is not None and matrix.shape[0] > GRAM_SIDE:
+        found = _by_subspace(matrix, threshold, memory.basis, memory)
+    if found is None:
+        found = _by_gram(matrix, threshold)
+        if memory is not None:
+            memory.basis, memory.unchecked = found.left, 0
+    return found
+
+
+def threshold_singular_values(matrix: Matrix, threshold: float, memory: Memory | None = None) -> Matrix:
+    r"""Return :math:`\arg\min_X t\|X\|_* + \tfrac12\|X - Z\|_F^2`: every singular value lowered by t, at most to 0.
+
+    Cai, Candes and Shen, *A singular value thresholding algorithm for matrix completion* (2010), theorem 2.1.
+    """
+    return singular_pairs(matrix, threshold, memory).shrunk(threshold).matrix()
+
+
+def nuclear_norm(matrix: Matrix, memory: Memory | None = None) -> float:
+    """Return the sum of the singular values, from above: what is left out of a basis counts with its largest sum."""
+    if matrix.shape[0] > matrix.shape[1]:
+        return nuclear_norm(matrix.T, memory)
+    if not np.any(matrix):
+        return 0.0
+    found = _compressed(matrix, memory)
+    if found is None:
+        return float(np.linalg.svd(matrix, compute_uv=False).sum())
+    triangle = np.linalg.qr(found.inner.T, mode="r")
+    return float(np.linalg.svd(triangle, compute_uv=False).sum()) + float(np.sqrt(matrix.shape[0])) * found.rest
+
+
+def low_rank_pairs(matrix: Matrix) -> Pairs:
+    """Return the singular values that rounding does not explain, the largest first, with their vectors."""
+    if matrix.shape[0] > matrix.shape[1]:
+        return low_rank_pairs(matrix.T).transposed()
+    if not np.any(matrix):
+        return Pairs(matrix[:, :0], matrix[0, :0], matrix[:0])
+    found = _compressed(matrix, None)
+    if found is None:
+        pairs = Pairs(*np.linalg.svd(matrix, full_matrices=False))
+    else:
+        left, values, right = np.linalg.svd(found.inner, full_matrices=False)
+        pairs = Pairs(found.basis @ left, values, right)
+    return pairs.above(float(pairs.values[0]) * max(matrix.shape) * float(np.finfo(matrix.dtype).eps))
+
+
+def spectral_norm(matrix: Matrix) -> float:
+    r"""Return the largest singular value, from above.
+
+    A Lanczos iteration gives it from below; that it is not exceeded by more than a little is then proved by the
+    Cholesky decomposition of :math:`c^2 I - ZZ'`.
+    """
+    if matrix.shape[0] > matrix.shape[1]:
+        return spectral_norm(matrix.T)
+    largest = float(np.abs(matrix).max())
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    scaled = matrix / largest  # its squares neither overflow nor underflow
+    gram = scaled @ scaled.T
+    side = gram.shape[0]
+    rounding = 1.0 + 4.0 * side * np.finfo(np.float64).eps
+    if side > GRAM_SIDE:
+        start = np.random.default_rng(0).standard_normal(side)
+        try:
+            value = float(eigsh(gram, k=1, which="LA", v0=start, tol=0.1 * PROVED, return_eigenvectors=False)[0])
+            if _below(gram, (1.0 + PROVED) * value):
+                return largest * float(np.sqrt((1.0 + PROVED) * rounding * value))
+        except ArpackError:
+            pass  # the values at the top are too close together for it
+    return largest * float(np.sqrt(rounding * np.linalg.eigvalsh(gram)[-1]))
+
+
+class _Compressed(NamedTuple):
+    """A matrix of low rank as basis @ inner, and the norm of what that leaves out."""
+
+    basis: Matrix
+    inner: Matrix
+    rest: float
+
+
+def _compressed(matrix: Matrix, memory: Memory | None) -> _Compressed | None:
+    """Return a matrix that is not 0 in a basis for its columns; None where it is not of low rank.
+
+    The basis is the one remembered, or that of the Gram matrix.
+    """
+    total = float(np.linalg.norm(matrix))
+    basis = None if memory is None else memory.basis
+    if basis is None or basis.shape[0] != matrix.shape[0]:
+        basis = _by_gram(matrix, 2.0 * RESOLVED * total).left
+    for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
+        inner = basis.T @ matrix
+        rest = float(np.linalg.norm(matrix - basis @ inner))
+        if rest <= NEGLIGIBLE * total:
+            return _Compressed(basis, inner, rest)
+        basis = np.linalg.qr(matrix @ inner.T)[0]
+    return None
+
+
+def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
+    """Return the pairs above a threshold of a matrix that is not higher than wide, by its Gram matrix or in full."""
+    scale = float(np.linalg.norm(matrix))
+    if threshold > RESOLVED * scale:
+        gram = matrix @ matrix.T
+        values, left = eigh(gram, subset_by_value=(threshold**2, np.inf), overwrite_a=True, check_finite=False)
+        values, left = np.sqrt(values[::-1]), left[:, ::-1]
+        return Pairs(left, values, (left / values).T @ matrix)
+    return Pairs(*np.linalg.svd(matrix, full_matrices=False)).above(threshold)
+
+
+def _by_subspace(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) -> Pairs | None:
+    """Return the pairs above a threshold by iteration on a basis, or None where the Gram matrix is the better way."""
+    budget = WORTH * matrix.shape[0]
+    basis = _widened(basis, FRESH, memory)
+    while (budget := budget - basis.shape[1]) >= 0:
+        right = matrix.T @ basis
+        squares, turn = np.linalg.eigh(right.T @ right)
+        values = np.sqrt(np.maximum(squares[::-1], np.finfo(squares.dtype).tiny))
+        if threshold <= RESOLVED * values[0]:
+            return None
+        left, right = basis @ turn[:, ::-1], (right @ turn[:, ::-1]) / values
+        image = matrix @ right
+        kept = int(np.count_nonzero(values > threshold))
+        residual = float(np.linalg.norm(image[:, :kept] - left[:, :kept] * values[:kept]))
+        if kept < values.size and residual <= RESIDUAL * threshold:
+            memory.basis = left[:, : kept + SPARE]
+            pairs = Pairs(left[:, :kept], values[:kept], right[:, :kept].T)
+            return pairs if _complete(matrix, pairs, threshold, memory) else None
+        basis = np.linalg.qr(image)[0]
+        if kept == values.size:
+            basis = _widened(basis, kept + SPARE, memory)
+    return None
+
+
+def _complete(matrix: Matrix, pairs: Pairs, threshold: float, memory: Memory) -> bool:
+    """Return whether no singular value above the threshold is known to have been left out."""
+    rest = float(np.linalg.norm(matrix)) ** 2 - float(pairs.values @ pairs.values)
+    if rest <= threshold**2:
+        return True
+    memory.unchecked += 1
+    if memory.unchecked < CHECK_EVERY:
+        return True
+    memory.unchecked = 0
+    weighted = pairs.left * pairs.values
+    return _below(matrix @ matrix.T - weighted @ weighted.T, (1.0 + RESIDUAL) * threshold**2)
+
+
+def _below(gram: Matrix, bound: float) -> bool:
+    """Return whether the largest eigenvalue of a symmetric matrix, which is used up, is below a bound."""
+    gram *= -1.0
+    gram[np.diag_indices_from(gram)] += bound
+    try:
+        np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _widened(basis: Matrix, columns: int, memory: Memory) -> Matrix:
+    """Return a basis with so many random columns more."""
+    more = memory.random.standard_normal((basis.shape[0], columns)).astype(basis.dtype)
+    return np.linalg.qr(np.hstack([basis, more]))[0]

@@ -1,0 +1,169 @@
+r"""Alternating minimisation with restarted momentum, for a smooth loss over blocks under identities.
+
+With :math:`u = \sum_j s_j x_j` and strengths :math:`h_j = s_j^2 L`, L the curvature of the loss, blocks are taken in
+turn from an extrapolated point:
+
+.. math::
+
+    \bar x = x + \beta (x - x^{\mathrm{last}}), \qquad
+    x_j \leftarrow \mathrm{prox}_{f_j}^{h_j}\big(\bar x_j - s_j \nabla g(u) / h_j\big), \qquad
+    u \leftarrow u + s_j (x_j - \bar x_j), \qquad j = 1, \dots, J.
+
+Under a squared loss each step minimises exactly over its block, and of two blocks the first is a function of the
+second: what remains is Nesterov's method on that one, for robust PCA on the low-rank part (Beck and Teboulle, 2009).
+The momentum begins anew whenever it points uphill (O'Donoghue and Candes, 2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..functions._base import Step, Vector
+from ..problem import Model
+from ._base import Candidates, Method, Start, State
+
+FLAT = 1e-12
+"""Least strength, relative to the largest: where a row has no weight, x goes where its penalty wants it."""
+
+FIRST_RATIO, HOPE, PROMISING = 4.0, 2.0, 0.5
+"""A point is offered early if its expected error is at most HOPE times the tolerance, as a judgement costs no more than
+the sweeps that it may save, and at most a share of the last one offered. What is expected is what the change of y makes
+of it, times what that was short of the error of the last judgement."""
+
+
+@dataclass(kw_only=True)
+class AlternatingState(State):
+    """The point, the one before, and the strengths of the blocks.
+
+    ``momentum`` is Nesterov's sequence 1, 1.6, 2.2, ...; ``curvature`` is the largest of the loss, and ``exact`` says
+    that all rows have it; ``value`` is about the objective. ``change`` is what the change of y makes of the error of
+    the last sweep, ``ratio`` by how much a judgement exceeded it, ``offered`` the expected error of the last offer.
+    """
+
+    model: Model
+    last_x: Vector
+    stretches: list[slice]
+    scales: list[float]
+    strengths: list[Step]
+    tol: float
+    curvature: float
+    exact: bool
+    value: float = 0.0
+    change: float = np.inf
+    ratio: float = FIRST_RATIO
+    momentum: float = 1.0
+    offered: float = np.inf
+
+
+@dataclass(frozen=True)
+class Alternating(Method[AlternatingState]):
+    """All blocks in turn: no options."""
+
+    name = "alternating"
+
+    def missing(self, model: Model) -> str | None:
+        if model.g.curvature() is None:
+            return "its loss has no Lipschitz gradient in closed form"
+        if model.A.identity_scales is None:
+            return "a block of A is not an identity"
+        if not model.f.bounded_below():
+            return "its penalty is unbounded below"
+        return None
+
+    def init(self, model: Model, start: Start) -> AlternatingState:
+        scales, curvature = model.A.identity_scales, model.g.curvature()
+        assert scales is not None
+        assert curvature is not None
+        stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
+        x = start.x.copy()
+        u, cost = start.image(model)
+        return AlternatingState(
+            x=x,
+            y=model.g.subgradient(u),
+            passes=cost,
+            settings={"blocks_per_iteration": len(scales), "n_blocks": len(scales), "momentum_restarts": 0},
+            model=model,
+            last_x=x,
+            stretches=stretches,
+            scales=list(scales),
+            strengths=_strengths(model, curvature, scales, stretches),
+            tol=start.tol,
+            curvature=float(curvature.max()),
+            exact=bool(np.all(curvature == curvature[0])),
+        )
+
+    def advance(self, state: AlternatingState, passes: float) -> AlternatingState:
+        for _ in range(max(1, round(passes))):
+            self._sweep(state)
+            state.passes += 1.0
+            if state.ripe:
+                break
+        return state
+
+    def _sweep(self, state: AlternatingState) -> None:
+        g, f = state.model.g, state.model.f
+        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
+        beta = (state.momentum - 1.0) / following
+        x = state.x - state.last_x
+        x *= beta
+        x += state.x
+        u = state.model.A.matvec(x)
+        uphill, lengths = 0.0, []
+        for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
+            pulled = g.subgradient(u)
+            pulled *= -scale / strength
+            pulled += x[own]
+            new = f.prox_blocks(np.array([j]), pulled, np.broadcast_to(1.0 / strength, pulled.shape))
+            step = new - x[own]
+            x[own] = new
+            lengths.append(abs(scale) * float(np.linalg.norm(step)))
+            if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
+                uphill -= float((strength * step) @ (new - state.x[own]))
+            step *= scale
+            u += step
+        state.ripe = self._is_promising(state, x, lengths)
+        restart = uphill > 0
+        state.settings["momentum_restarts"] += int(restart)
+        state.momentum = 1.0 if restart else following
+        state.last_x, state.x = state.x, x
+
+    @staticmethod
+    def _is_promising(state: AlternatingState, x: Vector, lengths: list[float]) -> bool:
+        """Return whether the error is expected to be within the tolerance, and well below that of the last such point.
+
+        A block was minimised against the y of its turn, and the steps after it have changed y: that change, times the
+        block, is missing in the gap.
+        """
+        after = np.cumsum(lengths[::-1])[::-1] - (np.array(lengths) if state.exact else 0.0)
+        sizes = [abs(scale) * np.linalg.norm(x[own]) for own, scale in zip(state.stretches, state.scales, strict=True)]
+        state.change = state.curvature * float(after @ sizes) / (state.value or 1.0)
+        error = state.ratio * state.change
+        if error > min(HOPE * state.tol, PROMISING * state.offered):
+            return False
+        state.offered = error
+        return True
+
+    def judged(self, state: AlternatingState, error: float) -> None:
+        if np.isfinite(state.change) and state.change > 0:
+            state.ratio = error / state.change
+
+    def candidates(self, state: AlternatingState) -> Candidates:
+        u = state.model.A.matvec(state.x)
+        y = state.model.g.subgradient(u)
+        state.value = abs(state.model.g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
+        state.passes += 0.5
+        return Candidates([(state.x, u)], [(y, None)])
+
+
+def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:
+    """Return the strengths of each block under which its prox has a closed form, as numbers where they are equal."""
+    if np.all(curvature == curvature[0]):
+        return [scale**2 * float(curvature[0]) for scale in scales]
+    curvature = np.maximum(curvature, FLAT * curvature.max())
+    admissible = model.f.admissible(np.concatenate([scale**2 * curvature for scale in scales]))
+    of_blocks = [admissible[own] for own in stretches]
+    return [float(own[0]) if np.all(own == own[0]) else own.copy() for own in of_blocks]

@@ -1,0 +1,98 @@
+"""Empty rows and columns are left out.
+
+An empty row of A has a constant argument 0, so its dual variable is a subgradient of the loss at 0; an empty column has
+no influence on Ax, so its variable is a minimiser of its penalty. Both are set once and left out of the iterations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..functions._base import Indices, Restrictable, Vector
+from ..methods import Kept
+from ..problem import Model
+from ..result import Status
+from ._base import Reduction, Unchanged
+
+
+@dataclass(frozen=True)
+class WithoutEmpty(Reduction):
+    """The problem of the rows and columns that are kept; x and y hold the values of the others.
+
+    ``status`` is set where what was left out already decides: an empty row that cannot be satisfied.
+    """
+
+    model: Model
+    rows: Indices
+    columns: Indices
+    x: Vector
+    y: Vector
+    passes: float = 0.0
+    status: Status | None = None
+
+    def kept(self) -> Kept:
+        return Kept((self.y.size, self.x.size), self.rows, self.columns)
+
+    def reduce_x(self, x: Vector) -> Vector:
+        return x[self.columns]
+
+    def reduce_y(self, y: Vector) -> Vector:
+        return y[self.rows]
+
+    # Where nothing was left out a point is returned as it is.
+
+    def restore_x(self, x: Vector, u: Vector) -> Vector:
+        return x if x.size == self.x.size else _among(self.x, self.columns, x)
+
+    def restore_u(self, u: Vector) -> Vector:
+        return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u)
+
+    def restore_y(self, y: Vector) -> Vector:
+        return y if y.size == self.y.size else _among(self.y, self.rows, y)
+
+    def restore_z(self, z: Vector, y: Vector) -> Vector:
+        # the columns that were left out are empty
+        return z if z.size == self.x.size else _among(np.zeros_like(self.x), self.columns, z)
+
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        return _among(np.zeros_like(self.x), self.columns, dx), _among(np.zeros_like(self.y), self.rows, dy)
+
+
+def _among(others: Vector, places: Indices, values: Vector) -> Vector:
+    full = others.copy()
+    full[places] = values
+    return full
+
+
+def drop_empty(model: Model) -> Reduction:
+    """Return the problem without empty rows and columns."""
+    if not model.A.entries_known or model.A.identity_scales is not None:
+        return Unchanged(model)
+    m, n = model.A.shape
+    rows, columns = np.arange(m), np.arange(n)
+    x, y = np.zeros(n), np.zeros(m)
+    column_sums, row_sums = model.A.squares
+    if not (np.all(column_sums) and np.all(row_sums)):
+        column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
+    f, g = model.f, model.g
+    status = None
+    row_sums = np.repeat(row_sums.reshape(-1, model.A.tasks).sum(axis=1), model.A.tasks)
+    if isinstance(g, Restrictable) and not np.all(row_sums):
+        empty, rows = np.flatnonzero(row_sums == 0), np.flatnonzero(row_sums)
+        y[empty] = g.conjugate_minimiser()[empty]
+        if not np.all(np.isfinite(y)):
+            status = Status.INFEASIBLE
+        g = g.restrict(rows) if rows.size else g
+    if isinstance(f, Restrictable) and not np.all(column_sums):
+        # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
+        settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
+        settled = np.repeat(settled.reshape(-1, model.A.tasks).all(axis=1), model.A.tasks)
+        columns = np.flatnonzero(~settled)
+        x[settled] = minimiser[settled]
+        f = f.restrict(columns) if columns.size else f
+    y = np.where(np.isfinite(y), y, 0.0)
+    if status is not None or (rows.size == m and columns.size == n) or not (rows.size and columns.size):
+        return WithoutEmpty(model, np.arange(m), np.arange(n), x, y, 0.5, status)
+    return WithoutEmpty(replace(model, f=f, A=model.A.restrict(rows, columns), g=g), rows, columns, x, y, 0.5)

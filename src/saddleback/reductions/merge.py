@@ -1,0 +1,96 @@
+"""Equal rows become one.
+
+Rows of A that are equal, under losses that are equal up to a weight, see the same argument: one row with the sum of
+their weights does for all of them, and each has its share of the dual variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..functions._base import Indices, Restrictable, Vector
+from ..methods import Kept
+from ..problem import Model
+from ..result import Status
+from ._base import Reduction, Unchanged
+
+WORTHWHILE = 0.9
+"""Share of the rows that may be left for their merging to pay."""
+
+
+@dataclass(frozen=True)
+class Merged(Reduction):
+    """The problem with one row for all that are equal.
+
+    Attributes
+    ----------
+    first : the first of all rows that each row of the smaller problem stands for.
+    place, share : the row of the smaller problem that each row became part of, and its part of y there.
+    """
+
+    model: Model
+    first: Indices
+    place: Indices
+    share: Vector
+    passes: float = 0.0
+    status: Status | None = None
+
+    def kept(self) -> Kept:
+        columns = self.model.A.shape[1]
+        return Kept((self.place.size, columns), self.first, np.arange(columns))
+
+    def reduce_x(self, x: Vector) -> Vector:
+        return x
+
+    def reduce_y(self, y: Vector) -> Vector:
+        return np.bincount(self.place, y, self.model.A.shape[0]).astype(np.float64)
+
+    def restore_x(self, x: Vector, u: Vector) -> Vector:
+        return x
+
+    def restore_u(self, u: Vector) -> Vector:
+        return u[self.place]
+
+    def restore_y(self, y: Vector) -> Vector:
+        return self.share * y[self.place]
+
+    def restore_z(self, z: Vector, y: Vector) -> Vector:
+        return z
+
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        return dx, self.restore_y(dy)
+
+
+def merge_rows(model: Model) -> Reduction:
+    """Return the problem with equal rows merged, where there are enough of them."""
+    if not (isinstance(model.g, Restrictable) and model.A.entries_known and model.A.tasks == 1):
+        return Unchanged(model)
+    generator = np.random.default_rng(0)
+    # equal rows have equal products with any vector, and others hardly ever with two
+    product = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    if np.unique(product).size > WORTHWHILE * product.size:
+        return Unchanged(model, 0.5)
+    other = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    first, place = _distinct(np.column_stack([model.g.kind(), other, product]))
+    if first.size > WORTHWHILE * place.size:
+        return Unchanged(model, 1.0)
+    weights = model.g.weights()
+    total = np.bincount(place, weights)
+    g = model.g.restrict(first).repeated(total / weights[first])
+    smaller = replace(model, A=model.A.restrict(first, np.arange(model.A.shape[1])), g=g)
+    return Merged(smaller, first, place, weights / total[place], 1.0)
+
+
+def _distinct(rows: Vector) -> tuple[Indices, Indices]:
+    """Return the first of all equal rows, in their order, and for each row which of these it equals."""
+    order = np.lexsort(rows.T)
+    ordered = rows[order]
+    new = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])
+    label = np.empty(order.size, dtype=np.int64)
+    label[order] = np.cumsum(new) - 1
+    first = order[new]
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return np.sort(first), rank[label]

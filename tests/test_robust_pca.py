@@ -1,0 +1,149 @@
+"""RobustPCA: every variant against CVXPY, recovery of what is recoverable, new samples, scikit-learn's own checks."""
+
+from __future__ import annotations
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import saddleback as sb
+from saddleback.estimators import RobustPCA
+
+
+def corrupted(rng, n, p, rank, share, noise=0.0):
+    low_rank = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
+    sparse = np.where(rng.random((n, p)) < share, rng.choice([-5.0, 5.0], (n, p)), 0.0)
+    return low_rank, sparse, low_rank + sparse + noise * rng.standard_normal((n, p))
+
+
+def optimum(X, fitted, noise, sparsity, non_negative):
+    L, S = cp.Variable(X.shape), cp.Variable(X.shape)
+    observed, B = (~np.isnan(X)).astype(float), np.nan_to_num(X)
+    penalty = {
+        "entry": cp.sum(cp.abs(S)),
+        "row": cp.sum(cp.norm(S, 2, axis=1)),
+        "column": cp.sum(cp.norm(S, 2, axis=0)),
+    }[sparsity]
+    objective = fitted.low_rank_weight_ * cp.normNuc(L) + fitted.sparse_weight_ * penalty
+    rest = cp.multiply(observed, L + S - B)
+    constraints = [L >= 0] if non_negative else []
+    if noise is None:
+        constraints.append(rest == 0)
+    else:
+        objective = objective + 0.5 * cp.sum_squares(rest)
+    return cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("sparsity", ["entry", "row", "column"])
+@pytest.mark.parametrize("noise", ["gaussian", None])
+def test_every_variant_against_cvxpy(rng, noise, sparsity, missing):
+    _, _, X = corrupted(rng, 12, 9, 2, 0.08, 0.05)
+    X[rng.random(X.shape) < 0.15 * missing] = np.nan
+    non_negative = sparsity == "row"
+    X = np.abs(X) if non_negative else X
+    fitted = RobustPCA(noise, sparsity, non_negative=non_negative, tol=1e-7, max_iter=50_000).fit(X)
+    assert fitted.certificate_.error <= 1e-7
+    best = optimum(X, fitted, noise, sparsity, non_negative)
+    assert fitted.certificate_.primal_value == pytest.approx(best, rel=1e-6)
+    assert not non_negative or fitted.low_rank_.min() >= 0
+    assert np.all(fitted.sparse_[np.isnan(X)] == 0) or noise is None
+    rebuilt = (fitted.low_rank_ @ fitted.components_.T) @ fitted.components_
+    assert np.allclose(rebuilt, fitted.low_rank_, atol=1e-4)
+
+
+def test_exact_recovery_with_corrupted_and_missing_entries(rng):
+    """5% corrupted, 20% missing: inside the recoverable region the low-rank matrix comes back."""
+    low_rank, _, X = corrupted(rng, 50, 50, 2, 0.05)
+    gone = rng.random(X.shape) < 0.2
+    fitted = RobustPCA(noise=None, tol=1e-6).fit(X, missing=gone)
+    assert np.linalg.norm(fitted.low_rank_ - low_rank) <= 1e-4 * np.linalg.norm(low_rank)
+    assert fitted.rank_ == 2
+
+
+def test_outside_the_recoverable_region_the_result_is_honest(rng):
+    low_rank, _, X = corrupted(rng, 30, 30, 15, 0.4)
+    fitted = RobustPCA(noise=None, tol=1e-6, max_iter=20_000).fit(X)
+    assert fitted.result_.status is sb.Status.OPTIMAL  # of the problem, which is not that of recovery
+    assert np.linalg.norm(fitted.low_rank_ - low_rank) > 0.1 * np.linalg.norm(low_rank)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        cut = RobustPCA(noise=None, max_iter=20).fit(X)
+    assert cut.certificate_.error > 1e-6
+
+
+def test_default_weights(rng):
+    _, _, X = corrupted(rng, 20, 30, 2, 0.05)
+    fitted = RobustPCA().fit(X)
+    assert fitted.sparse_weight_ == pytest.approx(0.15 * np.abs(X).max())
+    assert fitted.low_rank_weight_ == pytest.approx(0.15 * np.linalg.norm(X, 2))
+    exact = RobustPCA(noise=None, tol=1e-3).fit(X)
+    assert (exact.sparse_weight_, exact.low_rank_weight_) == (pytest.approx(1 / np.sqrt(30)), 1.0)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", None])
+@pytest.mark.parametrize("sparsity", ["entry", "row"])
+def test_the_rows_of_the_fit_have_their_low_rank_part(rng, noise, sparsity):
+    _, _, X = corrupted(rng, 15, 10, 2, 0.05 if sparsity == "entry" else 0.0, 0.01)
+    if sparsity == "row":
+        X[4] += 20.0 * rng.standard_normal(10)
+    weight = 0.8 if noise is None and sparsity == "row" else "auto"
+    fitted = RobustPCA(noise, sparsity, sparse_weight=weight, tol=1e-9, max_iter=100_000).fit(X)
+    codes = fitted.transform(X)
+    assert np.allclose(fitted.inverse_transform(codes), fitted.low_rank_, atol=2e-3 * np.abs(X).max())
+
+
+def test_samples_that_arrive(rng):
+    """The basis of a stream comes closer to the truth than that of its first samples, and its rank stays."""
+    basis = np.linalg.qr(rng.standard_normal((20, 2)))[0].T
+    X = 10.0 * rng.standard_normal((300, 2)) @ basis
+    X[rng.random(X.shape) < 0.05] = 60.0
+    weights = {"sparse_weight": 1.0, "low_rank_weight": 10.0}
+    online = RobustPCA(**weights)
+    for start in range(0, 300, 50):
+        online.partial_fit(X[start : start + 50])
+    assert online.low_rank_.shape == (50, 20)
+    assert online.rank_ == 2
+    first = RobustPCA(**weights).fit(X[:50])
+    missed = [1.0 - np.linalg.svd(fitted.components_ @ basis.T, compute_uv=False).min() for fitted in (online, first)]
+    assert missed[0] < 0.8 * missed[1]
+
+
+def test_float32_and_memory_maps(rng, tmp_path):
+    X = corrupted(rng, 40, 12, 2, 0.05)[2].astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    fitted = RobustPCA().fit(mapped)
+    assert fitted.low_rank_.dtype == fitted.components_.dtype == np.float32
+    assert np.allclose(fitted.low_rank_, RobustPCA().fit(X.astype(np.float64)).low_rank_, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"noise": "laplace"}, "noise='laplace'"),
+        ({"sparsity": "rows"}, "sparsity='rows'"),
+        ({"sparse_weight": -1.0}, "sparse_weight=-1.0"),
+        ({"low_rank_weight": "large"}, "low_rank_weight='large'"),
+    ],
+)
+def test_what_is_refused(rng, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RobustPCA(**parameters).fit(rng.standard_normal((5, 4)))
+
+
+def test_missing_must_fit(rng):
+    with pytest.raises(ValueError, match="expected booleans of shape"):
+        RobustPCA().fit(np.ones((5, 4)), missing=np.ones((5, 3), dtype=bool))
+    with pytest.raises(ValueError, match="infinity"):
+        RobustPCA().fit(np.full((5, 4), np.inf))
+
+
+@parametrize_with_checks([RobustPCA()])
+def test_scikit_learn_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
