@@ -514,7 +514,7 @@ def test_memory_is_bounded_before_anything_is_factored(rng):
     model = sb.Problem(sb.L1(1.0), rng.standard_normal((30, 8)), sb.Absolute(np.ones(30))).model
     small = InteriorPoint(memory=matrix_bytes(model) - 1).init(model, Start(np.zeros(8), np.zeros(30)))
     assert small.ended
-    assert "finish_memory" in small.settings["gave_up"]
+    assert "finish_memory" in small.ended
     assert not InteriorPoint(memory=matrix_bytes(model)).init(model, Start(np.zeros(8), np.zeros(30))).ended
 
 

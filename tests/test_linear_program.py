@@ -80,7 +80,7 @@ def test_a_linear_program_is_recognised(penalty, loss, rng):
     model = sb.Problem(PENALTIES[penalty], rng.standard_normal((SIZE, SIZE)), LOSSES[loss]).model
     expected = penalty in LINEAR and loss in CONSTRAINTS
     assert (as_linear_program(model) is not None) is expected
-    assert (Highs.missing(model) is None) is expected
+    assert (Highs().missing(model) is None) is expected
 
 
 def test_its_parts_are_those_that_were_given():

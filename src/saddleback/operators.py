@@ -148,6 +148,12 @@ class Operator(ABC):
         return []
 
 
+def _slices(size: int, other: int) -> list[slice]:
+    """Return slices of one axis of a matrix whose panels fit a temporary copy."""
+    width = max(1, PANEL // max(other, 1))
+    return [slice(first, first + width) for first in range(0, size, width)]
+
+
 def _by_rows(matrix: Any) -> tuple[Indices, Indices, Vector]:
     """Return a sparse matrix in compressed rows, as the native kernels take it."""
     rows = sparse.csr_array(matrix)
@@ -234,11 +240,14 @@ class Dense(Operator):
         return self.array[:, columns].astype(np.float64)
 
     def gram(self, columns: Indices, weight: Vector) -> Vector:
-        height = max(1, PANEL // max(columns.size, 1))
-        panels = [slice(first, first + height) for first in range(0, self.shape[0], height)]
+        panels = _slices(self.shape[0], columns.size)
         every = np.array_equal(columns, np.arange(self.shape[1]))
         parts = (self.array[rows] if every else self.array[rows][:, columns] for rows in panels)
         return _gram(parts, (weight[rows] for rows in panels))
+
+    def outer(self, weight: Vector) -> Vector:
+        panels = _slices(self.shape[1], self.shape[0])
+        return _gram((self.array[:, columns].T for columns in panels), (weight[columns] for columns in panels))
 
     def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
         return np.asarray(self.array[rows] @ x, dtype=np.float64)

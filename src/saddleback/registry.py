@@ -106,6 +106,8 @@ def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Me
     for the message where an option is none of the method's.
     """
     if name == "finish":
+        if options.get("finish", True) is not True:
+            raise ValueError(f"finish={options['finish']!r} with method='finish': leave it out, or use method='sp-bcd'")
         name, options = "sp-bcd", {**options, "finish": True}
     if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
@@ -124,10 +126,12 @@ def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Me
         choice = options.get(layer, "auto")
         if choice is not True and choice is not False and choice != "auto":
             raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")
+        around = LAYERS[layer]
+        chosen = {option: options[option] for option in around.options if option in options}
         if choice is not False:
-            around = LAYERS[layer]
-            chosen = {option: options[option] for option in around.options if option in options}
             method = around.around(method, choice is True, chosen)
+        elif chosen:
+            raise ValueError(f"{layer}=False leaves {', '.join(chosen)} without a meaning: leave one of them out")
     return method
 
 

@@ -122,7 +122,6 @@ def solve(
                 )
                 if halted is not Status.DIVERGED:
                     judge.look_at(chosen.candidates(state))
-                chosen.judged(state, judge.certificate.error)
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
                 if "primal_weight" in state.settings:
@@ -138,6 +137,8 @@ def solve(
                 )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
+                if status is None:
+                    chosen.judged(state, judge.certificate.error)
                 due = state.passes + max(FIRST_CHECK, GROWTH * passes)
         if "finish_steps" in state.settings:
             judge.settle(tol)

@@ -181,7 +181,8 @@ class Finish(Layer[FinishState]):
         state.at_switch = state.errors[-1][1] if state.errors else np.inf
         state.interior = self.interior.init(state.model, start)
         rows, columns = state.model.A.shape
-        columns = state.interior.settings.get("working_set_columns", columns)
+        chosen = state.interior.settings
+        columns, rows = chosen.get("working_set_columns", columns), chosen.get("rows", rows)
         state.notes.append(f"finish at pass {state.passes:.0f}: {columns} columns, {rows} rows")
         self._mirror(state, 0.0)
         if state.interior.ended:
@@ -189,7 +190,7 @@ class Finish(Layer[FinishState]):
 
     def _go_back(self, state: FinishState) -> None:
         """Go on with block passes, from where the interior point has got if that is closer."""
-        reason = state.interior.settings.get("gave_up", "no progress")
+        reason = state.interior.ended or "its point ran away"
         state.notes.append(f"back to block passes at pass {state.passes:.0f}: {reason}")
         error = state.errors[-1][1] if state.errors else np.inf
         if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.x, state.y):

@@ -36,7 +36,7 @@ MORE = 4.0
 ROUNDS = 4
 """Sets of rows that are tried before all of them are taken."""
 
-ROUGH = 1e-2
+ROUGH = 1e-3
 """Error of a point from which on a sample tells more; and how accurately the problem of a sample is solved."""
 
 SAMPLE_STEPS = 30

@@ -69,7 +69,7 @@ LOOK_GROWTH = 0.3
 COUNTED = ("restarts", "newton_steps", "finish_steps")
 """Settings that count, and go on counting on another working set."""
 
-REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps", "gave_up")
+REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps")
 """Settings of the method on the current working set that are worth telling."""
 
 
@@ -218,7 +218,7 @@ class WorkingSet(Layer[Any]):
                 self._look(state, small)
             if small.state.ended and state.small is small:
                 self._choose(state, state.y)
-                state.ended = state.small is small
+                state.ended = small.state.ended if state.small is small else ""
                 return state
         return state
 

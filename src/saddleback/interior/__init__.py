@@ -2,6 +2,6 @@
 
 from .barrier import Barrier
 from .start import started
-from .system import Direction, SingularSystem, System, factored
+from .system import Direction, SingularSystem, System, factored, form_for
 
-__all__ = ["Barrier", "Direction", "SingularSystem", "System", "factored", "started"]
+__all__ = ["Barrier", "Direction", "SingularSystem", "System", "factored", "form_for", "started"]

@@ -126,6 +126,12 @@ class Barrier:
         """Return the sum of the slopes of all atoms."""
         return self._sum(lambda atom: atom.slope())
 
+    def missed(self, slope: Vector) -> Vector:
+        """Return what the slopes lack of a given one; nothing where v is fixed, and has any slope."""
+        lacking = slope - self.slope()
+        lacking[self.fixed] = 0.0
+        return lacking
+
     def stiffness(self) -> Stiffness:
         """Return D."""
         diagonal = self._sum(lambda atom: atom.stiffness())

@@ -58,6 +58,11 @@ class System(ABC):
         self.A, self.f, self.g = A, f, g
         self.passes = 0.0
 
+    @staticmethod
+    @abstractmethod
+    def size(shape: tuple[int, int]) -> int:
+        """Return the size of the matrix for an m x n matrix A."""
+
     @abstractmethod
     def solve(self, r: Vector, s: Vector) -> Direction:
         """Return a solution as accurate as the factors are."""
@@ -124,6 +129,10 @@ class ByColumns(System):
         f.add_to(matrix)
         self.factor = _cholesky(matrix)
 
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return shape[1]
+
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = r - self.A.rmatvec(self.give.product(s))
         dx = np.zeros_like(r)
@@ -144,9 +153,14 @@ class ByRows(System):
         if self.give.norm is not None:
             along = A.times(self.give.directions())
             matrix += (along * self.give.scale) @ along.T
-        matrix = matrix[np.ix_(self.free, self.free)]
+        if self.free.size < matrix.shape[0]:
+            matrix = matrix[np.ix_(self.free, self.free)]
         g.add_to(matrix)
         self.factor = _cholesky(matrix)
+
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return shape[0]
 
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = s + self.A.matvec(self.give.product(r))
@@ -187,6 +201,10 @@ class Whole(System):
         if failed:
             raise SingularSystem
 
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return sum(shape)
+
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = self.scale * np.concatenate([r[self.columns], -s[self.rows]])
         found = self.scale * lapack.dsytrs(self.factors, self.pivots, right, lower=1)[0].ravel()
@@ -195,14 +213,18 @@ class Whole(System):
         return self._products(dx, dy)
 
 
-def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
-    """Return the system in the smallest form that there is.
+def form_for(shape: tuple[int, int], g_stiff: bool, f_stiff: bool) -> type[System]:
+    """Return the smallest form that there is, where D_g > 0 or D_f > 0 as told.
 
     Under equality constraints, which may depend on each other, the matrix as a whole keeps more digits than its
     elimination, and is preferred while it is small.
     """
-    m, n = A.shape
-    by_columns, by_rows = bool(np.all(g.diagonal > 0)), bool(np.all(f.diagonal > 0))
-    if by_columns and (n <= m or not by_rows):
-        return ByColumns(A, f, g)
-    return ByRows(A, f, g) if by_rows and (by_columns or n + m > SMALL) else Whole(A, f, g)
+    m, n = shape
+    if g_stiff and (n <= m or not f_stiff):
+        return ByColumns
+    return ByRows if f_stiff and (g_stiff or n + m > SMALL) else Whole
+
+
+def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
+    """Return the system in the smallest form that there is."""
+    return form_for(A.shape, bool(np.all(g.diagonal > 0)), bool(np.all(f.diagonal > 0)))(A, f, g)

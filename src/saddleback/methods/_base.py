@@ -72,15 +72,15 @@ class State:
     """What every method keeps: its point, and the work done so far in passes.
 
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
-    that can do no more; ``goal`` by what wraps a method and knows how far it is: the factor by which the error is still
-    to fall. ``notes`` are for the history: what was decided on the way.
+    that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
+    error is still to fall. ``notes`` are for the history: what was decided on the way.
     """
 
     x: Vector
     y: Vector
     passes: float = 0.0
     ripe: bool = False
-    ended: bool = False
+    ended: str = ""
     goal: float = 0.01
     notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)

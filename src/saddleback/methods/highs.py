@@ -36,7 +36,7 @@ class HighsState(State):
 
     Attributes
     ----------
-    begun, again, ended : whether HiGHS was started, a second time without presolve, and has said its last word.
+    begun, again, done : whether HiGHS was started, a second time without presolve, and has said its last word.
     iterations : of the simplex method so far.
     rays : directions of x and y that HiGHS says prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.

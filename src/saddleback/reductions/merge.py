@@ -67,12 +67,13 @@ def merge_rows(model: Model) -> Reduction:
     """Return the problem with equal rows merged, where there are enough of them."""
     if not (isinstance(model.g, Restrictable) and model.A.entries_known and model.A.tasks == 1):
         return Unchanged(model)
-    generator = np.random.default_rng(0)
-    # equal rows have equal products with any vector, and others hardly ever with two
-    product = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    generator, lengths = np.random.default_rng(0), np.sqrt(model.A.squares[0])
+    units = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
+    # equal rows have equal products with any vector, and others hardly ever with two in which all columns count alike
+    product = model.A.matvec(units * generator.standard_normal(units.size))
     if np.unique(product).size > WORTHWHILE * product.size:
         return Unchanged(model, 0.5)
-    other = model.A.matvec(generator.standard_normal(model.A.shape[1]))
+    other = model.A.matvec(units * generator.standard_normal(units.size))
     first, place = _distinct(np.column_stack([model.g.kind(), other, product]))
     if first.size > WORTHWHILE * place.size:
         return Unchanged(model, 1.0)
