@@ -188,7 +188,7 @@ def test_netlib_by_highs(data, name):
 def test_highs_takes_linear_programs_only(rng):
     pytest.importorskip("highspy")
     problem = sb.Problem(sb.L1(0.1), rng.standard_normal((4, 3)), sb.Squared(np.ones(4)))
-    with pytest.raises(TypeError, match=r"not a linear program.*method='auto'"):
+    with pytest.raises(TypeError, match=r"not a linear program.*method='sp-bcd'"):
         sb.solve(problem, "highs")
 
 

@@ -26,8 +26,8 @@ def test_without_anchor_and_reflection_a_step_is_one_of_pdhg(loss, rng):
     model = sb.Problem(sb.L1(0.3), rng.standard_normal((SIZE, 9)), LOSSES[loss]).model
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
-    strengths = Strengths(np.full(9, theirs.strength), np.full(SIZE, theirs.strength))
-    y = model.g.prox_conjugate(np.zeros(SIZE), 1.0 / theirs.strength)
+    strengths = theirs.strengths
+    y = model.g.prox_conjugate(np.zeros(SIZE), 1.0 / strengths.dual)
     ours = Point(np.zeros(9), y, np.zeros(SIZE))
     for _ in range(20):
         theirs, ours = pdhg.advance(theirs, 1.0), pdhg_step(model, strengths, ours)
