@@ -14,8 +14,8 @@ from .reductions import Reduction
 from .result import Certificate, Status
 from .unsolvable import Unsolvable
 
-SETTLING = 1e-2
-"""Length of the step that settles x, relative to the sizes of x and of the slopes."""
+SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
+"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try."""
 
 
 class Judge:
@@ -76,12 +76,14 @@ class Judge:
         """
         if not (np.any(self.primal.x) and np.any(self.dual.z)):
             return
-        step = SETTLING * float(np.abs(self.primal.x).max() / np.abs(self.dual.z).max())
-        x = self.model.f.prox(self.primal.x + step * self.dual.z, step)
-        primal = primal_side(self.model, x, self._product(self.model, x))
-        certificate = pair(self.model, primal, self.dual)
-        if certificate.error <= max(tol, self.certificate.error):
-            self.primal, self.certificate, self._confirmed = primal, certificate, False
+        for length in SETTLING:
+            step = length * float(np.abs(self.primal.x).max() / np.abs(self.dual.z).max())
+            x = self.model.f.prox(self.primal.x + step * self.dual.z, step)
+            primal = primal_side(self.model, x, self._product(self.model, x))
+            certificate = pair(self.model, primal, self.dual)
+            if certificate.error <= max(tol, self.certificate.error):
+                self.primal, self.certificate, self._confirmed = primal, certificate, False
+                return
 
     def _product(self, model: Model, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size

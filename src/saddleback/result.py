@@ -163,6 +163,11 @@ class Result:
     settings: Mapping[str, Any]
 
     @property
+    def objective(self) -> float:
+        """P, the objective at x."""
+        return self.certificate.primal_value
+
+    @property
     def relative_gap(self) -> float:
         """Relative gap of the certificate."""
         return self.certificate.relative_gap

@@ -101,7 +101,7 @@ class Unsolvable:
         u = self.model.A.matvec(x)
         self.passes += 0.5
         distance = np.abs(u - self.model.g.project(u))
-        return bool(np.all(distance <= NEARLY_FEASIBLE * self.model.target_norm + RUNAWAY * np.abs(u)))
+        return bool(np.all(distance <= NEARLY_FEASIBLE * (self.model.target_norm or 1.0) + RUNAWAY * np.abs(u)))
 
 
 def constraints_alone(model: Model, program: LinearProgram) -> Model:

@@ -99,6 +99,8 @@ class Finish(Layer[FinishState]):
         return cls(method, at_once=forced, **options)
 
     def __post_init__(self) -> None:
+        if isinstance(self.finish_memory, bool) or not isinstance(self.finish_memory, (int, float, np.number)):
+            raise TypeError(f"finish_memory={self.finish_memory!r}: expected a number of bytes, such as 2e9")
         if not self.finish_memory > 0:
             raise ValueError(f"finish_memory={self.finish_memory!r}: expected a positive number of bytes")
 

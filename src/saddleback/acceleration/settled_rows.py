@@ -39,8 +39,6 @@ ROUNDS = 4
 ROUGH = 1e-3
 """Error of a point from which on a sample tells more; and how accurately the problem of a sample is solved."""
 
-SAMPLE_STEPS = 30
-
 INNER = 0.1
 """How accurately the problem of some rows is solved, relative to the error at which the run ends."""
 
@@ -57,7 +55,7 @@ class SettledState(State):
     settled : y in the others; 0 in those that are kept.
     pull : A'y of the others.
     inner : the method's state on the rows that are kept.
-    scale : size of the objective.
+    sampled : whether they are a sample that is to tell the sides of all.
     u, z : Ax and -A'y at the point.
     rounds : sets of rows tried so far.
     """
@@ -68,7 +66,7 @@ class SettledState(State):
     settled: Vector
     pull: Vector
     inner: Any
-    scale: float
+    sampled: bool
     u: Vector
     z: Vector
     rounds: int = 0
@@ -83,6 +81,11 @@ class SettledRows(Layer[Any]):
         """Whether the wrapped method needs the entries of A as they are."""
         return bool(self.method.exact)
 
+    @property
+    def heavy(self) -> bool:  # type: ignore[override]
+        """Whether a step of the wrapped method takes long."""
+        return bool(self.method.heavy)
+
     def init(self, model: Model, start: Start) -> Any:
         if not pays(model):
             return self.method.init(model, start)
@@ -91,10 +94,6 @@ class SettledRows(Layer[Any]):
         z = -model.A.rmatvec(start.y)
         passes += 0.5
         certificate = pair(model, primal_side(model, start.x, u), bound(model, admit(model, start.y, u), start.x, u, z))
-        if certificate.error >= ROUGH:
-            start, cost = self._sampled(model, start)
-            u, z = model.A.matvec(start.x), -model.A.rmatvec(start.y)
-            passes += cost + 1.0
         state = SettledState(
             x=start.x,
             y=start.y,
@@ -104,29 +103,46 @@ class SettledRows(Layer[Any]):
             settled=start.y,
             pull=-z,
             inner=None,
-            scale=max(abs(model.f.finite_value(start.x) + model.g.finite_value(u)), 1e-6 * model.value_at_zero),
+            sampled=certificate.error >= ROUGH,
             u=u,
             z=z,
             passes=passes,
         )
-        self._take(state, self._unsettled(model, u, kept_rows(model)))
+        if state.sampled:
+            self._sample(state)
+        else:
+            self._take(state, self._unsettled(model, u, kept_rows(model)))
         return state
 
-    def _sampled(self, model: Model, start: Start) -> tuple[Start, float]:
-        """Return the solution for a sample of the rows, roughly, with the slopes of the loss there; and its cost."""
+    def _sample(self, state: SettledState) -> None:
+        """Begin with the problem of a sample of the rows, in which each counts for several."""
+        model, m = state.model, state.model.A.shape[0]
         assert isinstance(model.g, Restrictable)
-        m = model.A.shape[0]
         size = kept_rows(model)
-        rows = np.sort(np.random.default_rng(start.seed).choice(m, size, replace=False))
-        g = model.g.restrict(rows).repeated(np.full(size, m / size))
-        part = replace(model, A=model.A.restrict(rows, np.arange(model.A.shape[1])), g=g)
-        state = self.method.init(part, replace(start, y=start.y[rows] * (m / size), u=None))
-        for _ in range(SAMPLE_STEPS):
-            if state.ended or state.complementarity() <= ROUGH * model.value_at_zero:
-                break
-            state = self.method.advance(state, 1.0)
-        y = model.g.subgradient(model.A.matvec(state.x))
-        return replace(start, x=state.x, y=y, u=None), state.passes * size / m + 0.5
+        state.rows = np.sort(np.random.default_rng(state.start.seed).choice(m, size, replace=False))
+        g = model.g.restrict(state.rows).repeated(np.full(size, m / size))
+        part = replace(model, A=model.A.restrict(state.rows, np.arange(model.A.shape[1])), g=g)
+        start = replace(state.start, y=state.y[state.rows] * (m / size), u=None)
+        self._begin(state, self.method.init(part, start))
+
+    def _begin(self, state: SettledState, inner: Any) -> None:
+        """Go on with the problem of the rows at hand."""
+        state.inner = inner
+        state.passes += 1.0 + inner.passes * state.rows.size / state.y.size
+        steps = state.settings.get("finish_steps", 0)
+        state.settings |= inner.settings | {"rows": int(state.rows.size), "finish_steps": steps}
+        state.ended = "" if state.sampled else inner.ended
+
+    def _leave_sample(self, state: SettledState) -> None:
+        """Go from the solution for the sample to the rows that it leaves unsettled."""
+        model = state.model
+        state.sampled = False
+        state.x = state.inner.x
+        state.u = model.A.matvec(state.x)
+        state.y = model.g.subgradient(state.u)
+        state.z = -model.A.rmatvec(state.y)
+        state.passes += 1.0
+        self._take(state, self._unsettled(model, state.u, kept_rows(model)))
 
     @staticmethod
     def _unsettled(model: Model, u: Vector, size: int) -> Indices:
@@ -146,11 +162,8 @@ class SettledRows(Layer[Any]):
         state.settled[rows] = 0.0
         state.pull = model.A.rmatvec(state.settled)
         part = model if rows.size == m else model.rows_part(rows, state.pull)
-        state.inner = self.method.init(part, replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows]))
-        state.passes += 1.0 + state.inner.passes * rows.size / m
-        steps = state.settings.get("finish_steps", 0)
-        state.settings |= state.inner.settings | {"rows": int(rows.size), "finish_steps": steps}
-        state.ended = state.inner.ended
+        start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
+        self._begin(state, self.method.init(part, start))
 
     def advance(self, state: Any, passes: float) -> Any:
         if not isinstance(state, SettledState):
@@ -161,10 +174,21 @@ class SettledRows(Layer[Any]):
         state.passes += (inner.passes - before) * share
         steps = state.settings["finish_steps"] + 1
         state.settings |= inner.settings | {"finish_steps": steps}
-        tol = max(state.start.tol, SMALLEST_TOL)
-        if share == 1.0 or inner.ended or inner.complementarity() <= INNER * tol * state.scale:
-            self._look(state)
+        target = ROUGH if state.sampled else INNER * max(state.start.tol, SMALLEST_TOL)
+        if share == 1.0 or inner.ended or inner.complementarity() <= target * self._scale(state):
+            if state.sampled:
+                self._leave_sample(state)
+            else:
+                self._look(state)
         return state
+
+    @staticmethod
+    def _scale(state: SettledState) -> float:
+        """Return the size of the objective: of a sample, at 0."""
+        model = state.model
+        if state.sampled:
+            return model.value_at_zero
+        return max(abs(model.f.finite_value(state.x) + model.g.finite_value(state.u)), 1e-6 * model.value_at_zero)
 
     def _look(self, state: SettledState) -> None:
         """Look at all rows: take in those whose slope is another than was thought."""

@@ -220,6 +220,8 @@ class WorkingSet(Layer[Any]):
                 self._choose(state, state.y)
                 state.ended = small.state.ended if state.small is small else ""
                 return state
+            if self.method.heavy:
+                return state
         return state
 
     def _look(self, state: WorkingSetState, small: Small) -> None:

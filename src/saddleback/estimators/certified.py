@@ -46,6 +46,8 @@ class Certified(BaseEstimator):
 
     def _warn(self, results: Sequence[sb.Result]) -> None:
         """Warn of the result furthest from what was asked, if one is."""
+        if any(result.status is sb.Status.INTERRUPTED for result in results):
+            raise KeyboardInterrupt  # solve gives back what it has, but no one asked for half a model
         worst = furthest(results)
         if worst.status is not sb.Status.OPTIMAL:
             name, passes = self.passes_parameter, getattr(self, self.passes_parameter)

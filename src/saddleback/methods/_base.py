@@ -114,6 +114,9 @@ class Method(ABC, Generic[S]):
     merges_rows: bool = False
     """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
 
+    heavy: bool = False
+    """Whether a single step takes so long that the clock is to be looked at after it."""
+
     exact: bool = False
     """Whether the method needs the entries of A as they are, not rounded to float32."""
 

@@ -71,6 +71,7 @@ class InteriorPoint(Method[InteriorState]):
     name = "finish"
     superlinear = True
     exact = True
+    heavy = True
     memory: float = np.inf
 
     def missing(self, model: Model) -> str | None:
