@@ -110,7 +110,7 @@ def test_every_loss_and_penalty_with_default_options(penalty, loss):
     result = sb.solve(problem, tol=TOL)
     assert result.status is sb.Status.OPTIMAL, result.message
     oracle = cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more])
-    oracle.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    oracle.solve(solver=cp.CLARABEL)  # to its own tolerances: it fails at smaller ones on some
     scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)
     assert abs(result.certificate.primal_value - oracle.value) <= 1e-6 * scale + 1e-8
 
