@@ -12,7 +12,8 @@ import saddleback as sb
 from ..datasets import make_lasso
 from .experiment import PLAIN, RESTARTED, Contender, Curve, Outcome, Panel, Picture, Runs, Say, Settings, Table
 from .search import best_of
-from .trace import Trace, certified_optimum, trace
+from .tables import optima_table
+from .trace import Optimum, Trace, certified_optimum, trace
 
 BUDGET = 100.0
 """Passes, the most in the paper's table."""
@@ -92,19 +93,20 @@ def run(settings: Settings, say: Say) -> Outcome:
     sizes = QUICK if settings.quick else FULL
     chosen, searched = _search(sizes[0], say)
     tables, panels = [searched], []
+    optima: dict[str, Optimum] = {}
     for size in sizes:
         rows = [replace(row, options=chosen[row.label], search=None) for row in contenders(size)]
-        table, drawn = _run_size(size, rows, settings, say)
+        table, drawn = _run_size(size, rows, settings, optima, say)
         tables.append(table)
         panels.append(drawn)
-    return Outcome(tables, [Picture("lasso", panels)])
+    return Outcome([*tables, optima_table("lasso", "Lasso", optima)], [Picture("lasso", panels)])
 
 
-def _make(size: Size, seed: int, say: Say) -> tuple[sb.Problem, float]:
+def _make(size: Size, seed: int, say: Say) -> tuple[sb.Problem, Optimum]:
     data = make_lasso(size.m, size.n, size.nonzeros, seed)
     problem = sb.Problem(sb.L1(data.alpha), data.A, sb.Squared(data.b))
-    optimum, error = certified_optimum(problem)
-    say(f"Lasso {size}, seed {seed}: optimum {optimum:.9g}, certified to {error:.0e}")
+    optimum = certified_optimum(problem)
+    say(f"Lasso {size}, seed {seed}: optimum {optimum.value:.9g}, certified to {optimum.error:.0e}")
     return problem, optimum
 
 
@@ -113,21 +115,24 @@ def _search(size: Size, say: Say) -> tuple[dict[str, Mapping[str, Any]], Table]:
     problem, optimum = _make(size, 0, say)
     options, tried = {}, []
     for row in contenders(size):
-        best, costs = best_of(row, partial(trace, problem, budget=BUDGET), partial(_final, optimum=optimum), say)
+        best, costs = best_of(row, partial(trace, problem, budget=BUDGET), partial(_final, optimum=optimum.value), say)
         options[row.label] = best.options
         tried += [(row.label, row.search[0], value, cost) for value, cost in costs if row.search is not None]
     headings = ("method", "option", "value", f"suboptimality after {BUDGET:.0f} passes")
     return options, Table("lasso-search", f"Lasso, {size}: what was searched with hindsight", headings, tried)
 
 
-def _run_size(size: Size, rows: list[Contender], settings: Settings, say: Say) -> tuple[Table, list[Panel]]:
+def _run_size(
+    size: Size, rows: list[Contender], settings: Settings, optima: dict[str, Optimum], say: Say
+) -> tuple[Table, list[Panel]]:
     traces: dict[str, list[tuple[Trace, float]]] = {row.label: [] for row in rows}
     for seed in range(settings.runs):
         problem, optimum = _make(size, seed, say)
+        optima[f"{size}, seed {seed}"] = optimum
         for row in rows:
             found = trace(problem, row, BUDGET, size.every, seed)
-            traces[row.label].append((found, optimum))
-            say(f"  {row.label}: {found.suboptimality(optimum)[-1]:.1e} after {found.passes[-1]:.0f} passes")
+            traces[row.label].append((found, optimum.value))
+            say(f"  {row.label}: {found.suboptimality(optimum.value)[-1]:.1e} after {found.passes[-1]:.0f} passes")
     best = min(row.paper["objective"] for row in rows if row.paper)
     table = Table(
         f"lasso-{size.m}x{size.n}",

@@ -14,7 +14,8 @@ from ..datasets import RobustPCAData, make_robust_pca
 from ..functions._base import Vector
 from .experiment import PLAIN, Contender, Curve, Outcome, Panel, Picture, Runs, Say, Settings, Table
 from .search import best_of
-from .trace import Trace, certified_optimum, trace
+from .tables import optima_table
+from .trace import Optimum, Trace, certified_optimum, trace
 
 BLOCKS = 3
 RESIDUAL = 1e-3
@@ -63,14 +64,15 @@ def run(settings: Settings, say: Say) -> Outcome:
     size = QUICK if settings.quick else FULL
     rows, searched = _search(settings, say)
     traces: dict[str, list[tuple[Trace, float]]] = {row.label: [] for row in rows}
+    optima: dict[str, Optimum] = {}
     for seed in range(settings.runs):
         data = make_robust_pca(*size, seed)
         problem = problem_of(data)
-        optimum, error = certified_optimum(problem, 1e-7)
-        say(f"Robust PCA {size[0]} x {size[1]}, seed {seed}: optimum {optimum:.9g}, certified to {error:.0e}")
+        best = optima[f"seed {seed}"] = certified_optimum(problem, 1e-7)
+        say(f"Robust PCA {size[0]} x {size[1]}, seed {seed}: optimum {best.value:.9g}, certified to {best.error:.0e}")
         for row in rows:
             found = _attempt(problem, data, row, seed)
-            traces[row.label].append((found, optimum))
+            traces[row.label].append((found, best.value))
             say(f"  {row.label}: residual {found.residual[-1]:.1e} after {found.passes.size - 1} iterations")
     table = Table(
         "rpca",
@@ -92,7 +94,7 @@ def run(settings: Settings, say: Say) -> Outcome:
         "Objective at points that violate the constraint, as in the paper, so it may be below the optimum; relative. "
         f"∞: diverged, or not within {MOST} iterations.",
     )
-    return Outcome([table, searched], [_picture(traces)])
+    return Outcome([table, searched, optima_table("rpca", "Robust PCA", optima)], [_picture(traces)])
 
 
 def _attempt(problem: sb.Problem, data: RobustPCAData, row: Contender, seed: int) -> Trace:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from .experiment import Runs, Table
+from .trace import Optimum
+
+WIDE = 180
+
+
+def optima_table(name: str, title: str, found: Mapping[str, Optimum], unit: float = 1.0) -> Table:
+    """Return the optima that objectives are compared with; ``unit`` divides them."""
+    rows = [[of, f"{each.value / unit:.10g}", each.error, each.passes, each.seconds] for of, each in found.items()]
+    note = "By the default method on one core; passes and seconds with those of certificates."
+    return Table(f"{name}-optima", f"{title}: optima", ("problem", "optimum", "error", "passes", "seconds"), rows, note)
 
 
 def text(value: Any) -> str:
@@ -64,7 +75,9 @@ def print_table(table: Table) -> None:
 
     shown = RichTable(title=table.title, caption=table.note or None)
     for number, heading in enumerate(table.columns):
-        shown.add_column(heading, justify="left" if number == 0 else "right")
+        shown.add_column(heading, justify="left" if number == 0 else "right", overflow="fold")
     for row in table.rows:
         shown.add_row(*(text(entry) for entry in row))
-    Console().print(shown)
+    console = Console()
+    # a file or a pipe has no width to keep to
+    console.print(shown, width=None if console.is_terminal else WIDE)
