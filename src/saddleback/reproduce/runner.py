@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import group_lasso, lasso, rpca, steps
-from .experiment import Experiment, Outcome, Say, Settings
+from .experiment import Experiment, Outcome, Runs, Say, Settings
 from .figures import draw
 from .tables import markdown, write_csv
 
@@ -36,5 +36,12 @@ def run(name: str, settings: Settings, out: Path, say: Say) -> Outcome:
 
 
 def to_dict(outcome: Outcome) -> dict[str, Any]:
-    """Return the tables by name, one record a row."""
-    return {table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in outcome.tables}
+    """Return the tables by name, one record a row; a figure of several runs is a list."""
+
+    def plain(value: Any) -> Any:
+        return list(value.values) if isinstance(value, Runs) else value
+
+    return {
+        table.name: [dict(zip(table.columns, map(plain, row), strict=True)) for row in table.rows]
+        for table in outcome.tables
+    }

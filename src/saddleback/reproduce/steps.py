@@ -27,6 +27,9 @@ from .trace import trace
 TOLERANCE = 1e-4
 """Certified error to reach."""
 
+EVERY = 4.0
+"""Passes between looks."""
+
 
 def rules(drawn: int) -> list[tuple[Contender, str]]:
     """Return every rule with whether it is proved to be valid."""
@@ -105,9 +108,7 @@ def _speed(settings: Settings, say: Say) -> Table:
 
 def _outcome(problem: sb.Problem, contender: Contender, budget: float) -> tuple[float, str]:
     """Return the passes to the tolerance, infinite where it was not reached, and what to show."""
-    found = trace(
-        problem, contender, budget, max(2.0, budget / 50), enough=lambda certificate: certificate.error <= TOLERANCE
-    )
+    found = trace(problem, contender, budget, EVERY, enough=lambda certificate: certificate.error <= TOLERANCE)
     if found.diverged:
         return float("inf"), "diverged"
     if found.error[-1] <= TOLERANCE:
