@@ -47,7 +47,7 @@ def applications(settings: Settings) -> Iterator[tuple[str, sb.Problem, tuple[in
     """Yield the three applications, each with the K to try."""
     m, n, d = (200, 1000, 100) if settings.quick else (1000, 5000, 500)
     lasso = make_lasso(m, n, d)
-    yield f"Lasso {m} x {n}", sb.Problem(sb.L1(lasso.alpha), lasso.A, sb.Squared(lasso.b)), (1, n // 50)
+    yield f"Lasso {m} x {n}", sb.Problem(sb.L1(lasso.alpha), lasso.A, sb.Squared(lasso.b)), (n // 500, n // 50)
     m, n, d = (40, 100, 2) if settings.quick else (200, 500, 10)
     yield f"robust PCA {m} x {n}", problem_of(make_robust_pca(m, n, d)), (1, 2, 3)
     data, source = sites(Settings(quick=True, data=settings.data))
@@ -92,7 +92,7 @@ def _validity(settings: Settings, say: Say) -> Table:
 
 
 def _speed(settings: Settings, say: Say) -> Table:
-    budget = 150.0 if settings.quick else 1000.0
+    budget = 150.0 if settings.quick else 300.0
     rows: list[list[Any]] = []
     for name, problem, draws in applications(settings):
         for K in draws:
