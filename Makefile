@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench grid clean
+.PHONY: help setup demo test test-all lint format bench reproduce grid clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -45,6 +45,9 @@ $(ADELIE):
 	$(PYTHON) -m venv .venv-adelie
 	.venv-adelie/bin/python -m pip install --quiet adelie
 	@touch $@
+
+reproduce: setup  ## the paper's experiments in small, in out/reproduce
+	$(BIN)/saddleback reproduce all --quick --out out/reproduce
 
 grid: setup  ## solve 200 problems in all kinds of units, without options
 	@mkdir -p out

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.io import loadmat
 
 import saddleback as sb
+from saddleback.datasets import load_memset
 from saddleback.files import read_problem
 
 
@@ -146,7 +145,7 @@ def test_memset_group_hinge(data):
 
     Seeds 0 to 4 took 906, 857, 807, 877 and 810 passes, where 900 are wanted; which weight a restart meets is chance.
     """
-    A, labels, groups = _memset(data / "memset")
+    A, labels, groups, _ = load_memset(data)
     assert A.shape == (16830, 2604)
     problem = sb.Problem(sb.GroupL2(1e-4, groups), A, sb.Hinge(labels, scale=1 / labels.size))
     result = sb.solve(problem, tol=1e-4)
@@ -154,24 +153,3 @@ def test_memset_group_hinge(data):
     assert result.passes <= 1000
     assert result.certificate.dual_value <= 0.12880058706
     assert result.certificate.primal_value >= 0.12880058697
-
-
-def _memset(folder):
-    """One-hot of every single position, pair and triple of the seven bases around a site."""
-
-    def sites(name):
-        lines = (folder / name).read_text().upper().split()
-        return [line for line in lines if set(line) <= set("ACGT")]
-
-    true, false = sites("train5_hs"), sites("train0_5_hs")
-    chosen = np.random.default_rng(0).choice(len(false), len(true), replace=False)
-    bases = np.array([["ACGT".index(base) for base in site] for site in true + [false[i] for i in chosen]])
-    columns, groups = [], []
-    for size in (1, 2, 3):
-        for positions in combinations(range(7), size):
-            columns.append(sum(groups) + bases[:, positions] @ 4 ** np.arange(size)[::-1])
-            groups.append(4**size)
-    indices = np.stack(columns, axis=1).ravel()
-    rows = np.arange(0, indices.size + 1, len(groups))
-    A = sparse.csr_matrix((np.ones(indices.size), indices, rows), shape=(len(bases), sum(groups)))
-    return A, np.repeat([1.0, -1.0], len(true)), groups

@@ -80,6 +80,17 @@ def test_callback_sees_every_certificate_and_stops(hard):
     assert np.array_equal(seen[-1].x, result.x)
 
 
+def test_certificates_are_as_frequent_as_asked_for_and_their_work_is_told(hard):
+    infos = []
+    sb.solve(hard, "pdhg", tol=0, max_passes=100, check_every=2, callback=infos.append)
+    own = np.array([info.passes - info.judging_passes for info in infos])
+    np.testing.assert_allclose(np.diff(own)[:-1], 2.0)
+    assert infos[-1].passes > own[-1] + 5
+    assert all(info.seconds >= info.judging_seconds > 0 for info in infos)
+    with pytest.raises(ValueError, match="check_every=0: expected a finite number above 0"):
+        sb.solve(hard, check_every=0)
+
+
 def test_callback_that_returns_nothing_does_not_stop(lasso):
     assert sb.solve(lasso, callback=lambda info: None).status is sb.Status.OPTIMAL
 

@@ -1,4 +1,4 @@
-"""The command line: ``saddleback demo``, ``saddleback solve`` and ``saddleback bench``.
+"""The command line: ``saddleback demo``, ``solve``, ``reproduce`` and ``bench``.
 
 Exit codes: 0 for a certified solution, 1 where a run ended without one, 2 for bad input, 3 where it is proved that
 there is no solution.
@@ -24,6 +24,10 @@ from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
 from .files import read_problem, write_solution
+from .reproduce import EXPERIMENTS
+from .reproduce import runner as reproduction
+from .reproduce.experiment import Settings as ReproduceSettings
+from .reproduce.tables import print_table
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
@@ -207,6 +211,40 @@ def _print_result(result: sb.Result, objective: float) -> None:
     for name, value in lines.items():
         typer.echo(f"{name:<22}{value}")
     typer.echo(result.message)
+
+
+# --- reproduce --------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.", show_default=False)],
+    quick: Annotated[bool, typer.Option(help="Small sizes and one run: everything in minutes.")] = False,
+    runs: Annotated[int, typer.Option(help="Runs, each with its own seed; one where --quick.")] = 10,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with real data; simulated without.", envvar="SADDLEBACK_DATA")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for a CSV of every table and a PNG of every figure.")] = Path("."),
+    as_json: Json = False,
+) -> None:
+    """Repeat the experiments of the paper that the method comes from, next to the figures that it printed.
+
+    On one core, as in the paper. The full size of rpca takes hours, the others up to an hour.
+    """
+    with _input_errors():
+        if experiment != "all" and experiment not in EXPERIMENTS:
+            raise ValueError(f"experiment {experiment!r}: expected one of {', '.join(EXPERIMENTS)}, or all")
+        if runs < 1:
+            raise ValueError(f"--runs {runs}: expected at least 1")
+        out.mkdir(parents=True, exist_ok=True)
+        say = (lambda line: None) if as_json else typer.echo
+        outcome = reproduction.run(experiment, ReproduceSettings(quick, 1 if quick else runs, data), out, say)
+    if as_json:
+        _print_json(reproduction.to_dict(outcome))
+        return
+    for table in outcome.tables:
+        print_table(table)
+    typer.echo(f"The tables are in {out}, as CSV and Markdown, with the figures.")
 
 
 # --- bench ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -15,6 +16,7 @@ from .functions._base import Vector
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
+from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
 from .reductions import merge_rows, reduce_problem
@@ -37,13 +39,19 @@ VISITS = 1 << 22
 
 @dataclass(frozen=True)
 class Info:
-    """What a callback is told at every certificate: the work so far, and the best pair of points."""
+    """What a callback is told at every certificate: the work so far, and the best pair of points.
+
+    ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
+    left is that of the method, however often it is looked at.
+    """
 
     passes: float
     seconds: float
     certificate: Certificate
     x: Any
     y: Any
+    judging_passes: float
+    judging_seconds: float
 
 
 def solve(
@@ -60,6 +68,7 @@ def solve(
     x0: Any = None,
     y0: Any = None,
     eliminate: Any = "auto",
+    check_every: float | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -86,6 +95,8 @@ def solve(
     eliminate : whether a block with a quadratic penalty and an identity is made part of the loss, which that makes
         smooth; "auto" does so for method "auto" if ``blocks_per_iteration`` is left to it. The result has all blocks,
         and the certificate is that of the problem as given.
+    check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
+        ever less often, so that certificates are a small part of the work.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -96,7 +107,7 @@ def solve(
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback)
+    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
@@ -111,6 +122,7 @@ def solve(
         start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, kept, tol)
         judge = Judge(model, reduction)
         history = History()
+        judging = Judging()
         weights: list[tuple[float, float]] = []
         status: Status | None = None
         due = 0.0
@@ -121,25 +133,27 @@ def solve(
                     chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
                 )
                 if halted is not Status.DIVERGED:
-                    judge.look_at(chosen.candidates(state))
+                    with judging.counted(state, judge, clock):
+                        judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
                 if "primal_weight" in state.settings:
                     weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                if callback is not None and callback(_info(problem, judge, passes, seconds)):
+                if callback is not None and callback(_info(problem, judge, passes, seconds, judging)):
                     halted = halted or Status.INTERRUPTED
-                status = (
-                    reduction.status
-                    or halted
-                    or stop(judge.certificate, tol, passes, max_passes, clock)
-                    or judge.ray_status(state.x, state.y, passes)
-                )
+                with judging.counted(state, judge, clock):
+                    status = (
+                        reduction.status
+                        or halted
+                        or stop(judge.certificate, tol, passes, max_passes, clock)
+                        or judge.ray_status(state.x, state.y, passes)
+                    )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
                 if status is None:
                     chosen.judged(state, judge.certificate.error)
-                due = state.passes + max(FIRST_CHECK, GROWTH * passes)
+                due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
         if "finish_steps" in state.settings:
             judge.settle(tol)
         certificate = judge.confirm()
@@ -192,6 +206,22 @@ class Clock:
     def expired(self) -> bool:
         """Return whether the limit has passed."""
         return self.seconds() >= self.limit
+
+
+@dataclass
+class Judging:
+    """The part of the work and of the time that went into certificates."""
+
+    passes: float = 0.0
+    seconds: float = 0.0
+
+    @contextmanager
+    def counted(self, state: State, judge: Judge, clock: Clock) -> Iterator[None]:
+        """Add what is done inside."""
+        passes, seconds = state.passes + judge.passes, clock.seconds()
+        yield
+        self.passes += state.passes + judge.passes - passes
+        self.seconds += clock.seconds() - seconds
 
 
 def run_until(
@@ -261,9 +291,9 @@ def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
     return choice is True or (choice == "auto" and method == "auto" and drawn is None)
 
 
-def _info(problem: Problem, judge: Judge, passes: float, seconds: float) -> Info:
+def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging: Judging) -> Info:
     x, y = problem.shape_x(judge.primal.x.copy()), problem.shape_y(judge.dual.y.copy())
-    return Info(passes, seconds, judge.certificate, x, y)
+    return Info(passes, seconds, judge.certificate, x, y, judging.passes, judging.seconds)
 
 
 def _check_arguments(
@@ -274,6 +304,7 @@ def _check_arguments(
     seed: int,
     threads: int | None,
     callback: Callable[[Info], bool | None] | None,
+    check_every: float | None,
 ) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
@@ -284,6 +315,8 @@ def _check_arguments(
         raise ValueError(f"tol={tol}: expected a number that is at least 0")
     if not max_passes > 0:
         raise ValueError(f"max_passes={max_passes}: expected a positive number")
+    if check_every is not None:
+        positive_number("check_every", check_every)
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit}: expected None or a positive number of seconds")
     if callback is not None and not callable(callback):

@@ -79,7 +79,7 @@ def memset(settings: Settings) -> Iterator[Instance]:
     assert settings.data is not None
     sites = 500 if settings.quick else None
     for alpha in (1e-4, 1e-5, 1e-6):
-        make = partial(data.memset, settings.data / "memset", alpha=alpha, sites=sites)
+        make = partial(data.memset, settings.data, alpha=alpha, sites=sites)
         yield Instance(f"lambda {alpha:.0e}", make)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import t
 
-from ..datasets import interactions, make_lasso
+from ..datasets import load_memset, make_lasso
 from ..files import read_problem
 from .worker.task import Task
 
@@ -100,27 +100,17 @@ def linear_program(path: Path) -> Task:
     )
 
 
-def memset(folder: Path, *, alpha: float, sites: int | None = None) -> Task:
-    """Return the balanced MEMset Donor problem: all true sites and as many false ones, one-hot to third order.
+def memset(data: Path, *, alpha: float, sites: int | None = None) -> Task:
+    """Return the balanced MEMset Donor problem, of so many sites of each kind.
 
     Parameters
     ----------
-    folder : with the training files ``train5_hs`` and ``train0_5_hs``.
+    data : folder with real data.
     alpha : of the group penalty.
     sites : how many of each kind to take; all by default.
     """
-    true, false = _read_sites(folder / "train5_hs"), _read_sites(folder / "train0_5_hs")
-    false = false[np.random.default_rng(0).choice(len(false), len(true), replace=False)]
-    kept = len(true) if sites is None else sites
-    A, groups = interactions(np.concatenate([true[:kept], false[:kept]]))
-    labels = np.repeat([1.0, -1.0], kept)
+    A, labels, groups, _ = load_memset(data, sites)
     return Task("group-hinge", {"A": A, "labels": labels, "groups": np.array(groups), "alpha": alpha})
-
-
-def _read_sites(path: Path) -> Any:
-    lines = path.read_text().split("\n")
-    bases = [line.strip().upper() for line in lines if line.strip() and not line.startswith(">")]
-    return np.array([["ACGT".index(base) for base in site] for site in bases])
 
 
 def random_csc(m: int, n: int, column_entries: int, rng: np.random.Generator) -> Any:

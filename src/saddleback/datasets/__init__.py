@@ -1,6 +1,7 @@
-"""Generators of data for examples, tests and experiments: the same seed gives the same arrays."""
+"""Data for examples, tests and experiments: generators, where the same seed gives the same arrays, and a loader."""
 
 from .lasso import LassoData, make_lasso
+from .memset import load_memset
 from .robust_pca import RobustPCAData, make_robust_pca
 from .splice import GroupHingeData, interactions, make_group_hinge
 
@@ -9,6 +10,7 @@ __all__ = [
     "LassoData",
     "RobustPCAData",
     "interactions",
+    "load_memset",
     "make_group_hinge",
     "make_lasso",
     "make_robust_pca",

@@ -1,0 +1,83 @@
+"""Tables as they are shown and kept: on the terminal, as CSV, as Markdown."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from .experiment import Runs, Table
+from .trace import Optimum
+
+WIDE = 180
+
+
+def optima_table(name: str, title: str, found: Mapping[str, Optimum], unit: float = 1.0) -> Table:
+    """Return the optima that objectives are compared with; ``unit`` divides them."""
+    rows = [[of, f"{each.value / unit:.10g}", each.error, each.passes, each.seconds] for of, each in found.items()]
+    note = "By the default method on one core; passes and seconds with those of certificates."
+    return Table(f"{name}-optima", f"{title}: optima", ("problem", "optimum", "error", "passes", "seconds"), rows, note)
+
+
+def text(value: Any) -> str:
+    """Return an entry of a table for a reader: a few digits of a number, mean and standard deviation of several."""
+    match value:
+        case None:
+            return "-"
+        case Runs(values=[only]):
+            return text(only)
+        case Runs(values=values):
+            mean = fmean(values)
+            return text(mean) if not math.isfinite(mean) else f"{text(mean)} ± {text(stdev(values))}"
+        case float() | int():
+            return _number(value)
+    return str(value)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "∞"
+    if value == int(value) or 100 <= abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if 0.01 <= abs(value) < 100 else f"{value:.1e}"
+
+
+def _full(value: Any) -> str:
+    """Return an entry with all its digits; several runs are separated by spaces."""
+    return " ".join(map(str, value.values)) if isinstance(value, Runs) else "" if value is None else str(value)
+
+
+def write_csv(table: Table, folder: Path) -> Path:
+    """Write a table with its numbers in full, and return where."""
+    path = folder / f"{table.name}.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.columns)
+        writer.writerows([_full(entry) for entry in row] for row in table.rows)
+    return path
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown, under its title."""
+    lines = [" | ".join(table.columns), " | ".join("---" for _ in table.columns)]
+    lines += [" | ".join(text(entry) for entry in row) for row in table.rows]
+    body = "\n".join(f"| {line} |" for line in lines)
+    return "\n\n".join(part for part in (f"**{table.title}**", body, table.note) if part)
+
+
+def print_table(table: Table) -> None:
+    """Show a table on the terminal."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=table.title, caption=table.note or None)
+    for number, heading in enumerate(table.columns):
+        shown.add_column(heading, justify="left" if number == 0 else "right", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(text(entry) for entry in row))
+    console = Console()
+    # a file or a pipe has no width to keep to
+    console.print(shown, width=None if console.is_terminal else WIDE)

@@ -1,0 +1,151 @@
+"""The experiments: what is recorded is what the methods do, and what is written is what was found."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from test_cli import run
+
+import saddleback as sb
+from saddleback.datasets import interactions, load_memset, make_lasso
+from saddleback.reproduce import EXPERIMENTS, group_lasso, lasso, rpca, steps
+from saddleback.reproduce.experiment import Contender, Runs, Table
+from saddleback.reproduce.search import best_of
+from saddleback.reproduce.tables import markdown, text, write_csv
+from saddleback.reproduce.trace import certified_optimum, trace
+
+
+@pytest.fixture(scope="module")
+def problem():
+    data = make_lasso(40, 100, 10)
+    return sb.Problem(sb.L1(data.alpha), data.A, sb.Squared(data.b))
+
+
+def test_a_trace_counts_the_iterations_of_the_method_and_nothing_else(problem):
+    found = trace(problem, Contender("ISTA", "ista"), budget=10)
+    np.testing.assert_allclose(found.passes, np.arange(11))
+    # the Lipschitz constant is setup
+    assert found.setup > 0
+    assert np.all(np.diff(found.seconds) >= 0)
+
+
+def test_how_often_one_looks_does_not_change_the_run(problem):
+    often, seldom = (trace(problem, Contender("FISTA", "fista"), 20, every) for every in (1.0, 5.0))
+    np.testing.assert_allclose(seldom.objective, often.objective[::5])
+
+
+def test_the_objective_falls_to_the_certified_optimum(problem):
+    optimum = certified_optimum(problem)
+    found = trace(problem, Contender("repaired", "sp-bcd", {"finish": False}, 10), 200)
+    assert optimum.error <= 1e-9
+    assert found.suboptimality(optimum.value)[-1] < 1e-8
+    assert found.passes_until(found.suboptimality(optimum.value), 1e-3) < found.passes_until(
+        found.suboptimality(optimum.value), 1e-6
+    )
+    assert found.after(0, found.objective) > found.after(50, found.objective)
+
+
+def test_a_run_that_diverges_says_so():
+    from saddleback.reproduce.counterexamples import lasso_c1
+
+    assert trace(lasso_c1(), Contender("published", "sp-bcd-published", {}, 1), 1000).diverged
+
+
+def test_the_search_takes_the_best_value_and_tells_all(problem):
+    optimum = certified_optimum(problem)
+    said = []
+    chosen, tried = best_of(
+        Contender("ADMM", "admm", search=("rho", (0.001, 1.0, 1000.0))),
+        lambda each: trace(problem, each, 30),
+        lambda found: found.suboptimality(optimum.value)[-1],
+        said.append,
+    )
+    assert chosen.options == {"rho": 1.0}
+    assert chosen.search is None
+    assert [value for value, _ in tried] == [0.001, 1.0, 1000.0]
+    assert len(said) == 3
+
+
+def test_tables_have_means_for_readers_and_all_runs_in_the_file(tmp_path):
+    table = Table("t", "T", ("method", "passes"), [["a", Runs([1.0, 3.0])], ["b", None], ["c", float("inf")]])
+    assert [text(entry) for _, entry in table.rows] == ["2 ± 1.41", "-", "∞"]
+    assert "| a | 2 ± 1.41 |" in markdown(table)
+    with write_csv(table, tmp_path).open() as file:
+        assert list(csv.reader(file)) == [["method", "passes"], ["a", "1.0 3.0"], ["b", ""], ["c", "inf"]]
+
+
+def test_every_contender_is_accepted_by_its_problem(problem):
+    """An option that does not exist, or a method that cannot treat the problem, would raise."""
+    small = lasso.Size(40, 100, 10, 5, 1.0)
+    for row in lasso.contenders(small):
+        assert not trace(problem, row, 2).diverged
+    data, _ = group_lasso.sites(group_lasso.Settings(quick=True))
+    hinge = group_lasso.problem_of(data, 1e-4)
+    for row in group_lasso.contenders(data.labels.size):
+        if row.blocks != 1:
+            assert not trace(hinge, row, 2, 2).diverged
+
+
+def test_memset_reads_the_original_format(tmp_path):
+    (tmp_path / "memset").mkdir()
+    (tmp_path / "memset" / "train5_hs").write_text("> 5\nCAGAAGT\n> 5\naagaagt\n")
+    (tmp_path / "memset" / "train0_5_hs").write_text("> 0\nTTTTTTT\n> 0\nGGGGGGG\n> 0\nCCCCCCC\n")
+    data = load_memset(tmp_path)
+    np.testing.assert_array_equal(data.sites[:2], [[1, 0, 2, 0, 0, 2, 3], [0, 0, 2, 0, 0, 2, 3]])
+    np.testing.assert_array_equal(data.labels, [1, 1, -1, -1])
+    assert (interactions(data.sites)[0] != data.A).nnz == 0
+    assert load_memset(tmp_path, sites=1).labels.size == 2
+    with pytest.raises(ValueError, match="sites=3: expected a number from 1 to 2"):
+        load_memset(tmp_path, sites=3)
+
+
+def test_memset_says_what_is_missing(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"train5_hs: no such file; expected the original MEMset"):
+        load_memset(tmp_path)
+    monkeypatch.delenv("SADDLEBACK_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="SADDLEBACK_DATA is not set"):
+        load_memset()
+
+
+def test_the_command_writes_tables_and_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(lasso, "QUICK", (lasso.Size(40, 100, 10, 5, 5.0),))
+    monkeypatch.setattr(lasso, "REGULARISATION", (0.1, 1.0))
+    result = run("reproduce", "lasso", "--quick", "--json", "--out", tmp_path / "new")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["lasso-40x100"]
+    assert [row["method"] for row in rows][:2] == ["ISTA", "FISTA"]
+    assert rows[0]["paper: passes"] == 100
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {
+        *(f"{name}.{kind}" for name in ("lasso-40x100", "lasso-search", "lasso-optima") for kind in ("csv", "md")),
+        "lasso.png",
+    }
+
+
+def test_robust_pca_in_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(rpca, "QUICK", (30, 75, 2))
+    monkeypatch.setattr(rpca, "MOST", 60)
+    monkeypatch.setattr(rpca, "RHO", (1.0,))
+    result = run("reproduce", "rpca", "--quick", "--json", "--out", tmp_path)
+    assert result.exit_code == 0
+    rows = {row["method"]: row for row in json.loads(result.stdout)["rpca"]}
+    assert rows["SP-BCD1, sigma = 1"]["iterations"] == [None]
+    assert rows["GSADMM"]["iterations"][0] < 40
+    assert rows["GSADMM"]["residual"][0] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["everything"], "expected one of lasso, rpca, group-lasso, steps, or all"), (["lasso", "--runs", 0], "--runs 0")],
+)
+def test_bad_arguments(arguments, complaint, tmp_path):
+    result = run("reproduce", *arguments, "--out", tmp_path)
+    assert result.exit_code == 2
+    assert complaint in result.output
+
+
+def test_all_experiments_are_there():
+    assert list(EXPERIMENTS) == ["lasso", "rpca", "group-lasso", "steps"]
+    assert [proved for _, proved in steps.rules(1)] == ["no", "no", "yes", "yes", "yes", "yes"]
