@@ -330,6 +330,13 @@ def test_paths_begin_where_the_first_coefficient_does(regression, loss, penalty)
     assert np.any(below.coef_)
 
 
+def test_a_path_of_zeros(regression):
+    X, _ = regression
+    model = se.LassoCV(n_alphas=3).fit(X, np.full(60, 2.0))
+    assert not np.any(model.path_.coefs)
+    assert np.array_equal(model.predict(X), np.full(60, 2.0))
+
+
 def test_lasso_cv_of_scikit_learn(regression):
     X, y = regression
     ours, theirs = se.LassoCV(n_alphas=30).fit(X, y), peers.LassoCV(alphas=30, tol=1e-8).fit(X, y)

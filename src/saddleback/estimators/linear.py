@@ -163,9 +163,10 @@ class LinearModel(Certified, ABC):
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
-        if alphas is None and len(ready.targets) > 1:  # one grid for all classes
+        if alphas is None:
             largest = max(ready.alpha_max(target) for target in ready.targets)
-            options["alphas"] = largest * np.geomspace(1.0, eps, n_alphas)
+            if largest == 0 or len(ready.targets) > 1:  # any grid where all coefficients are 0; one for all classes
+                options["alphas"] = (largest or 1.0) * np.geomspace(1.0, eps, n_alphas)
         results = [ready.path(target, options) for target in ready.targets]
         pairs = [[coefficients(result) for result in along] for along in results]
         coefs = np.stack([np.stack([coef.T for coef, _ in along], axis=-1) for along in pairs])
