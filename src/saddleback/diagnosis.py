@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .acceleration.restarts import WEIGHT_RANGE
 from .functions._base import Vector
 from .operators import Operator
 from .result import Certificate, History, Status
+from .steps import WEIGHT_RANGE
 
 FEWEST = 4
 """Certificates in the last half of a run below which no rate is told."""

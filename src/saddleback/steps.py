@@ -66,6 +66,13 @@ RUIZ_SPREAD = 10.0
 LONG_ROW = 300.0
 """Length, relative to the median, from which on a row rules a step of descent alone."""
 
+WEIGHT_RANGE = 1e5
+"""How far a restart may move the primal weight from 1: on a problem without solution one side goes for ever, and the
+weight with it."""
+
+EXPLOSION = 1e3
+"""A residual that has grown so far since a restart means strengths that are too weak: the norm was underestimated."""
+
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 

@@ -23,7 +23,7 @@ from ..certificate import dual_side
 from ..functions._base import Vector
 from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..problem import Model
-from ..steps import Strengths
+from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths
 from .repair import Repaired, repair
 
 SUFFICIENT = 0.2
@@ -36,14 +36,8 @@ lead, the iterates do not turn, nothing is lost by starting afresh, and the weig
 LONG = 0.36
 """or when the epoch makes up this share of all work."""
 
-WEIGHT_RANGE = 1e5
-"""How far the weight may go from 1: on a problem without solution one side goes for ever, and the weight with it."""
-
 WEIGHT_STEP = 10.0
 """By how much the weight changes where one side has not moved."""
-
-EXPLOSION = 1e3
-"""A residual that has grown so far since the restart means strengths that are too weak: the norm was underestimated."""
 
 FIRST_TEST = 6.0
 TEST_EARLY = 0.5

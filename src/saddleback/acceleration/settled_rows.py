@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import admit, bound, pair, primal_side
+from ..certificate import dual_side, pair, primal_side
 from ..functions._base import Indices, Restrictable, Vector
 from ..methods._base import Candidates, Layer, Start, State
 from ..problem import Model
@@ -56,6 +56,7 @@ class SettledState(State):
     pull : A'y of the others.
     inner : the method's state on the rows that are kept.
     sampled : whether they are a sample that is to tell the sides of all.
+    target : sum of the products of ``inner`` at which it is solved well enough.
     u, z : Ax and -A'y at the point.
     rounds : sets of rows tried so far.
     """
@@ -67,6 +68,7 @@ class SettledState(State):
     pull: Vector
     inner: Any
     sampled: bool
+    target: float = 0.0
     u: Vector
     z: Vector
     rounds: int = 0
@@ -93,7 +95,7 @@ class SettledRows(Layer[Any]):
         u, passes = start.image(model)
         z = -model.A.rmatvec(start.y)
         passes += 0.5
-        certificate = pair(model, primal_side(model, start.x, u), bound(model, admit(model, start.y, u), start.x, u, z))
+        certificate = pair(model, primal_side(model, start.x, u), dual_side(model, start.y, start.x, u, z))
         state = SettledState(
             x=start.x,
             y=start.y,
@@ -123,6 +125,7 @@ class SettledRows(Layer[Any]):
         g = model.g.restrict(state.rows).repeated(np.full(size, m / size))
         part = replace(model, A=model.A.restrict(state.rows, np.arange(model.A.shape[1])), g=g)
         start = replace(state.start, y=state.y[state.rows] * (m / size), u=None)
+        state.target = ROUGH * model.value_at_zero
         self._begin(state, self.method.init(part, start))
 
     def _begin(self, state: SettledState, inner: Any) -> None:
@@ -163,6 +166,9 @@ class SettledRows(Layer[Any]):
         state.pull = model.A.rmatvec(state.settled)
         part = model if rows.size == m else model.rows_part(rows, state.pull)
         start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
+        objective = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u))
+        scale = max(objective, 1e-6 * model.value_at_zero)
+        state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))
 
     def advance(self, state: Any, passes: float) -> Any:
@@ -174,21 +180,12 @@ class SettledRows(Layer[Any]):
         state.passes += (inner.passes - before) * share
         steps = state.settings["finish_steps"] + 1
         state.settings |= inner.settings | {"finish_steps": steps}
-        target = ROUGH if state.sampled else INNER * max(state.start.tol, SMALLEST_TOL)
-        if share == 1.0 or inner.ended or inner.complementarity() <= target * self._scale(state):
+        if share == 1.0 or inner.ended or inner.complementarity() <= state.target:
             if state.sampled:
                 self._leave_sample(state)
             else:
                 self._look(state)
         return state
-
-    @staticmethod
-    def _scale(state: SettledState) -> float:
-        """Return the size of the objective: of a sample, at 0."""
-        model = state.model
-        if state.sampled:
-            return model.value_at_zero
-        return max(abs(model.f.finite_value(state.x) + model.g.finite_value(state.u)), 1e-6 * model.value_at_zero)
 
     def _look(self, state: SettledState) -> None:
         """Look at all rows: take in those whose slope is another than was thought."""

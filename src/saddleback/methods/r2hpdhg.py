@@ -31,7 +31,7 @@ import numpy as np
 
 from ..functions._base import Vector
 from ..problem import Model
-from ..steps import Strengths, measure_norms, norm_strengths
+from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
 from ._base import Candidates, Method, Start, State, all_blocks, gradient
 
 SUFFICIENT = 0.2
@@ -49,12 +49,6 @@ TEST = 20
 PROPORTIONAL, INTEGRAL, MEMORY = 0.5, 0.01, 0.3
 """k_P, k_I and s of the weight. cuPDLPx has k_P = 0.99 and 0.5 for NECESSARY, and tests every 200 iterations; on the
 linear programs of Netlib these take about a tenth more passes."""
-
-WEIGHT_RANGE = 1e5
-"""How far the weight may go from that of the data: where there is no solution one side goes for ever."""
-
-EXPLOSION = 1e3
-"""An error that has grown so far in an epoch means strengths that are too weak: the norm was underestimated."""
 
 EVEN = 1.01
 """Ruiz scaling goes on until the largest entries of columns, and of rows, are within this factor of each other."""
