@@ -150,7 +150,7 @@ def test_gram_matrices(name, columnar, rng):
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_gram_matrices_of_many_rows_go_by_panels(is_sparse, rng, monkeypatch):
     """Whatever the panels and threads, the sum is over all rows."""
-    monkeypatch.setattr("saddleback.operators.PANEL", 1000)
+    monkeypatch.setattr("saddleback.operators.gram.PANEL", 1000)
     rows, weight = rng.standard_normal((3000, 40)) * (rng.random((3000, 40)) < 0.5), rng.random(3000)
     operator = as_operator(sparse.csr_matrix(rows) if is_sparse else rows, "A").columnar()
     assert np.allclose(np.tril(operator.gram(np.arange(40), weight)), np.tril(rows.T @ (weight[:, None] * rows)))

@@ -1,0 +1,23 @@
+"""What A may be: one contract over dense arrays, sparse matrices, identities and linear operators."""
+
+from ._base import Operator
+from .abstract import Abstract
+from .compressed import Compressed, Transposed
+from .dense import Dense
+from .entry import as_operator
+from .identity import Identity, ScaledIdentity
+from .stacked import Stacked
+from .tasks import Tasks
+
+__all__ = [
+    "Abstract",
+    "Compressed",
+    "Dense",
+    "Identity",
+    "Operator",
+    "ScaledIdentity",
+    "Stacked",
+    "Tasks",
+    "Transposed",
+    "as_operator",
+]

@@ -1,0 +1,143 @@
+"""The contract of an operator.
+
+An operator acts on flat float64 vectors and gives float64 results, whatever it stores. It never copies its data when
+it need not and never changes it. What it stores is only ever read column by column, so data that comes row-major is
+brought into column order once, by ``columnar``, when a method starts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..functions._base import Indices, Vector
+from .gram import PANEL, gram
+
+
+class Operator(ABC):
+    """A linear map from R^n to R^m; ``shape`` is (m, n)."""
+
+    shape: tuple[int, int]
+    explicit: bool
+    """True where single columns can be had, so that a penalty may split them into blocks."""
+
+    entries_known: bool = True
+    """True where sums over entries can be had."""
+
+    stored: int
+    """How many entries a product reads."""
+
+    tasks: int = 1
+    """How many neighbouring rows, and columns, can only be kept or left out together."""
+
+    surveyed: tuple[Vector, Vector] | None = None
+    """A y with its A'y, where that was had in the same reading as ``squares``."""
+
+    identity_scales: Sequence[float] | None = None
+    """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
+
+    @abstractmethod
+    def matvec(self, x: Vector) -> Vector:
+        """Return A x."""
+
+    @abstractmethod
+    def rmatvec(self, y: Vector) -> Vector:
+        """Return A' y."""
+
+    @abstractmethod
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        """Return the sum of the given columns, each times its entry of x."""
+
+    @abstractmethod
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        """Return the inner products of the given columns with y."""
+
+    @abstractmethod
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        """Return the column sums and the row sums of |A|^power, for power 0 (entries that are not 0), 1 or 2."""
+
+    @abstractmethod
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        """Return (A * A)' y, the column sums of squares under row weights y."""
+
+    @abstractmethod
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        """Return the largest entry of every column and of every row of |A|, scaled by a weight a column and a row."""
+
+    @abstractmethod
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        """Return |A|' rows and |A| columns."""
+
+    @abstractmethod
+    def block_row_sums(self, columns: Indices) -> Vector:
+        """Return the sum of |A| over the given columns, row by row."""
+
+    @abstractmethod
+    def dense_columns(self, columns: Indices) -> Vector:
+        """Return the given columns as a dense m x k array."""
+
+    def compressed(self) -> Any:
+        """Return all entries as a CSC matrix of float64."""
+        width = max(1, PANEL // self.shape[0])
+        panels = np.split(np.arange(self.shape[1]), np.arange(width, self.shape[1], width))
+        return sparse.hstack([sparse.csc_matrix(self.dense_columns(panel)) for panel in panels], format="csc")
+
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        """Return A_S' diag(weight) A_S over some columns S, for weights >= 0: the lower triangle of a dense matrix."""
+        return gram([self.dense_columns(columns)], [weight])
+
+    def outer(self, weight: Vector) -> Vector:
+        """Return A diag(weight) A' for weights >= 0: the lower triangle of a dense matrix."""
+        return gram([self.times(sparse.diags_array(np.sqrt(weight))).T], [np.ones(self.shape[1])])
+
+    def times(self, matrix: Any) -> Vector:
+        """Return A times a sparse matrix, as a dense one."""
+        return np.asarray(self.dense_columns(np.arange(self.shape[1])) @ matrix)
+
+    def normal(self) -> Any:
+        """Return A A': a vector where it is diagonal, a sparse matrix, or the lower triangle of a dense one."""
+        return self.outer(np.ones(self.shape[1]))
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        """Return A x in the given rows; what is read of A are these rows after ``rowwise``."""
+        return self.matvec(x)[rows]
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        """Return the sum of the given rows, each times its entry of y."""
+        everywhere = np.zeros(self.shape[0])
+        everywhere[rows] = y
+        return self.rmatvec(everywhere)
+
+    def rowwise(self) -> Operator:
+        """Return an operator with the same entries whose rows are contiguous in memory."""
+        return self
+
+    @abstractmethod
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        """Return the operator between the kept rows and columns."""
+
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        """Return some columns in memory of their own, in float32 where ``single`` and that saves memory."""
+        return self.restrict(np.arange(self.shape[0]), columns)
+
+    def columnar(self) -> Operator:
+        """Return an operator with the same entries whose columns are contiguous in memory."""
+        return self
+
+    @cached_property
+    def squares(self) -> tuple[Vector, Vector]:
+        """The column sums and the row sums of the squared entries."""
+        return self.sums(2)
+
+    def survey(self, y: Vector) -> None:
+        """Find ``squares`` and, where that takes no further reading, A'y."""
+        _ = self.squares
+
+    def native(self) -> list[Any]:
+        """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
+        return []

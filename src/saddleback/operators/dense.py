@@ -1,0 +1,113 @@
+"""Dense arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _native
+from ..functions._base import Indices, Vector
+from ._base import Operator
+from .gram import PANEL, gram, slices
+
+
+class Dense(Operator):
+    """A 2-D array of float32 or float64, in any order."""
+
+    explicit = True
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.shape = (array.shape[0], array.shape[1])
+        self.stored = array.size
+
+    def matvec(self, x: Vector) -> Vector:
+        return _native.dense_matvec(self.array, x)
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return _native.dense_rmatvec(self.array, y)
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        return np.asarray(self.array[:, columns] @ x, dtype=np.float64)
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        if not self._columnar():
+            return np.asarray(y @ self.array[:, columns], dtype=np.float64)
+        return _native.dense_columns_rmatvec(self.array, columns, y)
+
+    def _columnar(self) -> bool:
+        return bool(self.array.strides[0] == self.array.itemsize)
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        return _native.dense_sums(self.array, power)
+
+    def survey(self, y: Vector) -> None:
+        if self._columnar():
+            columns, rows, product = _native.dense_survey(self.array, y)
+            self.squares, self.surveyed = (columns, rows), (y, product)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.concatenate([y @ np.square(panel, dtype=np.float64) for _, panel in self._panels()])
+
+    def _panels(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield contiguous panels of columns, and where each begins: what fits a temporary copy."""
+        width = max(1, PANEL // self.shape[0])
+        return ((start, self.array[:, start : start + width]) for start in range(0, self.shape[1], width))
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_columns, of_rows = [], np.zeros(self.shape[0])
+        for start, panel in self._panels():
+            scaled = np.abs(panel) * rows[:, None] * columns[start : start + panel.shape[1]]
+            of_columns.append(scaled.max(axis=0))
+            np.maximum(of_rows, scaled.max(axis=1), out=of_rows)
+        return np.concatenate(of_columns), of_rows
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        of_columns, of_rows = [], np.zeros(self.shape[0])
+        for start, panel in self._panels():
+            absolute = np.abs(panel)
+            of_columns.append(rows @ absolute)
+            of_rows += absolute @ columns[start : start + panel.shape[1]]
+        return np.concatenate(of_columns), of_rows
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return np.asarray(np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64))
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.array[:, columns].astype(np.float64)
+
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        panels = slices(self.shape[0], columns.size)
+        every = np.array_equal(columns, np.arange(self.shape[1]))
+        parts = (self.array[rows] if every else self.array[rows][:, columns] for rows in panels)
+        return gram(parts, (weight[rows] for rows in panels))
+
+    def outer(self, weight: Vector) -> Vector:
+        panels = slices(self.shape[1], self.shape[0])
+        return gram((self.array[:, columns].T for columns in panels), (weight[columns] for columns in panels))
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        return np.asarray(self.array[rows] @ x, dtype=np.float64)
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        return np.asarray(y @ self.array[rows], dtype=np.float64)
+
+    def rowwise(self) -> Operator:
+        return Dense(np.ascontiguousarray(self.array))
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        if rows.size == self.shape[0]:
+            return Dense(np.take(self.array.T, columns, axis=0).T)
+        return Dense(self.array.T[np.ix_(columns, rows)].T)  # what is left out is never copied
+
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        return Dense(_native.dense_columns(self.array, columns, single))
+
+    def columnar(self) -> Operator:
+        return self if self._columnar() else Dense(np.asfortranarray(self.array))
+
+    def native(self) -> list[Any]:
+        return [self.array]

@@ -1,0 +1,87 @@
+"""What the user gives for A, checked once and made an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..functions._base import Vector
+from ._base import Operator
+from .abstract import Abstract
+from .compressed import Compressed, Transposed
+from .dense import Dense
+
+
+def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
+    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional.
+
+    All entries are looked at once, and where that is all it takes A'y is found on the way.
+    """
+    if sparse.issparse(source):
+        return _compressed(source, name, y)
+    if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
+        if np.dtype(source.dtype or float).kind == "c":
+            raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
+        return Abstract(source)
+    try:
+        array = np.asarray(source)
+    except ValueError:
+        raise TypeError(
+            f"{name} is a {type(source).__name__} that makes no matrix: expected an array, a sparse matrix or a "
+            "LinearOperator; with several of them, give as many penalties in a list too"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers, float32 or float64")
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(f"{name} has {array.ndim} dimensions: expected a matrix")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, with shape {array.shape}: expected at least one row and one column")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
+    if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+        array = np.array(array, order="F")
+    return _finite(Dense(array), array, name, y)
+
+
+def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
+    if source.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers, float32 or float64")
+    if 0 in source.shape:
+        raise ValueError(f"{name} is empty, with shape {source.shape}: expected at least one row and one column")
+    matrix = source if source.format in ("csc", "csr") else source.tocsc()
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.indptr.dtype != matrix.indices.dtype:
+        indices = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        matrix = type(matrix)((matrix.data, *indices), shape=matrix.shape)
+        matrix.indices, matrix.indptr = indices
+    operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
+    return _finite(operator, matrix.data, name, y)
+
+
+def _finite(operator: Operator, values: NDArray[Any], name: str, y: Vector | None) -> Operator:
+    """Return the operator, or raise where it has NaN or inf among its values."""
+    if y is not None and y.size == operator.shape[0]:
+        operator.survey(y)
+    if not np.all(np.isfinite(operator.squares[0])):  # by far the fastest look at all entries, and kept for later
+        _check_finite(values, name)
+    return operator
+
+
+def _check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise where values has NaN or inf. A sum is finite if they all are, and costs no temporary."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.all(np.isfinite(values)):
+        bad = np.argwhere(~np.isfinite(values))[0].tolist()
+        where = f"at {bad}" if values.ndim == 2 else f"among its stored entries, number {bad[0]}"
+        raise ValueError(f"{name} has the value {values[tuple(bad)]} {where}: expected finite numbers")

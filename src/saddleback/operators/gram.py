@@ -1,0 +1,49 @@
+"""Products of a matrix with itself, a panel at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import blas
+
+from ..functions._base import Indices, Vector
+
+PANEL = 1 << 22
+"""Entries of a dense matrix that a temporary copy may hold."""
+
+
+def slices(size: int, other: int) -> list[slice]:
+    """Return slices of one axis of a matrix whose panels fit a temporary copy."""
+    width = max(1, PANEL // max(other, 1))
+    return [slice(first, first + width) for first in range(0, size, width)]
+
+
+def by_rows(matrix: Any) -> tuple[Indices, Indices, Vector]:
+    """Return a sparse matrix in compressed rows, as the native kernels take it."""
+    rows = sparse.csr_array(matrix)
+    rows.sum_duplicates()
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+
+
+def gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
+    """Return the sum of P' diag(w) P over panels of rows, in the lower triangle."""
+    total: Vector | None = None
+    for panel, weight in zip(panels, weights, strict=True):
+        scaled = np.asfortranarray(np.sqrt(weight)[:, None] * panel)
+        if total is None:
+            total = np.zeros((panel.shape[1], panel.shape[1]), order="F")
+        if total.size:
+            total = blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1)
+    assert total is not None
+    return total
+
+
+def square(normal: Any) -> Any:
+    """Return the whole matrix for what ``normal`` gives as a diagonal or a triangle."""
+    if normal.ndim == 1:
+        return sparse.diags(normal, format="csc")
+    return normal if sparse.issparse(normal) else np.tril(normal) + np.tril(normal, -1).T

@@ -1,0 +1,81 @@
+"""Multiples of the identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..functions._base import Indices, Vector
+from ._base import Operator
+from .dense import Dense
+
+
+class Identity:
+    """The identity, or a multiple of it, on a variable of the loss's shape."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        if not isinstance(scale, (int, float, np.number)) or not np.isfinite(scale) or scale == 0:
+            raise ValueError(f"scale={scale!r}: expected a finite number that is not 0")
+        self.scale = float(scale)
+
+
+class ScaledIdentity(Operator):
+    """scale times the identity."""
+
+    explicit = False
+
+    def __init__(self, size: int, scale: float) -> None:
+        self.shape = (size, size)
+        self.stored = size
+        self.scale = scale
+        self.identity_scales = [scale]
+
+    def matvec(self, x: Vector) -> Vector:
+        return self.scale * x
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return self.scale * y
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        result = np.zeros(self.shape[0])
+        result[columns] = self.scale * x
+        return result
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        return self.scale * y[columns]
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        ones = np.full(self.shape[0], abs(self.scale) ** power)
+        return ones, ones
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return self.scale**2 * y
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        diagonal = abs(self.scale) * columns * rows
+        return diagonal, diagonal
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return abs(self.scale) * rows, abs(self.scale) * columns
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        result = np.zeros(self.shape[0])
+        result[columns] = abs(self.scale)
+        return result
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return self.scale * np.eye(self.shape[0])[:, columns]
+
+    def compressed(self) -> Any:
+        return sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))
+
+    def normal(self) -> Any:
+        return np.full(self.shape[0], self.scale**2)
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        return self.scale * x[rows]
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Dense(self.dense_columns(columns)[rows])

@@ -1,0 +1,132 @@
+"""Operators side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..functions._base import Indices, Vector
+from ._base import Operator
+from .gram import square
+
+
+class Stacked(Operator):
+    """Operators side by side: [A_1, ..., A_J]."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        self.parts = parts
+        self.start = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
+        self.shape = (parts[0].shape[0], int(self.start[-1]))
+        self.stored = sum(part.stored for part in parts)
+        self.explicit = all(part.explicit for part in parts)
+        self.tasks = max(part.tasks for part in parts)
+        self.entries_known = all(part.entries_known for part in parts)
+        scales = [part.identity_scales for part in parts]
+        if all(known is not None for known in scales):
+            self.identity_scales = [scale for known in scales if known is not None for scale in known]
+
+    def without(self, part: int) -> Stacked:
+        """Return the operators without one of them."""
+        return Stacked([other for i, other in enumerate(self.parts) if i != part])
+
+    def _stretches(self, x: Vector) -> list[Vector]:
+        return np.split(x, self.start[1:-1])
+
+    def _own(self, columns: Indices) -> Iterator[tuple[Operator, NDArray[np.bool_], Indices]]:
+        """Yield each part that holds some of the columns, which of them, and their places in it."""
+        for i, part in enumerate(self.parts):
+            mine = (columns >= self.start[i]) & (columns < self.start[i + 1])
+            if np.any(mine):
+                yield part, mine, columns[mine] - self.start[i]
+
+    def matvec(self, x: Vector) -> Vector:
+        total = np.zeros(self.shape[0])
+        for part, own in zip(self.parts, self._stretches(x), strict=True):
+            total += part.matvec(own)
+        return total
+
+    def rmatvec(self, y: Vector) -> Vector:
+        result = np.empty(self.shape[1])
+        for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
+            result[a:b] = part.rmatvec(y)
+        return result
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        products = (part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns))
+        return np.asarray(np.sum(list(products), axis=0))
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        result = np.empty(columns.size)
+        for part, mine, local in self._own(columns):
+            result[mine] = part.columns_rmatvec(local, y)
+        return result
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        columns, rows = zip(*(part.sums(power) for part in self.parts), strict=True)
+        return np.concatenate(columns), np.sum(rows, axis=0)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.concatenate([part.squares_rmatvec(y) for part in self.parts])
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        pairs = [part.largest(own, rows) for part, own in zip(self.parts, self._stretches(columns), strict=True)]
+        return np.concatenate([c for c, _ in pairs]), np.asarray(np.max([r for _, r in pairs], axis=0))
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        pairs = [
+            part.absolute_products(own, rows) for part, own in zip(self.parts, self._stretches(columns), strict=True)
+        ]
+        return np.concatenate([c for c, _ in pairs]), np.asarray(np.sum([r for _, r in pairs], axis=0))
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        return np.asarray(np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0))
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        result = np.empty((self.shape[0], columns.size))
+        for part, mine, local in self._own(columns):
+            result[:, mine] = part.dense_columns(local)
+        return result
+
+    def compressed(self) -> Any:
+        return sparse.hstack([part.compressed() for part in self.parts], format="csc")
+
+    def normal(self) -> Any:
+        parts = [part.normal() for part in self.parts]
+        return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        products = (part.rows_matvec(rows, own) for part, own in zip(self.parts, self._stretches(x), strict=True))
+        return np.asarray(np.sum(list(products), axis=0))
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        return np.concatenate([part.rows_rmatvec(rows, y) for part in self.parts])
+
+    def rowwise(self) -> Operator:
+        return Stacked([part.rowwise() for part in self.parts])
+
+    def outer(self, weight: Vector) -> Vector:
+        own = zip(self.parts, self._stretches(weight), strict=True)
+        return np.asarray(np.sum([part.outer(stretch) for part, stretch in own], axis=0))
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Stacked([part.restrict(rows, local) for part, _, local in self._own(columns)])
+
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        of_part = np.searchsorted(self.start, columns, side="right") - 1
+        runs = np.split(np.arange(columns.size), np.flatnonzero(np.diff(of_part)) + 1)
+        homes = [of_part[run[0]] for run in runs]
+        return Stacked(
+            [self.parts[i].pack(columns[run] - self.start[i], single) for i, run in zip(homes, runs, strict=True)]
+        )
+
+    def columnar(self) -> Operator:
+        parts = [part.columnar() for part in self.parts]
+        return self if all(new is old for new, old in zip(parts, self.parts, strict=True)) else Stacked(parts)
+
+    def native(self) -> list[Any]:
+        matrices = [part.native() for part in self.parts]
+        return [matrix for part in matrices for matrix in part] if all(matrices) else []

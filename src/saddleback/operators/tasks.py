@@ -1,0 +1,112 @@
+"""A matrix variable under a matrix A."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..functions._base import Indices, Vector
+from ._base import Operator
+from .gram import square
+
+
+class Tasks(Operator):
+    """A acting on every column of a matrix variable: the Kronecker product of A with an identity."""
+
+    def __init__(self, single: Operator, tasks: int) -> None:
+        self.single = single
+        self.tasks = tasks
+        self.shape = (single.shape[0] * tasks, single.shape[1] * tasks)
+        self.stored = single.stored * tasks
+        self.explicit = single.explicit
+        self.entries_known = single.entries_known
+
+    def matvec(self, x: Vector) -> Vector:
+        return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
+
+    def rmatvec(self, y: Vector) -> Vector:
+        return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
+
+    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks))
+        for task in range(self.tasks):
+            mine = columns % self.tasks == task
+            if np.any(mine):
+                result[:, task] = self.single.columns_matvec(columns[mine] // self.tasks, x[mine])
+        return result.ravel()
+
+    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+        result = np.empty(columns.size)
+        for task, part in enumerate(self._split(y)):
+            mine = columns % self.tasks == task
+            if np.any(mine):
+                result[mine] = self.single.columns_rmatvec(columns[mine] // self.tasks, part)
+        return result
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        columns, rows = self.single.sums(power)
+        return np.repeat(columns, self.tasks), np.repeat(rows, self.tasks)
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return np.stack([self.single.squares_rmatvec(task) for task in self._split(y)], axis=1).ravel()
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._by_task(self.single.largest, columns, rows)
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._by_task(self.single.absolute_products, columns, rows)
+
+    def _by_task(
+        self, measure: Callable[[Vector, Vector], tuple[Vector, Vector]], columns: Vector, rows: Vector
+    ) -> tuple[Vector, Vector]:
+        pairs = [measure(c, r) for c, r in zip(self._split(columns), self._split(rows), strict=True)]
+        of_columns, of_rows = (np.stack(side, axis=1).ravel() for side in zip(*pairs, strict=True))
+        return of_columns, of_rows
+
+    def block_row_sums(self, columns: Indices) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks))
+        for task in range(self.tasks):
+            result[:, task] = self.single.block_row_sums(columns[columns % self.tasks == task] // self.tasks)
+        return result.ravel()
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        result = np.zeros((self.single.shape[0], self.tasks, columns.size))
+        for position, column in enumerate(columns):
+            entry = self.single.dense_columns(np.array([column // self.tasks]))
+            result[:, column % self.tasks, position] = entry[:, 0]
+        return result.reshape(self.shape[0], columns.size)
+
+    def compressed(self) -> Any:
+        return sparse.kron(self.single.compressed(), sparse.identity(self.tasks), format="csc")
+
+    def normal(self) -> Any:
+        return sparse.kron(square(self.single.normal()), sparse.eye(self.tasks), "csc")
+
+    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
+        result = np.empty(rows.size)
+        for task, part in enumerate(self._split(x)):
+            mine = rows % self.tasks == task
+            result[mine] = self.single.rows_matvec(rows[mine] // self.tasks, part)
+        return result
+
+    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
+        mine = [rows % self.tasks == task for task in range(self.tasks)]
+        return np.stack([self.single.rows_rmatvec(rows[m] // self.tasks, y[m]) for m in mine], axis=1).ravel()
+
+    def rowwise(self) -> Operator:
+        return Tasks(self.single.rowwise(), self.tasks)
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        return Tasks(
+            self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
+        )
+
+    def columnar(self) -> Operator:
+        single = self.single.columnar()
+        return self if single is self.single else Tasks(single, self.tasks)
+
+    def _split(self, flat: Vector) -> list[Vector]:
+        return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
