@@ -35,6 +35,7 @@ class PrimalSide:
     """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
 
     x: Vector
+    u: Vector
     value: float
     x_violation: Vector
     u_violation: Vector
@@ -84,8 +85,8 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
 
 def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    value = model.f.finite_value(x) + model.g.finite_value(u)
-    return PrimalSide(x, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
+    value = model.f.finite_value(x) + model.g.finite_value(u) + model.constant
+    return PrimalSide(x, u, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
@@ -100,7 +101,8 @@ def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = 
     """
     point = admit(model, y, u)
     if z is None or not np.array_equal(point.y, y):
-        z = model.A.rmatvec(-point.y)
+        z = model.A.rmatvec(point.y)
+        np.negative(z, out=z)
     return bound(model, point, x, u, z)
 
 
@@ -140,7 +142,7 @@ def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> Dua
         z[free] = model.f.project_conjugate(z)[free]
     t = model.f.scaling(z) if point.scalable else np.nan
     scale = 1.0
-    if t > 0:
+    if t > 0 and t != 1.0:
         scale, y, z = t, t * y, t * z
     near, conjugate_f = (z, model.f.conjugate_scaled(z, x)) if t > 0 else model.f.conjugate_near(z, x)
     if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
@@ -154,7 +156,7 @@ def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> Dua
     missed = _beyond(z, near)
     if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
-    return DualSide(y, -conjugate_f - conjugate_g, z, missed, scale)
+    return DualSide(y, model.constant - conjugate_f - conjugate_g, z, missed, scale)
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
@@ -171,10 +173,10 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         shift += abs(float(dual.z @ primal.x_violation))
     if off_u:
         shift += abs(float(dual.y @ primal.u_violation))
-        hidden += float(np.linalg.norm(primal.u_violation * model.units[1]))
+        hidden += float(np.linalg.norm(primal.u_violation * model.y_unit))
     if off_z:
         shift += abs(float(primal.x @ dual.z_violation))
-        hidden += float(np.linalg.norm(dual.z_violation * model.units[0]))
+        hidden += float(np.linalg.norm(dual.z_violation * model.x_unit))
     violation = np.hypot(off_x, off_u)
     return Certificate(
         primal_value=primal.value,

@@ -21,51 +21,54 @@ SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 class Judge:
     """Measures what a method offers and keeps the best x and the best y.
 
+    That happens in the problem that is solved. What is returned is confirmed in the one that the user wrote.
+
     Attributes
     ----------
-    primal, dual, certificate : the best pair so far and its certificate.
+    certificate : of the best pair so far.
     passes : work of the judgements; one product with A or A' is half a pass.
     """
 
-    primal: PrimalSide
-    dual: DualSide
     certificate: Certificate
 
     def __init__(self, model: Model, reduction: Reduction) -> None:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes
-        self._looked = self._confirmed = False
+        self._best: tuple[PrimalSide, DualSide] | None = None
+        self._confirmed: tuple[PrimalSide, DualSide] | None = None
         self._rays: list[tuple[Vector, Vector]] = []
         self.unsolvable = Unsolvable(model)
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
-        primals, duals = ([self.primal], [self.dual]) if self._looked else ([], [])
-        self._looked, self._confirmed = True, False
-        points = []
-        for x, u in candidates.primal:
-            u = self._product(self.reduction.model, x) if u is None else u
-            points.append((self.reduction.restore_x(x, u), self.reduction.restore_u(u)))
-        primals += [primal_side(self.model, x, u) for x, u in points]
-        for y, z in candidates.dual:
-            z = None if z is None else self.reduction.restore_z(z, y)
-            duals.append(dual_side(self.model, self.reduction.restore_y(y), *points[0], z))
-            self.passes += 0.5 if z is None else 0.0
-        self.certificate, self.primal, self.dual = best_pair(self.model, primals, duals)
+        model = self.reduction.model
+        primals, duals = ([], []) if self._best is None else ([self._best[0]], [self._best[1]])
+        points = [(x, self._product(model, x) if u is None else u) for x, u in candidates.primal]
+        primals += [primal_side(model, x, u) for x, u in points]
+        duals += [dual_side(model, y, *points[0], z) for y, z in candidates.dual]
+        self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
+        self.certificate, primal, dual = best_pair(model, primals, duals)
+        self._best, self._confirmed = (primal, dual), None
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
+
+    def point(self) -> tuple[Vector, Vector]:
+        """Return the best x and y as a point of the user's problem."""
+        if self._confirmed is not None:
+            return self._confirmed[0].x, self._confirmed[1].y
+        assert self._best is not None
+        primal, dual = self._best
+        return self.reduction.restore_x(primal.x, primal.u), self.reduction.restore_y(dual.y)
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
-        if self._confirmed:
-            return self.certificate
-        self._confirmed = True
-        u = self._product(self.model, self.primal.x)
-        self.passes += 0.5
-        self.primal = primal_side(self.model, self.primal.x, u)
-        # y stays as it was judged: it is what is returned, and certify must give the same for it
-        self.dual = replace(dual_side(self.model, self.dual.y, self.primal.x, u), y=self.dual.y)
-        self.certificate = pair(self.model, self.primal, self.dual)
+        if self._confirmed is None:
+            x, y = self.point()
+            u = self._product(self.model, x)
+            self.passes += 0.5
+            # y stays as it is: it is what is returned, and certify must give the same for it
+            self._confirmed = primal_side(self.model, x, u), replace(dual_side(self.model, y, x, u), y=y)
+            self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
     def settle(self, tol: float) -> None:
@@ -74,16 +77,22 @@ class Judge:
         An interior point ends next to them. A short step of the proximal map, prox(x + t z), goes to those that hold
         and moves nothing else by more than the error.
         """
-        if not (np.any(self.primal.x) and np.any(self.dual.z)):
+        error = self.confirm().error
+        assert self._confirmed is not None
+        at, dual = self._confirmed
+        if not (np.any(at.x) and np.any(dual.z)):
             return
         for length in SETTLING:
-            step = length * float(np.abs(self.primal.x).max() / np.abs(self.dual.z).max())
-            x = self.model.f.prox(self.primal.x + step * self.dual.z, step)
-            primal = primal_side(self.model, x, self._product(self.model, x))
-            certificate = pair(self.model, primal, self.dual)
-            if certificate.error <= max(tol, self.certificate.error):
-                self.primal, self.certificate, self._confirmed = primal, certificate, False
-                return
+            step = length * float(np.abs(at.x).max() / np.abs(dual.z).max())
+            x = self.model.f.prox(at.x + step * dual.z, step)
+            u = self._product(self.model, x)
+            primal = primal_side(self.model, x, u)
+            if pair(self.model, primal, dual).error > max(tol, error):
+                continue
+            # f* is judged near x, so that the bound of y is not the same for another x
+            self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), y=dual.y)
+            self.certificate = pair(self.model, *self._confirmed)
+            return
 
     def _product(self, model: Model, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size

@@ -18,6 +18,7 @@ import numpy as np
 from .functions import Function, Loss, Term, as_term
 from .functions._base import Blocks, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
+from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 
@@ -32,12 +33,14 @@ class Model:
     ----------
     f, A, g : penalty, operator and loss.
     linear_norm : ||c|| of the linear terms of f, the scale of the dual infeasibility.
+    constant : what a reduction has left out of the objective.
     """
 
     f: Function
     A: Operator
     g: Function
     linear_norm: float
+    constant: float = 0.0
 
     def part(self, f: Function, A: Operator) -> Model:
         """Return the problem of some of the columns, under the same loss.
@@ -45,7 +48,7 @@ class Model:
         It inherits what depends on the loss alone, and the scale of the gap: the columns left out are at 0.
         """
         inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
-        part = Model(f, A, self.g, self.linear_norm)
+        part = Model(f, A, self.g, self.linear_norm, self.constant)
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         return part
 
@@ -116,13 +119,17 @@ class Model:
         return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
 
     @cached_property
-    def units(self) -> tuple[Vector, Vector]:
-        """The units of x and y: where a column alone is as long as the targets b, a row as the linear term c.
+    def x_unit(self) -> Vector:
+        """The unit of x, in which a column alone is as long as the targets b.
 
-        Both are free of the units in which A, b and c are given. 0 for an empty column or row; 1 over nothing known.
+        It is free of the units in which A and b are given. 0 for an empty column, 1 over nothing known.
         """
-        columns, rows = self._lengths
-        return _quotients(self.target_norm, columns), _quotients(self.linear_norm, rows)
+        return _quotients(self.target_norm, self._column_lengths)
+
+    @cached_property
+    def y_unit(self) -> Vector:
+        """The unit of y, in which a row alone is as long as the linear term c."""
+        return _quotients(self.linear_norm, self._row_lengths)
 
     @cached_property
     def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
@@ -131,7 +138,7 @@ class Model:
         Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
         p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
         """
-        columns, rows = self._lengths
+        columns, rows = self._column_lengths, self._row_lengths
         p = self.f.project(np.zeros(self.A.shape[1]))
         targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
@@ -140,18 +147,20 @@ class Model:
         )
 
     @cached_property
-    def _lengths(self) -> tuple[Vector, Vector]:
-        """The lengths of the columns and of the rows of A, 1 where its entries are not known."""
-        if not self.A.entries_known:
-            return np.ones(self.A.shape[1]), np.ones(self.A.shape[0])
-        columns, rows = (np.sqrt(sums) for sums in self.A.squares)
-        return columns, rows
+    def _column_lengths(self) -> Vector:
+        """The lengths of the columns of A, 1 where its entries are not known."""
+        return combined(np.sqrt, self.A.squares[0]) if self.A.entries_known else everywhere(1.0, self.A.shape[1])
+
+    @cached_property
+    def _row_lengths(self) -> Vector:
+        """The lengths of its rows."""
+        return combined(np.sqrt, self.A.squares[1]) if self.A.entries_known else everywhere(1.0, self.A.shape[0])
 
     @cached_property
     def value_at_zero(self) -> float:
         """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
         rows = self.A.shape[0]
-        value = abs(self.penalty_at_zero + self.g.value(np.zeros(rows)))
+        value = abs(self.penalty_at_zero + self.g.value(np.zeros(rows)) + self.constant)
         return value if np.isfinite(value) and value > 0 else 1.0
 
 
@@ -236,13 +245,6 @@ class Problem:
         """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
         return _flat(y, self.y_shape, name)
 
-    def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
-        """Return flat starting points: the given ones, 0 in place of None."""
-        rows, columns = self.model.A.shape
-        x = np.zeros(columns) if x0 is None else self.flatten_x(x0, "x0")
-        y = np.zeros(rows) if y0 is None else self.flatten_y(y0, "y0")
-        return x, y
-
     def shape_x(self, x: Vector) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.x_shapes])
@@ -256,7 +258,11 @@ class Problem:
 
 def _quotients(scale: float, lengths: Vector) -> Vector:
     """Return scale / lengths, 0 for a length of 0."""
-    return np.divide(scale, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+    def quotient(length: Any) -> Any:
+        return np.divide(scale, length, out=np.zeros_like(length), where=length > 0)
+
+    return combined(quotient, lengths)
 
 
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:

@@ -19,7 +19,7 @@ from .methods import Method, Start, State, diverged, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
-from .reductions import merge_rows, reduce_problem
+from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
 from .threads import limited
@@ -92,9 +92,10 @@ def solve(
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
         gives both, and the primal weight that it has found. "descent" takes y from x.
-    eliminate : whether a block with a quadratic penalty and an identity is made part of the loss, which that makes
-        smooth; "auto" does so for method "auto" if ``blocks_per_iteration`` is left to it. The result has all blocks,
-        and the certificate is that of the problem as given.
+    eliminate : whether blocks under an identity are made part of the loss: those with a quadratic penalty, which makes
+        it smooth, and under a squared loss those with a kink or a bound at 0. "auto" does so for method "auto" if
+        ``blocks_per_iteration`` is left to it. The result has all blocks, and the certificate is that of the problem
+        as given.
     check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
         ever less often, so that certificates are a small part of the work.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
@@ -117,15 +118,15 @@ def solve(
         refuse(chosen, reduction.model, drawn)
         if chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
-        x, y, weight = warm_start(problem, x0, y0)
+        x, y, weight = warm_start(problem, reduction, x0, y0)
         kept = reduction.kept() if options else None  # for explicit strengths alone
-        start = Start(reduction.reduce_x(x), reduction.reduce_y(y), drawn, seed, weight, kept, tol)
+        start = Start(x, y, drawn, seed, weight, kept, tol)
         judge = Judge(model, reduction)
         history = History()
         judging = Judging()
         weights: list[tuple[float, float]] = []
         status: Status | None = None
-        due = 0.0
+        due = chosen.opening
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
             state = chosen.init(reduction.model, start)
             while status is None:
@@ -165,9 +166,10 @@ def solve(
         if status in LIMITS:
             apart = spread(problem.model.A)
             said += " " + diagnose(status, certificate, tol, history, weights, state.settings, drawn is not None, apart)
+    x, y = judge.point()
     return Result(
-        x=problem.shape_x(judge.primal.x),
-        y=problem.shape_y(judge.dual.y),
+        x=problem.shape_x(x),
+        y=problem.shape_y(y),
         status=status,
         message=said,
         certificate=certificate,
@@ -183,13 +185,19 @@ OPTIONS = list(signature(solve).parameters)[1:-1]
 """What ``solve`` itself takes besides the options of a method."""
 
 
-def warm_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
-    """Return flat starting points and the primal weight, from points or from the result of a similar problem."""
+def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
+    """Return flat starting points and the primal weight, from points or from the result of a similar problem.
+
+    They are points of the problem that is solved, 0 in place of None.
+    """
     weight = 1.0
     if isinstance(x0, Result):
         weight = float(x0.settings.get("primal_weight", weight))
         x0, y0 = x0.x, x0.y if y0 is None else y0
-    return *problem.start(x0, y0), weight
+    rows, columns = reduction.model.A.shape
+    x = np.zeros(columns) if x0 is None else reduction.reduce_x(problem.flatten_x(x0, "x0"))
+    y = np.zeros(rows) if y0 is None else reduction.reduce_y(problem.flatten_y(y0, "y0"))
+    return x, y, weight
 
 
 class Clock:
@@ -292,7 +300,8 @@ def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
 
 
 def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging: Judging) -> Info:
-    x, y = problem.shape_x(judge.primal.x.copy()), problem.shape_y(judge.dual.y.copy())
+    x, y = judge.point()
+    x, y = problem.shape_x(x.copy()), problem.shape_y(y.copy())
     return Info(passes, seconds, judge.certificate, x, y, judging.passes, judging.seconds)
 
 

@@ -11,10 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from .coordinate import Coordinate
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -34,13 +37,6 @@ class Ray(NamedTuple):
 
     value: float
     violation: Vector
-
-
-class Quadratic(NamedTuple):
-    """<linear, x> + 1/2 sum curvature x^2, with a positive curvature."""
-
-    linear: Vector
-    curvature: Vector
 
 
 class Kinks(NamedTuple):
@@ -224,12 +220,8 @@ class Function(ABC):
         """
         return self
 
-    def as_quadratic(self) -> Quadratic | None:
-        """Return f as a strongly convex quadratic function of single coordinates, where it is nothing else."""
-        return None
-
-    def with_conjugate_plus(self, linear: Vector, quadratic: Vector) -> Function | None:
-        """Return the function with the conjugate f* + <linear, y> + 1/2 sum quadratic y^2; None where it is unknown."""
+    def conjugate_member(self) -> Coordinate | None:
+        """Return f*, but for a constant, where it belongs to the family of ``coordinate.py``."""
         return None
 
     def finite_everywhere(self) -> bool:

@@ -14,12 +14,14 @@ native kernels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Quadratic, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
 
 Parameter = float | Vector
@@ -44,6 +46,13 @@ def is_one_value(*parameters: Vector) -> bool:
 def compact(parameter: Parameter) -> Parameter:
     """Return a parameter that is a single value as one element, so that formulas evaluate it once."""
     return parameter[:1] if isinstance(parameter, np.ndarray) and parameter.strides == (0,) else parameter
+
+
+def combined(formula: Callable[..., Any], *parameters: Vector) -> Vector:
+    """Return a formula of parameters, evaluated once where each of them is a single value."""
+    if parameters[0].size and is_one_value(*parameters):
+        return everywhere(formula(*(parameter[0] for parameter in parameters)), parameters[0].size)
+    return np.asarray(formula(*parameters))
 
 
 def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
@@ -93,17 +102,15 @@ class Coordinate(Restrictable):
         return self.finite_value(inside)
 
     def finite_value(self, x: Vector) -> float:
-        if not self._kinked and is_one_value(self.left, self.quadratic):
-            return float(self.left[0] * np.sum(x) + 0.5 * self.quadratic[0] * (x @ x)) if x.size else 0.0
         if not self._kinked:
-            return float(self.left @ x + 0.5 * (self.quadratic @ (x * x)))
+            return _inner(self.left, x) + (0.5 * _inner_square(self.quadratic, x) if self._bent else 0.0)
         at = np.flatnonzero(x)  # an infinite slope times 0 is 0, and most of x often is
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
         return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
 
     def project(self, x: Vector) -> Vector:
-        return np.clip(x, self.lower, self.upper) if self._bounded else x
+        return np.clip(x, compact(self.lower), compact(self.upper)) if self._bounded else x
 
     def prox(self, v: Vector, step: Step) -> Vector:
         step, left, right, quadratic, lower, upper = map(compact, (step, *self.slopes()))
@@ -134,14 +141,14 @@ class Coordinate(Restrictable):
 
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
-        left, right, quadratic, *_ = map(compact, self.slopes())
+        left, right, quadratic, lower, upper = map(compact, self.slopes())
         excess = shrink(y, left, right) if self._kinked else y - left
         if self._curved:
             free = np.divide(excess, quadratic, out=excess)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
-        return np.clip(free, self.lower, self.upper) if self._bounded else free
+        return np.clip(free, lower, upper, out=free) if self._bounded else free
 
     def conjugate(self, y: Vector) -> float:
         inside = y if self._conjugate_everywhere else self.project_conjugate(y)
@@ -270,13 +277,55 @@ class Coordinate(Restrictable):
     def strong_convexity(self) -> float:
         return float(self.quadratic.min())
 
-    def as_quadratic(self) -> Quadratic | None:
-        plain = self._curved and not (self._kinked or self._bounded)
-        return Quadratic(self.left, self.quadratic) if plain else None
+    def conjugate_member(self) -> Coordinate | None:
+        if self._curved and not (self._kinked or self._bounded):
+            linear = combined(lambda c, q: -c / q, self.left, self.quadratic)
+            curvature = combined(lambda q: 1.0 / q, self.quadratic)
+            return Coordinate(linear, linear, curvature, self.lower, self.upper)
+        ends = combined(_are_none_or_zero, self.lower, self.upper)
+        if self._bent or not np.all(ends):
+            return None
+        none = everywhere(0.0, self.left.size)
+        return Coordinate(none, none, none, *self.slopes_at_zero())
+
+    def of_multiple(self, factor: float) -> Coordinate:
+        """Return x -> F(factor x), for a factor that is not 0."""
+        sides = (self.left, self.right) if factor > 0 else (self.right, self.left)
+        ends = (self.lower, self.upper) if factor > 0 else (self.upper, self.lower)
+        left = combined(lambda c: factor * c, sides[0])
+        return Coordinate(
+            left,
+            left if sides[0] is sides[1] else combined(lambda c: factor * c, sides[1]),
+            combined(lambda q: factor**2 * q, self.quadratic),
+            *(combined(lambda end: end / factor, end) for end in ends),
+        )
+
+    def plus_member(self, other: Coordinate) -> Coordinate:
+        """Return the sum with another member of the family."""
+        left = _sum(self.left, other.left)
+        alike = self.left is self.right and other.left is other.right
+        return Coordinate(
+            left,
+            left if alike else _sum(self.right, other.right),
+            _sum(self.quadratic, other.quadratic),
+            combined(np.maximum, self.lower, other.lower),
+            combined(np.minimum, self.upper, other.upper),
+        )
+
+    def is_paraboloid(self) -> bool:
+        """Return whether every coordinate has a slope and a curvature and nothing else, or is held at 0."""
+
+        def plain(q: Any, low: Any, high: Any) -> Any:
+            return ((q > 0) & np.isinf(low) & np.isinf(high)) | ((low == 0) & (high == 0))
+
+        return not self._kinked and bool(np.all(combined(plain, self.quadratic, self.lower, self.upper)))
 
     def slopes_at_zero(self) -> Box:
         """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
-        return Box(np.where(self.lower >= 0, -np.inf, self.left), np.where(self.upper <= 0, np.inf, self.right))
+        return Box(
+            combined(lambda low, slope: np.where(low >= 0, -np.inf, slope), self.lower, self.left),
+            combined(lambda high, slope: np.where(high <= 0, np.inf, slope), self.upper, self.right),
+        )
 
     def kinks(self, z: Vector, rest: Coordinate) -> Kinks:
         unit = self.slopes_at_zero()
@@ -312,8 +361,7 @@ class Coordinate(Restrictable):
         return self.restrict(blocks)
 
     def typical_slope(self) -> Vector:
-        largest = np.maximum(np.abs(self.left), np.abs(self.right))
-        return np.where(np.isfinite(largest), largest, 0.0)
+        return combined(_largest_finite, self.left, self.right)
 
     def distance_to_kink(self, x: Vector) -> Vector:
         bounds = np.minimum(np.abs(x - self.lower), np.abs(x - self.upper))
@@ -333,6 +381,41 @@ class Coordinate(Restrictable):
 
     def compiled(self) -> Compiled:
         return Compiled(Slopes(*map(np.ascontiguousarray, self.slopes())), np.zeros(self.left.size))
+
+
+def _largest_finite(first: Any, second: Any) -> Any:
+    """Return the larger absolute value, 0 where it is infinite."""
+    largest = np.abs(first) if first is second else np.maximum(np.abs(first), np.abs(second))
+    return largest if np.all(np.isfinite(largest)) else np.where(np.isfinite(largest), largest, 0.0)
+
+
+def _are_none_or_zero(lower: Any, upper: Any) -> Any:
+    """Return whether bounds are infinite or 0."""
+    return (np.isinf(lower) | (lower == 0)) & (np.isinf(upper) | (upper == 0))
+
+
+def _sum(first: Vector, second: Vector) -> Vector:
+    """Return the sum of two parameters, the first itself where the second is nothing."""
+    return first if is_one_value(second) and not np.any(second[:1]) else combined(np.add, first, second)
+
+
+def _inner(parameter: Vector, x: Vector) -> float:
+    """Return <parameter, x>."""
+    if x.size and is_one_value(parameter):
+        return float(parameter[0] * np.sum(x)) if parameter[0] else 0.0
+    return float(parameter @ x)
+
+
+def _inner_square(parameter: Vector, x: Vector) -> float:
+    """Return <parameter, x^2>."""
+    if x.size and is_one_value(parameter):
+        return float(parameter[0] * (x @ x))
+    return float(parameter @ (x * x))
+
+
+def _inverse(quadratic: Vector) -> Vector:
+    """Return one over each value, 0 for 0."""
+    return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
 
 
 def _shortened(values: Vector) -> Vector:
@@ -410,6 +493,10 @@ class ConjugateOfCoordinate(Restrictable):
     def conjugate(self, y: Vector) -> float:
         return self.dual.value(y)
 
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        inside = self.dual.project(y)
+        return inside, self.dual.finite_value(inside)
+
     def project_conjugate(self, y: Vector) -> Vector:
         return self.dual.project(y)
 
@@ -435,7 +522,7 @@ class ConjugateOfCoordinate(Restrictable):
         return self.dual.prox_blocks(blocks, v, step)
 
     def best_scaling(self, y: Vector, limit: float) -> float:
-        curvature = float(np.sum(self.dual.quadratic * y * y))
+        curvature = _inner_square(self.dual.quadratic, y) if self.dual._bent else 0.0
         if curvature == 0.0:
             return limit
         slope = self.dual.finite_value(y) - 0.5 * curvature
@@ -444,14 +531,8 @@ class ConjugateOfCoordinate(Restrictable):
     def conjugate_room(self, y: Vector) -> Vector:
         return interval_room(y, self.dual.lower, self.dual.upper)
 
-    def with_conjugate_plus(self, linear: Vector, quadratic: Vector) -> ConjugateOfCoordinate:
-        dual = self.dual
-        left = dual.left + linear
-        right = left if dual.right is dual.left else dual.right + linear
-        curved = everywhere(dual.quadratic[0] + quadratic[0], left.size)
-        if not is_one_value(dual.quadratic, quadratic):
-            curved = dual.quadratic + quadratic
-        return ConjugateOfCoordinate(Coordinate(left, right, curved, dual.lower, dual.upper))
+    def conjugate_member(self) -> Coordinate:
+        return self.dual
 
     def finite_everywhere(self) -> bool:
         low, high = self.dual.conjugate_bounds
@@ -460,10 +541,7 @@ class ConjugateOfCoordinate(Restrictable):
     def curvature(self) -> Vector | None:
         if not self.smooth:
             return None
-        quadratic = self.dual.quadratic
-        if quadratic.size and is_one_value(quadratic):
-            return everywhere(1.0 / quadratic[0] if quadratic[0] > 0 else 0.0, quadratic.size)
-        return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
+        return combined(_inverse, self.dual.quadratic)
 
     def curvature_at(self, x: Vector) -> Vector:
         y = self.dual.maximiser(x)
@@ -486,8 +564,7 @@ class ConjugateOfCoordinate(Restrictable):
         return self.dual.typical_slope()
 
     def typical_slope(self) -> Vector:
-        largest = np.maximum(np.abs(self.dual.lower), np.abs(self.dual.upper))
-        return np.where(np.isfinite(largest), largest, 0.0)
+        return combined(_largest_finite, self.dual.lower, self.dual.upper)
 
     def distance_to_kink(self, x: Vector) -> Vector:
         # the slope is a bound of the dual, or 0 between its two slopes

@@ -6,6 +6,7 @@ import numpy as np
 
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Ray, Step, Vector
 from .calculus import Tilted
+from .coordinate import compact
 from .singular import PROVED, Memory, nuclear_norm, spectral_norm, threshold_singular_values
 
 
@@ -38,7 +39,7 @@ class NuclearNorm(Function):
         return x
 
     def prox(self, v: Vector, step: Step) -> Vector:
-        return self._thresholded(v, self.alpha * float(np.max(step)))
+        return self._thresholded(v, self.alpha * float(np.max(compact(step))))
 
     def _thresholded(self, v: Vector, threshold: float) -> Vector:
         return np.ravel(threshold_singular_values(v.reshape(self.shape), threshold, self.memory))

@@ -129,8 +129,7 @@ class L1(Regulariser):
         self.weights = None if weights is None else nonnegative("weights", weights)
 
     def bind(self, shape: tuple[int, ...]) -> Function:
-        weights = 1.0 if self.weights is None else self.weights
-        slope = self.alpha * spread("weights", weights, shape)
+        slope = self.alpha if self.weights is None else self.alpha * spread("weights", self.weights, shape)
         return _coordinate(shape, left=-slope, right=slope)
 
 

@@ -53,6 +53,9 @@ CHECK_EVERY = 12
 PROVED = 1e-10
 """By how much a bound of the largest singular value may exceed it."""
 
+SMALL = 1e-100
+"""Entries whose squares, like those of their inverses, neither underflow nor overflow."""
+
 NEGLIGIBLE = 1e-12
 """What of a matrix, relative to its norm, is rounding."""
 
@@ -163,10 +166,11 @@ def spectral_norm(matrix: Matrix) -> float:
     """
     if matrix.shape[0] > matrix.shape[1]:
         return spectral_norm(matrix.T)
-    largest = float(np.abs(matrix).max())
+    largest = float(max(matrix.max(), -matrix.min()))
     if largest == 0 or not np.isfinite(largest):
         return largest
-    scaled = matrix / largest  # its squares neither overflow nor underflow
+    unit = 1.0 if SMALL < largest < 1.0 / SMALL else largest
+    scaled = matrix if unit == 1.0 else matrix / unit
     gram = scaled @ scaled.T
     side = gram.shape[0]
     rounding = 1.0 + 4.0 * side * np.finfo(np.float64).eps
@@ -175,10 +179,10 @@ def spectral_norm(matrix: Matrix) -> float:
         try:
             value = float(eigsh(gram, k=1, which="LA", v0=start, tol=0.1 * PROVED, return_eigenvectors=False)[0])
             if _below(gram, (1.0 + PROVED) * value):
-                return largest * float(np.sqrt((1.0 + PROVED) * rounding * value))
+                return unit * float(np.sqrt((1.0 + PROVED) * rounding * value))
         except ArpackError:
             pass  # the values at the top are too close together for it
-    return largest * float(np.sqrt(rounding * np.linalg.eigvalsh(gram)[-1]))
+    return unit * float(np.sqrt(rounding * np.linalg.eigvalsh(gram)[-1]))
 
 
 class _Compressed(NamedTuple):
@@ -200,7 +204,8 @@ def _compressed(matrix: Matrix, memory: Memory | None) -> _Compressed | None:
         basis = _by_gram(matrix, 2.0 * RESOLVED * total).left
     for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
         inner = basis.T @ matrix
-        rest = float(np.linalg.norm(matrix - basis @ inner))
+        product = basis @ inner
+        rest = float(np.linalg.norm(np.subtract(matrix, product, out=product)))
         if rest <= NEGLIGIBLE * total:
             return _Compressed(basis, inner, rest)
         basis = np.linalg.qr(matrix @ inner.T)[0]

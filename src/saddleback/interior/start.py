@@ -94,7 +94,9 @@ def _least_squares(model: Model) -> Place:
 def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
     """Return the units of x and y, from mu and the slopes against them where the data have none."""
     units = []
-    for unit, slope in zip(model.units, (model.f.typical_slope(), model.g.typical_point()), strict=True):
+    for unit, slope in zip(
+        (model.x_unit, model.y_unit), (model.f.typical_slope(), model.g.typical_point()), strict=True
+    ):
         size = float(np.abs(slope).mean())
         units.append(UNIT * np.where(unit > 0, unit, mu / size if size > 0 else 1.0))
     return units[0], units[1]

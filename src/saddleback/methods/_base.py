@@ -114,6 +114,9 @@ class Method(ABC, Generic[S]):
     merges_rows: bool = False
     """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
 
+    opening: float = 0.0
+    """Passes before the first judgement, for those that are nearer after them than a judgement of the start tells."""
+
     heavy: bool = False
     """Whether a single step takes so long that the clock is to be looked at after it."""
 

@@ -29,7 +29,7 @@ from ._base import Candidates, Method, Start, State
 FLAT = 1e-12
 """Least strength, relative to the largest: where a row has no weight, x goes where its penalty wants it."""
 
-FIRST_RATIO, HOPE, PROMISING = 4.0, 2.0, 0.5
+FIRST_RATIO, HOPE, PROMISING = 0.25, 2.0, 0.5
 """A point is offered early if its expected error is at most HOPE times the tolerance, as a judgement costs no more than
 the sweeps that it may save, and at most a share of the last one offered. What is expected is what the change of y makes
 of it, times what that was short of the error of the last judgement."""
@@ -40,8 +40,9 @@ class AlternatingState(State):
     """The point, the one before, and the strengths of the blocks.
 
     ``momentum`` is Nesterov's sequence 1, 1.6, 2.2, ...; ``curvature`` is the largest of the loss, and ``exact`` says
-    that all rows have it; ``value`` is about the objective. ``change`` is what the change of y makes of the error of
-    the last sweep, ``ratio`` by how much a judgement exceeded it, ``offered`` the expected error of the last offer.
+    that it is the same in all rows and everywhere; ``value`` is about the objective. ``change`` is what the change of y
+    makes of the error of the last sweep, ``ratio`` by how much a judgement exceeded it, ``offered`` the expected error
+    of the last offer.
     """
 
     model: Model
@@ -64,6 +65,7 @@ class Alternating(Method[AlternatingState]):
     """All blocks in turn: no options."""
 
     name = "alternating"
+    opening = 8.0
 
     def missing(self, model: Model) -> str | None:
         if model.g.curvature() is None:
@@ -79,6 +81,7 @@ class Alternating(Method[AlternatingState]):
         assert scales is not None
         assert curvature is not None
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
+        dual = model.g.conjugate_member()
         x = start.x.copy()
         u, cost = start.image(model)
         return AlternatingState(
@@ -87,13 +90,14 @@ class Alternating(Method[AlternatingState]):
             passes=cost,
             settings={"blocks_per_iteration": len(scales), "n_blocks": len(scales), "momentum_restarts": 0},
             model=model,
-            last_x=x,
+            last_x=x.copy(),
             stretches=stretches,
             scales=list(scales),
             strengths=_strengths(model, curvature, scales, stretches),
             tol=start.tol,
             curvature=float(curvature.max()),
-            exact=bool(np.all(curvature == curvature[0])),
+            value=abs(model.g.finite_value(u)),
+            exact=bool(np.all(curvature == curvature[0])) and dual is not None and dual.is_paraboloid(),
         )
 
     def advance(self, state: AlternatingState, passes: float) -> AlternatingState:
@@ -108,23 +112,26 @@ class Alternating(Method[AlternatingState]):
         g, f = state.model.g, state.model.f
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
-        x = state.x - state.last_x
-        x *= beta
+        # where x is as large as the data, time goes into memory that is new: the last point's is taken for the next
+        x = state.last_x
+        x -= state.x
+        x *= -beta
         x += state.x
         u = state.model.A.matvec(x)
         uphill, lengths = 0.0, []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
-            pulled = g.subgradient(u)
-            pulled *= -scale / strength
-            pulled += x[own]
-            new = f.prox_blocks(np.array([j]), pulled, np.broadcast_to(1.0 / strength, pulled.shape))
-            step = new - x[own]
+            step = g.subgradient(u)
+            step *= -scale / strength
+            step += x[own]
+            new = f.prox_blocks(np.array([j]), step, np.broadcast_to(1.0 / strength, step.shape))
+            np.subtract(new, x[own], out=step)
             x[own] = new
             lengths.append(abs(scale) * float(np.linalg.norm(step)))
+            if j + 1 < len(state.scales):
+                u += scale * step
             if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
-                uphill -= float((strength * step) @ (new - state.x[own]))
-            step *= scale
-            u += step
+                step *= strength
+                uphill -= float(step @ new) - float(step @ state.x[own])
         state.ripe = self._is_promising(state, x, lengths)
         restart = uphill > 0
         state.settings["momentum_restarts"] += int(restart)
@@ -156,7 +163,7 @@ class Alternating(Method[AlternatingState]):
         y = state.model.g.subgradient(u)
         state.value = abs(state.model.g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
         state.passes += 0.5
-        return Candidates([(state.x, u)], [(y, None)])
+        return Candidates([(state.x.copy(), u)], [(y, None)])
 
 
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:

@@ -47,8 +47,8 @@ class ScaledIdentity(Operator):
         return self.scale * y[columns]
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
-        ones = np.full(self.shape[0], abs(self.scale) ** power)
-        return ones, ones
+        equal = np.broadcast_to(abs(self.scale) ** power, (self.shape[0],))
+        return equal, equal
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         return self.scale**2 * y

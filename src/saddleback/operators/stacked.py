@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,15 @@ class Stacked(Operator):
                 yield part, mine, columns[mine] - self.start[i]
 
     def matvec(self, x: Vector) -> Vector:
-        total = np.zeros(self.shape[0])
-        for part, own in zip(self.parts, self._stretches(x), strict=True):
+        first, *others = zip(self.parts, self._stretches(x), strict=True)
+        total = first[0].matvec(first[1])
+        for part, own in others:
             total += part.matvec(own)
         return total
 
     def rmatvec(self, y: Vector) -> Vector:
+        if len(self.parts) == 1:
+            return self.parts[0].rmatvec(y)
         result = np.empty(self.shape[1])
         for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
             result[a:b] = part.rmatvec(y)
@@ -67,7 +71,10 @@ class Stacked(Operator):
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         columns, rows = zip(*(part.sums(power) for part in self.parts), strict=True)
-        return np.concatenate(columns), np.sum(rows, axis=0)
+        if self.identity_scales is not None:
+            total = sum(abs(scale) ** power for scale in self.identity_scales)
+            return np.concatenate(columns), np.broadcast_to(float(total), (self.shape[0],))
+        return np.concatenate(columns), reduce(np.add, rows)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         return np.concatenate([part.squares_rmatvec(y) for part in self.parts])

@@ -44,10 +44,6 @@ class Reduction(ABC):
         """Return the dual point of the original problem."""
 
     @abstractmethod
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        """Return -A'y of the original problem."""
-
-    @abstractmethod
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         """Return directions of the original problem: what was left out stays where it is."""
 
@@ -84,9 +80,6 @@ class Unchanged(Reduction):
 
     def restore_y(self, y: Vector) -> Vector:
         return y
-
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        return z
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return dx, dy
@@ -141,6 +134,3 @@ class Chain(Reduction):
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return self.first.restore_ray(*self.second.restore_ray(dx, dy))
-
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        return self.first.restore_z(self.second.restore_z(z, y), self.second.restore_y(y))

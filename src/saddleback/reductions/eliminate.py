@@ -1,25 +1,30 @@
-r"""A quadratic block under an identity becomes part of the loss.
+r"""A block under an identity becomes part of the loss.
 
-With :math:`f_1(x_1) = \langle c, x_1 \rangle + \tfrac12 \sum q x_1^2` and :math:`A_1 = s I`, the minimum over
-:math:`x_1` of :math:`f_1(x_1) + g(s x_1 + v)` is a function of v alone, the infimal convolution whose conjugate is
+With :math:`A_1 = s I` the minimum over :math:`x_1` of :math:`f_1(x_1) + g(s x_1 + v)` is a function of v alone, the
+infimal convolution whose conjugate is :math:`g^*(y) + f_1^*(-s y)`. Where both of these belong to the family of
+``functions/coordinate.py``, so does their sum, and the dual variable stays what it was. Two kinds of blocks are
+eliminated, which make the loss smooth or leave it so.
 
-.. math::
+A quadratic block, :math:`f_1(x_1) = \langle c, x_1 \rangle + \tfrac12 \sum q x_1^2`:
+    an equality becomes a squared loss, an absolute loss Huber's. At the gradient y of the new loss
+    :math:`x_1 = -(s y + c) / q`.
 
-    g^*(y) + f_1^*(-s y) = g^*(y) + \langle s c / q, y \rangle + \tfrac12 \sum (s^2 / q)\, y^2 + \text{constant},
+A kink or bound at 0 (L1, non-negative), under a squared loss :math:`\tfrac12 \sum w (u - b)^2`:
+    this becomes Huber's loss. :math:`x_1` is the prox of :math:`f_1` at :math:`(b - v) / s`.
 
-so that an equality becomes a squared loss, an absolute loss Huber's, and in general the loss becomes smooth. The dual
-variable stays what it was, and :math:`x_1 = -(s y + c) / q` at the gradient y of the new loss.
+Of the three blocks of robust PCA one remains, of the same size as the data.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..functions._base import Quadratic, Vector
+from ..functions._base import Function, Vector
 from ..functions.calculus import BlockSum
-from ..functions.coordinate import compact
+from ..functions.coordinate import ConjugateOfCoordinate, Coordinate, combined, compact, is_one_value
 from ..methods import Kept
 from ..operators import Stacked
 from ..problem import Model
@@ -28,66 +33,107 @@ from ._base import Reduction
 
 @dataclass(frozen=True)
 class Elimination(Reduction):
-    """The problem without one stretch of x, whose values are known where the others are."""
+    """The problem without one stretch of x, whose values are known where the others are.
+
+    ``penalty`` is that of the stretch, ``dual`` its conjugate and ``before`` that of the loss as it was.
+    """
 
     model: Model
     stretch: slice
     scale: float
-    quadratic: Quadratic
     size: int
+    penalty: Function
+    dual: Coordinate
+    before: Coordinate
+
+    @staticmethod
+    @abstractmethod
+    def applies(dual: Coordinate, before: Coordinate) -> bool:
+        """Return whether the stretch is of this kind."""
+
+    @abstractmethod
+    def _eliminated(self, u: Vector) -> Vector:
+        """Return the stretch, given Ax of the others."""
 
     def kept(self) -> Kept:
         columns = np.delete(np.arange(self.size), self.stretch)
         return Kept((self.model.A.shape[0], self.size), np.arange(self.model.A.shape[0]), columns)
 
     def reduce_x(self, x: Vector) -> Vector:
-        return np.delete(x, self.stretch)
+        return np.concatenate([x[: self.stretch.start], x[self.stretch.stop :]])
 
     def reduce_y(self, y: Vector) -> Vector:
         return y
 
     def restore_x(self, x: Vector, u: Vector) -> Vector:
-        return np.insert(x, self.stretch.start, self._eliminated(u))
+        return self._inserted(x, self._eliminated(u))
 
     def restore_u(self, u: Vector) -> Vector:
-        return u + self.scale * self._eliminated(u)
+        own = self._eliminated(u)
+        own *= self.scale
+        own += u
+        return own
 
     def restore_y(self, y: Vector) -> Vector:
         return y
 
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        return np.insert(z, self.stretch.start, -self.scale * y)
-
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        return np.insert(dx, self.stretch.start, np.zeros(self.stretch.stop - self.stretch.start)), dy
+        return self._inserted(dx, np.zeros(self.stretch.stop - self.stretch.start)), dy
+
+    def _inserted(self, others: Vector, stretch: Vector) -> Vector:
+        return np.concatenate([others[: self.stretch.start], stretch, others[self.stretch.start :]])
+
+
+class QuadraticEliminated(Elimination):
+    """The stretch had a quadratic penalty."""
+
+    @staticmethod
+    def applies(dual: Coordinate, before: Coordinate) -> bool:
+        return bool(np.any(dual.quadratic[:1]))  # the family has it for all coordinates or for none
 
     def _eliminated(self, u: Vector) -> Vector:
-        linear, curvature = (compact(parameter) for parameter in self.quadratic)
         slope = self.model.g.subgradient(u)
         slope *= -self.scale
-        slope -= linear
-        return np.divide(slope, curvature, out=slope)
+        slope *= compact(self.dual.quadratic)
+        slope += compact(self.dual.left)
+        return slope
 
 
-def eliminate_quadratic(model: Model) -> Reduction | None:
-    """Return the problem without its quadratic blocks under identities; None where it has none, or nothing else."""
-    f, A = model.f, model.A
-    if not (isinstance(f, BlockSum) and isinstance(A, Stacked) and len(f.parts) > 1):
+class KinkEliminated(Elimination):
+    """The stretch had a kink or a bound at 0, under a squared loss."""
+
+    @staticmethod
+    def applies(dual: Coordinate, before: Coordinate) -> bool:
+        return before.is_paraboloid() and bool(np.all(dual.lower <= 0) and np.all(dual.upper >= 0))
+
+    def _eliminated(self, u: Vector) -> Vector:
+        rest = self.before.left - u
+        if self.scale != 1.0:
+            rest /= self.scale
+        step = combined(lambda q: q / self.scale**2, self.before.quadratic)
+        if not is_one_value(self.before.upper):  # a row that does not count leaves the stretch at 0
+            rest[self.before.upper == 0] = 0.0
+        return self.penalty.prox(rest, step)
+
+
+def eliminate_identities(model: Model) -> Reduction | None:
+    """Return the problem without the blocks that can become part of its loss; None where none can, or nothing else is.
+
+    Quadratic blocks go first: after them the loss may be a squared one.
+    """
+    f, A, before = model.f, model.A, model.g.conjugate_member()
+    if not (isinstance(f, BlockSum) and isinstance(A, Stacked) and len(f.parts) > 1) or before is None:
         return None
-    for j, (part, operator) in enumerate(zip(f.parts, A.parts, strict=True)):
-        quadratic, scales = part.as_quadratic(), operator.identity_scales
-        if quadratic is None or scales is None:
-            continue
-        scale = scales[0]
-        linear, curvature = (compact(parameter) for parameter in quadratic)
-        g = model.g.with_conjugate_plus(
-            np.broadcast_to(scale * linear / curvature, quadratic.linear.shape),
-            np.broadcast_to(scale**2 / curvature, quadratic.linear.shape),
-        )
-        if g is None:
-            return None
-        smaller = replace(model, f=f.without(j), A=A.without(j), g=g)
-        found = Elimination(smaller, f.stretches[j], scale, quadratic, A.shape[1])
-        further = eliminate_quadratic(smaller)
-        return found if further is None else found.then(further)
+    duals = [part.conjugate_member() for part in f.parts]
+    for kind in (QuadraticEliminated, KinkEliminated):
+        for j, (dual, operator) in enumerate(zip(duals, A.parts, strict=True)):
+            if dual is None or operator.identity_scales is None or not kind.applies(dual, before):
+                continue
+            scale = operator.identity_scales[0]
+            g = ConjugateOfCoordinate(before.plus_member(dual.of_multiple(-scale)))
+            least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(compact(dual.left)) else 0.0
+            smaller = replace(model, f=f.without(j), A=A.without(j), g=g, constant=model.constant + least)
+            found = kind(smaller, f.stretches[j], scale, A.shape[1], f.parts[j], dual, before)
+            further = eliminate_identities(smaller)
+            return found if further is None else found.then(further)
     return None

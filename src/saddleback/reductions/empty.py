@@ -52,10 +52,6 @@ class WithoutEmpty(Reduction):
     def restore_y(self, y: Vector) -> Vector:
         return y if y.size == self.y.size else _among(self.y, self.rows, y)
 
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        # the columns that were left out are empty
-        return z if z.size == self.x.size else _among(np.zeros_like(self.x), self.columns, z)
-
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return _among(np.zeros_like(self.x), self.columns, dx), _among(np.zeros_like(self.y), self.rows, dy)
 
@@ -76,7 +72,7 @@ def drop_empty(model: Model) -> Reduction:
     column_sums, row_sums = model.A.squares
     if not (np.all(column_sums) and np.all(row_sums)):
         column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
-    f, g = model.f, model.g
+    f, g, constant = model.f, model.g, model.constant
     status = None
     row_sums = np.repeat(row_sums.reshape(-1, model.A.tasks).sum(axis=1), model.A.tasks)
     if isinstance(g, Restrictable) and not np.all(row_sums):
@@ -84,15 +80,20 @@ def drop_empty(model: Model) -> Reduction:
         y[empty] = g.conjugate_minimiser()[empty]
         if not np.all(np.isfinite(y)):
             status = Status.INFEASIBLE
-        g = g.restrict(rows) if rows.size else g
+        if rows.size:
+            constant += g.restrict(empty).finite_value(np.zeros(empty.size))
+            g = g.restrict(rows)
     if isinstance(f, Restrictable) and not np.all(column_sums):
         # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
         settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
         settled = np.repeat(settled.reshape(-1, model.A.tasks).all(axis=1), model.A.tasks)
         columns = np.flatnonzero(~settled)
         x[settled] = minimiser[settled]
-        f = f.restrict(columns) if columns.size else f
+        if columns.size:
+            constant += f.restrict(np.flatnonzero(settled)).finite_value(minimiser[settled])
+            f = f.restrict(columns)
     y = np.where(np.isfinite(y), y, 0.0)
     if status is not None or (rows.size == m and columns.size == n) or not (rows.size and columns.size):
         return WithoutEmpty(model, np.arange(m), np.arange(n), x, y, 0.5, status)
-    return WithoutEmpty(replace(model, f=f, A=model.A.restrict(rows, columns), g=g), rows, columns, x, y, 0.5)
+    smaller = replace(model, f=f, A=model.A.restrict(rows, columns), g=g, constant=constant)
+    return WithoutEmpty(smaller, rows, columns, x, y, 0.5)

@@ -56,9 +56,6 @@ class Merged(Reduction):
     def restore_y(self, y: Vector) -> Vector:
         return self.share * y[self.place]
 
-    def restore_z(self, z: Vector, y: Vector) -> Vector:
-        return z
-
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return dx, self.restore_y(dy)
 
