@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -54,11 +55,16 @@ class Judge:
 
     def point(self) -> tuple[Vector, Vector]:
         """Return the best x and y as a point of the user's problem."""
+        return self.point_of_now()()
+
+    def point_of_now(self) -> Callable[[], tuple[Vector, Vector]]:
+        """Return what gives the best x and y so far, to those who ask for it."""
         if self._confirmed is not None:
-            return self._confirmed[0].x, self._confirmed[1].y
+            x, y = self._confirmed[0].x, self._confirmed[1].y
+            return lambda: (x, y)
         assert self._best is not None
-        primal, dual = self._best
-        return self.reduction.restore_x(primal.x, primal.u), self.reduction.restore_y(dual.y)
+        reduction, (primal, dual) = self.reduction, self._best
+        return lambda: (reduction.restore_x(primal.x, primal.u), reduction.restore_y(dual.y))
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""

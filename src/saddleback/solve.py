@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -42,16 +43,25 @@ class Info:
     """What a callback is told at every certificate: the work so far, and the best pair of points.
 
     ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
-    left is that of the method, however often it is looked at.
+    left is that of the method, however often it is looked at. ``x`` and ``y`` are made when they are asked for.
     """
 
     passes: float
     seconds: float
     certificate: Certificate
-    x: Any
-    y: Any
     judging_passes: float
     judging_seconds: float
+    point: Callable[[], tuple[Any, Any]] = field(repr=False)
+
+    @cached_property
+    def x(self) -> Any:
+        """The best x so far, in the problem's own shape."""
+        return self.point()[0]
+
+    @cached_property
+    def y(self) -> Any:
+        """The best y so far."""
+        return self.point()[1]
 
 
 def solve(
@@ -300,9 +310,13 @@ def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
 
 
 def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging: Judging) -> Info:
-    x, y = judge.point()
-    x, y = problem.shape_x(x.copy()), problem.shape_y(y.copy())
-    return Info(passes, seconds, judge.certificate, x, y, judging.passes, judging.seconds)
+    point = judge.point_of_now()
+
+    def shaped() -> tuple[Any, Any]:
+        x, y = point()
+        return problem.shape_x(x.copy()), problem.shape_y(y.copy())
+
+    return Info(passes, seconds, judge.certificate, judging.passes, judging.seconds, shaped)
 
 
 def _check_arguments(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -25,12 +26,14 @@ class Iterate(Protocol):
 
 def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
     """Take the primal step of the drawn blocks against y, and return by how much it changes Ax."""
-    columns = model.blocks.columns(drawn)
-    step = 1.0 / strengths.primal[columns]
-    before = at.x[columns]
-    after = model.f.prox_blocks(drawn, before - step * model.A.columns_rmatvec(columns, at.y), step)
-    at.x[columns] = after
-    return model.A.columns_matvec(columns, after - before)
+    changes = []
+    for columns, blocks in model.blocks.pieces(drawn):
+        step = 1.0 / strengths.primal[columns]
+        before = at.x[columns]
+        after = model.f.prox_blocks(blocks, before - step * model.A.columns_rmatvec(columns, at.y), step)
+        changes.append(model.A.columns_matvec(columns, after - before))
+        at.x[columns] = after
+    return reduce(np.add, changes)
 
 
 def touched_rows(model: Model, drawn: Indices) -> Indices:

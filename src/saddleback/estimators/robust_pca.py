@@ -74,7 +74,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     rank_ : how many they are.
     sparse_weight_, low_rank_weight_ : the weights used.
     result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells, as in ``SparseRegressor``. The problem
-        has the blocks S and L, and more of them where L is non-negative; for outlying columns they are transposed.
+        has the block L under Huber's loss where entries are sparse and the rest is noise. Otherwise it has S and L, and
+        more of them where L is non-negative; for outlying columns they are transposed.
 
     Examples
     --------
@@ -128,9 +129,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         # of two blocks under an equality, the multiplier method asks for the fewest thresholdings
         two_blocks = self.noise is None and not self.non_negative
         result = self._solve(self._problem(turned), "gs-admm" if two_blocks else "auto")
-        pairs = low_rank_pairs(result.x[1])
-        # of a non-negative L and its copy, the copy is non-negative to the last bit
-        parts = [part.reshape(turned.values.shape) for part in (result.x[2 if self.non_negative else 1], result.x[0])]
+        low_rank, sparse = self._parts(result, turned)
+        pairs = low_rank_pairs(low_rank)
+        if self.non_negative:  # of L and its copy, the copy is non-negative to the last bit
+            low_rank = result.x[2].reshape(low_rank.shape)
+        parts = [low_rank, sparse]
         if self.sparsity == "column":
             pairs, parts = pairs.transposed(), [part.T for part in parts]
         self._describe(pairs.right, pairs.values, data.dtype)
@@ -144,9 +147,18 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self.fit(X, missing=missing)
         return self.low_rank_ @ self.components_.T
 
+    @property
+    def _in_one_block(self) -> bool:
+        """Whether the least over S and N has a formula, so that L is all that is solved for."""
+        return self.noise == "gaussian" and self.sparsity == "entry" and not self.non_negative
+
     def _problem(self, data: _Data) -> sb.Problem:
-        """Return the problem over S and L, with the sparse groups in rows."""
+        """Return the problem over S and L, with the sparse groups in rows, or over L alone."""
         B, observed, shape = data.values, data.observed, data.values.shape
+        if self._in_one_block:
+            weight = None if observed is None else observed.astype(np.float64)
+            huber = sb.Huber(B, self.sparse_weight_, weight)
+            return sb.Problem(sb.Nuclear(self.low_rank_weight_, shape), sb.Identity(), huber)
         if self.sparsity == "entry":
             sparse: Any = sb.L1(self.sparse_weight_)
         else:  # a group holds a row: one of a matrix variable, or as many entries of a flat one
@@ -175,6 +187,20 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
             blocks.append((sb.SquaredL2(1.0), 1.0, 0.0))
         operators = [_column(size, upper, lower) for _, upper, lower in blocks]
         return sb.Problem([term for term, _, _ in blocks], operators, _equality(target, observed))
+
+    def _parts(self, result: sb.Result, data: _Data) -> tuple[Matrix, Matrix]:
+        """Return L and S."""
+        if not self._in_one_block:
+            return result.x[1].reshape(data.values.shape), result.x[0].reshape(data.values.shape)
+        rest = data.values - result.x
+        if data.observed is not None:
+            rest *= data.observed
+        return result.x, self._large(rest)
+
+    def _large(self, rest: Matrix) -> Matrix:
+        """Return what of X - L is more than noise, entry by entry."""
+        large: Matrix = rest - np.clip(rest, -self.sparse_weight_, self.sparse_weight_)
+        return large
 
     def _weights(self, data: _Data) -> tuple[float, float]:
         B = data.values
@@ -229,7 +255,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         if self.noise is None:
             return codes, rest
         if self.sparsity == "entry":
-            return codes, rest - np.clip(rest, -self.sparse_weight_, self.sparse_weight_)
+            return codes, self._large(rest)
         norms = np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return codes, rest * np.maximum(1.0 - self.sparse_weight_ / norms, 0.0)
 

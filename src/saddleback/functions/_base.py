@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Columns = Indices | slice
 Step = float | Vector
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
@@ -59,6 +60,10 @@ class Kinks(NamedTuple):
         return cls(np.zeros(0), np.zeros(size), np.full(size, -1))
 
 
+LARGE = 4096
+"""Coordinates in a block, on average, from which on it is worth a call of its own."""
+
+
 class Blocks:
     """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``.
 
@@ -93,6 +98,12 @@ class Blocks:
         if len(self) == self.start[-1]:
             return self.order[blocks]
         return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
+
+    def pieces(self, blocks: Indices) -> list[tuple[Columns, Indices]]:
+        """Return the given blocks with where they are: large ones one by one, which need no copy, others together."""
+        if not self.contiguous or self.start[-1] < LARGE * len(self):
+            return [(self.columns(blocks), blocks)]
+        return [(slice(self.start[j], self.start[j + 1]), blocks[i : i + 1]) for i, j in enumerate(blocks)]
 
     @classmethod
     def single(cls, n: int) -> Blocks:

@@ -30,7 +30,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 Matrix = NDArray[Any]
 
-GRAM_SIDE = 400
+GRAM_SIDE = 100
 """Smaller side up to which the decomposition of the Gram matrix is as fast as anything else."""
 
 WORTH = 0.5

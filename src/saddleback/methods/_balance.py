@@ -27,7 +27,7 @@ class Balance:
     next_at: int = FIRST
 
     def due(self) -> bool:
-        """Count an iteration, and return whether to compare the residuals after it."""
+        """Count an iteration that begins, and return whether to compare the residuals after it."""
         self.iterations += 1
         if not self.active or self.iterations < self.next_at:
             return False

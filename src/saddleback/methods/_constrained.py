@@ -87,22 +87,27 @@ def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]
 def step_blocks(state: ConstrainedState, drawn: Indices, y: Vector) -> None:
     """Take the steps of some blocks, all from the same point, against y."""
     split = state.split
-    columns = split.blocks.columns(drawn)
-    step = 1.0 / (state.rho * state.squares[columns])
-    before = state.w[columns]
-    pull = split.A.columns_rmatvec(columns, y + state.rho * state.residual)
-    after = split.f.prox_blocks(drawn, before - step * pull, step)
-    state.w[columns] = after
-    state.residual += split.A.columns_matvec(columns, after - before)
-    state.passes += float(np.count_nonzero(columns < state.x.size)) / state.x.size
+    against = y + state.rho * state.residual
+    for columns, blocks in split.blocks.pieces(drawn):
+        step = 1.0 / (state.rho * state.squares[columns])
+        before = state.w[columns]
+        after = split.f.prox_blocks(blocks, before - step * split.A.columns_rmatvec(columns, against), step)
+        state.residual += split.A.columns_matvec(columns, after - before)
+        state.w[columns] = after
+    state.passes += float(split.blocks.sizes[drawn] @ (split.blocks.start[drawn] < state.x.size)) / state.x.size
 
 
-def balance(state: ConstrainedState, before: Vector) -> None:
+def remembered(state: ConstrainedState) -> Vector | None:
+    """Return w before an iteration after which rho is to be corrected; None before any other."""
+    return state.w.copy() if state.balance.due() else None
+
+
+def balance(state: ConstrainedState, before: Vector | None) -> None:
     """Correct rho where that is due, given the w before the last iteration.
 
     What is 0 at a solution: Bw - b, relative to Ax, and the last steps times their strengths, relative to B'y.
     """
-    if not state.balance.due():
+    if before is None:
         return
     pull = state.split.A.rmatvec(state.y)
     state.passes += 0.5

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..problem import Model
 from ._base import Candidates, Method, Start, positive_number
-from ._constrained import ConstrainedState, balance, first_state, offered, step_blocks
+from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class GSADMM(Method[ConstrainedState]):
     def advance(self, state: ConstrainedState, passes: float) -> ConstrainedState:
         order = np.arange(len(state.split.blocks))[:, None]
         for _ in range(max(1, round(passes))):
-            before = state.w.copy()
+            before = remembered(state)
             for block in order:
                 step_blocks(state, block, state.y)
             state.y += self.dual_step * state.rho * state.residual

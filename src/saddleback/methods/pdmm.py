@@ -25,7 +25,7 @@ from ..problem import Model
 from ..sampling import KNice
 from ..steps import blocks_in_rows
 from ._base import Candidates, Method, Start, positive_number
-from ._constrained import ConstrainedState, balance, first_state, offered, step_blocks
+from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
 
 
 @dataclass(kw_only=True)
@@ -77,7 +77,7 @@ class PDMM(Method[PDMMState]):
     def advance(self, state: PDMMState, passes: float) -> PDMMState:
         iterations = max(1, round(passes * state.sampling.n_blocks / state.sampling.drawn))
         for drawn in state.sampling.draw(iterations):
-            before = state.w.copy()
+            before = remembered(state)
             step_blocks(state, drawn, state.y_hat)
             state.y += state.tau * state.rho * state.residual
             balance(state, before)

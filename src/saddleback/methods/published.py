@@ -17,11 +17,12 @@ It is kept for the reproduction of the paper. ``sp-bcd`` is the repaired method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Vector
 from ..problem import Model
 from ..sampling import KNice
 from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
@@ -113,24 +114,27 @@ class PublishedSPBCD(Method[PublishedState]):
         theta = K / J
         iterations = max(1, round(passes * J / K))
         for drawn in state.sampling.draw(iterations):
-            columns = state.model.blocks.columns(drawn)
-            step = 1.0 / state.primal_strength[columns]
-            before = state.x[columns]
-            after = f.prox_blocks(drawn, before - step * A.columns_rmatvec(columns, state.y), step)
-            bar = after + theta * (after - before)
-            v = A.columns_matvec(columns, bar - state.x_bar[columns])
-            state.x[columns], state.x_bar[columns] = after, bar
-            state.y = self._dual_step(state, columns, state.r_bar + J / K * v)
+            changes, pieces = [], state.model.blocks.pieces(drawn)
+            for columns, blocks in pieces:
+                step = 1.0 / state.primal_strength[columns]
+                before = state.x[columns]
+                after = f.prox_blocks(blocks, before - step * A.columns_rmatvec(columns, state.y), step)
+                bar = after + theta * (after - before)
+                changes.append(A.columns_matvec(columns, bar - state.x_bar[columns]))
+                state.x[columns], state.x_bar[columns] = after, bar
+            v = reduce(np.add, changes)
+            state.y = self._dual_step(state, [columns for columns, _ in pieces], state.r_bar + J / K * v)
             state.r_bar += v
             state.averages.include(state.x, state.y)
         state.passes += iterations * K / J
         return state
 
-    def _dual_step(self, state: PublishedState, columns: Indices, argument: Vector) -> Vector:
+    def _dual_step(self, state: PublishedState, drawn: list[Columns], argument: Vector) -> Vector:
         g = state.model.g
         if state.dual_strength is not None:
             return g.prox_conjugate(state.y + argument / state.dual_strength, 1.0 / state.dual_strength)
-        sigma = state.sampling.n_blocks / state.sampling.drawn * state.model.A.block_row_sums(columns)
+        sums = reduce(np.add, [state.model.A.block_row_sums(columns) for columns in drawn])
+        sigma = state.sampling.n_blocks / state.sampling.drawn * sums
         touched = sigma > 0
         strength = g.admissible(np.where(touched, sigma, 1.0))
         stepped = g.prox_conjugate(state.y + argument / strength, 1.0 / strength)

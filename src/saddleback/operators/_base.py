@@ -15,8 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from .gram import PANEL, gram
+
+
+def one_by_one(columns: Columns) -> Indices:
+    """Return columns as their indices."""
+    return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
 
 class Operator(ABC):
@@ -50,11 +55,11 @@ class Operator(ABC):
         """Return A' y."""
 
     @abstractmethod
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         """Return the sum of the given columns, each times its entry of x."""
 
     @abstractmethod
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         """Return the inner products of the given columns with y."""
 
     @abstractmethod
@@ -74,7 +79,7 @@ class Operator(ABC):
         """Return |A|' rows and |A| columns."""
 
     @abstractmethod
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         """Return the sum of |A| over the given columns, row by row."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 
 
@@ -27,12 +27,12 @@ class Abstract(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return np.asarray(self.operator.rmatvec(y), dtype=np.float64).ravel()
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         everywhere = np.zeros(self.shape[1])
         everywhere[columns] = x
         return self.matvec(everywhere)
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         return self.rmatvec(y)[columns]
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
@@ -47,7 +47,7 @@ class Abstract(Operator):
     def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
         raise _unknown_entries("products with |A|")
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         raise _unknown_entries("sums over columns")
 
     def dense_columns(self, columns: Indices) -> Vector:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import _native
-from ..functions._base import Indices, Vector
-from ._base import Operator
+from ..functions._base import Columns, Indices, Vector
+from ._base import Operator, one_by_one
 from .gram import by_rows
 
 
@@ -36,11 +36,11 @@ class Compressed(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return _native.csc_rmatvec(*self._parts(), self.shape[0], y, trusted=True)
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
-        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], columns, y, trusted=True)
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], one_by_one(columns), y, trusted=True)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.csc_sums(*self._parts(), self.shape[0], power)
@@ -66,7 +66,7 @@ class Compressed(Operator):
         absolute = abs(self.matrix)
         return np.asarray(absolute.T @ rows), np.asarray(absolute @ columns)
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         return np.asarray(abs(self.matrix[:, columns]).sum(axis=1), dtype=np.float64).ravel()
 
     def dense_columns(self, columns: Indices) -> Vector:
@@ -134,10 +134,10 @@ class Transposed(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return self.across.matvec(y)
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return self.columnar().columns_matvec(columns, x)
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         return self.columnar().columns_rmatvec(columns, y)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
@@ -155,7 +155,7 @@ class Transposed(Operator):
         of_rows, of_columns = self.across.absolute_products(rows, columns)
         return of_columns, of_rows
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         return self.columnar().block_row_sums(columns)
 
     def dense_columns(self, columns: Indices) -> Vector:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .gram import PANEL, gram, slices
 
@@ -30,10 +30,12 @@ class Dense(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return _native.dense_rmatvec(self.array, y)
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return np.asarray(self.array[:, columns] @ x, dtype=np.float64)
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        if isinstance(columns, slice):
+            return _native.dense_rmatvec(self.array[:, columns], y)
         if not self._columnar():
             return np.asarray(y @ self.array[:, columns], dtype=np.float64)
         return _native.dense_columns_rmatvec(self.array, columns, y)
@@ -73,7 +75,7 @@ class Dense(Operator):
             of_rows += absolute @ columns[start : start + panel.shape[1]]
         return np.concatenate(of_columns), of_rows
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         return np.asarray(np.abs(self.array[:, columns]).sum(axis=1, dtype=np.float64))
 
     def dense_columns(self, columns: Indices) -> Vector:

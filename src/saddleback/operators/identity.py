@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .dense import Dense
 
@@ -38,12 +38,14 @@ class ScaledIdentity(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return self.scale * y
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+        if x.size == self.shape[0] and isinstance(columns, slice):
+            return self.matvec(x)
         result = np.zeros(self.shape[0])
         result[columns] = self.scale * x
         return result
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         return self.scale * y[columns]
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
@@ -60,7 +62,7 @@ class ScaledIdentity(Operator):
     def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
         return abs(self.scale) * rows, abs(self.scale) * columns
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         result = np.zeros(self.shape[0])
         result[columns] = abs(self.scale)
         return result

@@ -7,10 +7,9 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .gram import square
 
@@ -37,9 +36,18 @@ class Stacked(Operator):
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
 
-    def _own(self, columns: Indices) -> Iterator[tuple[Operator, NDArray[np.bool_], Indices]]:
+    def _own(self, columns: Columns) -> Iterator[tuple[Operator, Any, Any]]:
         """Yield each part that holds some of the columns, which of them, and their places in it."""
         for i, part in enumerate(self.parts):
+            if isinstance(columns, slice):
+                first, last = max(columns.start, self.start[i]), min(columns.stop, self.start[i + 1])
+                if first < last:
+                    yield (
+                        part,
+                        slice(first - columns.start, last - columns.start),
+                        slice(first - self.start[i], last - self.start[i]),
+                    )
+                continue
             mine = (columns >= self.start[i]) & (columns < self.start[i + 1])
             if np.any(mine):
                 yield part, mine, columns[mine] - self.start[i]
@@ -59,11 +67,13 @@ class Stacked(Operator):
             result[a:b] = part.rmatvec(y)
         return result
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
-        products = (part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns))
-        return np.asarray(np.sum(list(products), axis=0))
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+        return reduce(np.add, [part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns)])
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        if isinstance(columns, slice):
+            products = [part.columns_rmatvec(local, y) for part, _, local in self._own(columns)]
+            return products[0] if len(products) == 1 else np.concatenate(products)
         result = np.empty(columns.size)
         for part, mine, local in self._own(columns):
             result[mine] = part.columns_rmatvec(local, y)
@@ -89,8 +99,8 @@ class Stacked(Operator):
         ]
         return np.concatenate([c for c, _ in pairs]), np.asarray(np.sum([r for _, r in pairs], axis=0))
 
-    def block_row_sums(self, columns: Indices) -> Vector:
-        return np.asarray(np.sum([part.block_row_sums(local) for part, _, local in self._own(columns)], axis=0))
+    def block_row_sums(self, columns: Columns) -> Vector:
+        return reduce(np.add, [part.block_row_sums(local) for part, _, local in self._own(columns)])
 
     def dense_columns(self, columns: Indices) -> Vector:
         result = np.empty((self.shape[0], columns.size))

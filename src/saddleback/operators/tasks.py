@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Indices, Vector
-from ._base import Operator
+from ..functions._base import Columns, Indices, Vector
+from ._base import Operator, one_by_one
 from .gram import square
 
 
@@ -30,7 +30,8 @@ class Tasks(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+        columns = one_by_one(columns)
         result = np.zeros((self.single.shape[0], self.tasks))
         for task in range(self.tasks):
             mine = columns % self.tasks == task
@@ -38,7 +39,8 @@ class Tasks(Operator):
                 result[:, task] = self.single.columns_matvec(columns[mine] // self.tasks, x[mine])
         return result.ravel()
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        columns = one_by_one(columns)
         result = np.empty(columns.size)
         for task, part in enumerate(self._split(y)):
             mine = columns % self.tasks == task
@@ -66,7 +68,8 @@ class Tasks(Operator):
         of_columns, of_rows = (np.stack(side, axis=1).ravel() for side in zip(*pairs, strict=True))
         return of_columns, of_rows
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
+        columns = one_by_one(columns)
         result = np.zeros((self.single.shape[0], self.tasks))
         for task in range(self.tasks):
             result[:, task] = self.single.block_row_sums(columns[columns % self.tasks == task] // self.tasks)
