@@ -49,6 +49,41 @@ def test_any_loss_and_scale(rng, loss, scale):
     assert eliminated.certificate.error == sb.certify(problem, eliminated.x, eliminated.y).error
 
 
+@pytest.mark.parametrize("scale", [1.0, -2.0])
+@pytest.mark.parametrize("sparse", ["L1", "weighted", "one side", "NonNegative"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kinks_under_a_squared_loss(rng, sparse, scale, weighted):
+    """Huber's loss, or its like, with the same value; what is small stays exactly 0."""
+    A, b = rng.standard_normal((12, 5)), 2.0 * rng.standard_normal(12)
+    made = {
+        "L1": sb.L1(0.7),
+        "weighted": sb.L1(0.7, 0.5 + rng.random(12)),
+        "one side": sb.L1(0.3) + sb.NonNegative(),
+        "NonNegative": sb.NonNegative(),
+    }[sparse]
+    weight = np.where(np.arange(12) < 3, 0.0, 1.0 + rng.random(12)) if weighted else None
+    problem = sb.Problem([sb.L1(0.2), made], [A, sb.Identity(scale)], sb.Squared(b, weight))
+    assert eliminate_identities(problem.model) is not None
+    eliminated = sb.solve(problem, eliminate=True, tol=1e-9, max_passes=50_000)
+    kept = sb.solve(problem, eliminate=False, tol=1e-9, max_passes=50_000)
+    assert eliminated.status is kept.status is sb.Status.OPTIMAL
+    assert eliminated.certificate.primal_value == pytest.approx(kept.certificate.primal_value, rel=1e-8)
+    assert eliminated.certificate.error == sb.certify(problem, eliminated.x, eliminated.y).error
+    assert np.array_equal(eliminated.x[1] == 0, np.abs(kept.x[1]) < 1e-5)
+
+
+def test_the_history_has_the_objective_as_written(rng):
+    """What a reduction leaves out of the objective is put back: here 1/2 c^2 / q, and the loss of an empty row."""
+    A, b = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    A[2] = 0.0
+    penalties = [sb.L1(0.2), sb.SquaredL2(1.5) + sb.Linear(b)]
+    problem = sb.Problem(penalties, [A, sb.Identity()], sb.Absolute(b))
+    result = sb.solve(problem, tol=1e-9)
+    assert result.history.primal_value[-1] == pytest.approx(result.certificate.primal_value, rel=1e-8)
+    empty = sb.solve(sb.Problem(sb.L1(0.2), A, sb.Squared(b)), tol=1e-9)
+    assert empty.history.primal_value[-1] == pytest.approx(empty.certificate.primal_value, rel=1e-8)
+
+
 def test_points_there_and_back(rng):
     _, problem = robust_pca(6, 7, 1)
     found = eliminate_identities(problem.model)
