@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .diagnosis import diagnose, spread
-from .functions._base import Vector
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
@@ -128,9 +127,6 @@ def solve(
         refuse(chosen, reduction.model, drawn)
         if chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
-        x, y, weight = warm_start(problem, reduction, x0, y0)
-        kept = reduction.kept() if options else None  # for explicit strengths alone
-        start = Start(x, y, drawn, seed, weight, kept, tol)
         judge = Judge(model, reduction)
         history = History()
         judging = Judging()
@@ -138,7 +134,10 @@ def solve(
         status: Status | None = None
         due = chosen.opening
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
-            state = chosen.init(reduction.model, start)
+            kept = reduction.kept() if options else None  # for explicit strengths alone
+            start = warm_start(problem, reduction, x0, y0)
+            state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
+            del start
             while status is None:
                 state, halted = run_until(
                     chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
@@ -195,11 +194,8 @@ OPTIONS = list(signature(solve).parameters)[1:-1]
 """What ``solve`` itself takes besides the options of a method."""
 
 
-def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
-    """Return flat starting points and the primal weight, from points or from the result of a similar problem.
-
-    They are points of the problem that is solved, 0 in place of None.
-    """
+def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
+    """Return where to start in the problem that is solved, from points or from the result of a similar problem."""
     weight = 1.0
     if isinstance(x0, Result):
         weight = float(x0.settings.get("primal_weight", weight))
@@ -207,7 +203,7 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tupl
     rows, columns = reduction.model.A.shape
     x = np.zeros(columns) if x0 is None else reduction.reduce_x(problem.flatten_x(x0, "x0"))
     y = np.zeros(rows) if y0 is None else reduction.reduce_y(problem.flatten_y(y0, "y0"))
-    return x, y, weight
+    return Start(x, y, weight=weight)
 
 
 class Clock:

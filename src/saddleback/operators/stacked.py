@@ -108,6 +108,19 @@ class Stacked(Operator):
             result[:, mine] = part.dense_columns(local)
         return result
 
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        total = np.zeros((columns.size,) * 2, order="F")
+        own = [(part, np.flatnonzero(mine), local) for part, mine, local in self._own(columns)]
+        for i, (part, mine, local) in enumerate(own):
+            total[np.ix_(mine, mine)] = part.gram(local, weight)
+            for other, theirs, far in own[:i]:
+                if mine.size <= theirs.size:
+                    cross = _cross(part.dense_columns(local), other, far, weight)
+                else:
+                    cross = _cross(other.dense_columns(far), part, local, weight).T
+                total[np.ix_(mine, theirs)], total[np.ix_(theirs, mine)] = cross, cross.T
+        return total
+
     def compressed(self) -> Any:
         return sparse.hstack([part.compressed() for part in self.parts], format="csc")
 
@@ -147,3 +160,8 @@ class Stacked(Operator):
     def native(self) -> list[Any]:
         matrices = [part.native() for part in self.parts]
         return [matrix for part in matrices for matrix in part] if all(matrices) else []
+
+
+def _cross(narrow: Vector, wide: Operator, columns: Indices, weight: Vector) -> Vector:
+    """Return N' diag(weight) A_S for a few columns N and some columns S of an operator, which stays as it is."""
+    return np.stack([wide.columns_rmatvec(columns, weight * column) for column in narrow.T])
