@@ -63,7 +63,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         given: Vector = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         return given
 
-    def _targets(self, y: Any, design: Design) -> list[Target]:
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
 

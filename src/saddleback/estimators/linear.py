@@ -94,7 +94,7 @@ class LinearModel(Certified, ABC):
         """Return what the parameters ask for."""
 
     @abstractmethod
-    def _targets(self, y: Any, design: Design) -> list[Target]:
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         """Return the targets of every problem to solve, from y as ``_check_data`` has left it."""
 
     @abstractmethod
@@ -158,8 +158,8 @@ class LinearModel(Certified, ABC):
         """Return checked data as problems to solve."""
         objective = self._objective()
         samples = distinct(X, y, weight)
-        design = Design(samples.X, samples.weight, self.fit_intercept)
-        return Fit(objective, samples, design, self._targets(samples.y, design))
+        design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
+        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design))
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}

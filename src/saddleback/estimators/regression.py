@@ -37,8 +37,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         )
         return X, np.asarray(y, dtype=np.float64), check_weight(sample_weight, X)
 
-    def _targets(self, y: Any, design: Design) -> list[Target]:
-        shift = design.shift(y)
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
+        shift = design.shift(y, weight)
         return [Target(y - shift, shift)]
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
