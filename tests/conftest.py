@@ -31,3 +31,17 @@ def backend(request: pytest.FixtureRequest) -> str:
 def rng() -> np.random.Generator:
     """A generator with a fixed seed."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def regression(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Sixty samples of twelve features, columns with means, of which three count."""
+    X = rng.standard_normal((60, 12)) + 3.0
+    return X, 5.0 + X[:, :3].sum(axis=1) + rng.standard_normal(60)
+
+
+@pytest.fixture
+def classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Ninety samples of three classes that overlap."""
+    X = rng.standard_normal((90, 6))
+    return X, np.array(["ape", "bee", "cat"])[np.argmax(X[:, :3] + 0.5 * rng.standard_normal((90, 3)), axis=1)]

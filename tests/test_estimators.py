@@ -1,4 +1,4 @@
-"""The estimators as scikit-learn sees them, and against the libraries that fit the same models."""
+"""The estimators as scikit-learn sees them, and what they promise."""
 
 from __future__ import annotations
 
@@ -58,99 +58,6 @@ def test_check_estimator(name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_check_estimator_with_default_losses(name):
     check(getattr(se, name)(**({"n_alphas": 3, "cv": 2} if name.endswith("CV") else {})))
-
-
-@pytest.fixture
-def regression(rng):
-    X = rng.standard_normal((60, 12)) + 3.0
-    y = 5.0 + X[:, :3].sum(axis=1) + rng.standard_normal(60)
-    return X, y
-
-
-@pytest.fixture
-def classes(rng):
-    X = rng.standard_normal((90, 6))
-    y = np.array(["ape", "bee", "cat"])[np.argmax(X[:, :3] + 0.5 * rng.standard_normal((90, 3)), axis=1)]
-    return X, y
-
-
-# Peers --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csc_matrix, sparse.csr_array])
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        (se.Lasso(0.1, tol=1e-12), peers.Lasso(0.1, tol=1e-12)),
-        (se.Lasso(0.1, tol=1e-12, positive=True), peers.Lasso(0.1, tol=1e-12, positive=True)),
-        (
-            se.Lasso(0.1, tol=1e-12, fit_intercept=False),
-            peers.Lasso(0.1, tol=1e-12, fit_intercept=False, max_iter=100_000),
-        ),
-        (se.ElasticNet(0.1, l1_ratio=0.3, tol=1e-12), peers.ElasticNet(0.1, l1_ratio=0.3, tol=1e-12)),
-    ],
-)
-def test_the_lasso_of_scikit_learn(regression, ours, theirs, weighted, storage):
-    X, y = regression
-    weight = np.linspace(0.5, 2.0, y.size) if weighted else None
-    ours.fit(storage(X), y, sample_weight=weight)
-    theirs.fit(X, y, sample_weight=weight)
-    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-6)
-    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-5)
-    assert np.array_equal(ours.coef_ == 0, theirs.coef_ == 0)
-    assert np.allclose(ours.predict(storage(X)), theirs.predict(X), atol=1e-5)
-
-
-def test_the_multi_task_lasso_of_scikit_learn(regression):
-    X, y = regression
-    Y = np.column_stack([y, y[::-1]])
-    ours, theirs = se.MultiTaskLasso(0.3, tol=1e-10).fit(X, Y), peers.MultiTaskLasso(0.3, tol=1e-10).fit(X, Y)
-    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)
-    assert np.allclose(ours.predict(X), theirs.predict(X), atol=1e-4)
-
-
-def test_the_quantile_regression_of_scikit_learn(regression):
-    X, y = regression
-    theirs = peers.QuantileRegressor(quantile=0.8, alpha=0.05, solver="highs").fit(X, y)
-    residual = y - theirs.predict(X)
-    value = np.mean(np.maximum(0.8 * residual, -0.2 * residual)) + 0.05 * np.abs(theirs.coef_).sum()
-    ours = se.QuantileRegressor(quantile=0.8, alpha=0.05).fit(X, y)
-    assert ours.certificate_.primal_value == pytest.approx(value, rel=2e-6)
-
-
-@pytest.mark.parametrize("quantile", [0.25, 0.5, 0.75])
-def test_engel(data, quantile):
-    """The published coefficients of the median and the upper quartile, and the sums of the check losses."""
-    table = np.genfromtxt(data / "quantile" / "engel.csv", delimiter=",", names=True, dtype=None, encoding="utf8")
-    X, y = table["income"].astype(float)[:, None], table["foodexp"].astype(float)
-    model = se.SparseRegressor("quantile", None, quantile=quantile, tol=1e-8, max_passes=100_000).fit(X, y)
-    optimum = {0.25: 7082.315899, 0.5: 8779.966324, 0.75: 6529.250284}[quantile]
-    assert y.size * model.certificate_.primal_value == pytest.approx(optimum, rel=2e-8)
-    published = {0.5: (81.48224742, 0.56018055), 0.75: (62.39658553, 0.64401414)}
-    if quantile in published:
-        assert (model.intercept_, model.coef_[0]) == pytest.approx(published[quantile], rel=1e-5)
-
-
-def test_glmnet_quick_start(data):
-    file = np.load(data / "glmnet" / "QuickStartExample.npz")
-    X, y = file["X"], file["y"].ravel()
-    model = se.Lasso(4.0 / y.size, fit_intercept=False, tol=1e-10).fit(X, y)
-    assert 2 * y.size * model.certificate_.primal_value == pytest.approx(131.0234574973, rel=1e-10)
-    assert np.allclose(model.coef_, np.loadtxt(data / "glmnet" / "beta_CVX.csv"), atol=1e-4)
-
-
-def test_logistic_regression_of_scikit_learn(classes):
-    """Their C is 1 / (alpha n), and their intercept has no penalty with this solver."""
-    X, y = classes
-    chosen = y != "cat"
-    X, y = X[chosen], y[chosen]
-    alpha = 0.05
-    ours = se.SparseClassifier("logistic", alpha=alpha, tol=1e-10).fit(X, y)
-    theirs = peers.LogisticRegression(l1_ratio=1.0, C=1 / (alpha * y.size), solver="saga", tol=1e-8, max_iter=100_000)
-    theirs.fit(X, y)
-    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)
-    assert np.allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
 
 # What the estimators promise ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 import saddleback as sb
 
 from .design import Design
-from .linear import LinearModel, Target, check_weight
+from .linear import Fit, LinearModel, Target, check_weight
 from .objective import CLASSIFICATION, Objective
 from .path import coefficients
 from .samples import Vector
@@ -66,6 +66,19 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
+
+    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
+        penalised = ready.objective.penalty is not None and ready.objective.alpha > 0
+        if ready.objective.loss != "logistic" or penalised:
+            return ""
+        for target, (coef, intercept) in zip(ready.targets, map(coefficients, results), strict=True):
+            if np.all(target.values * (ready.samples.X @ coef + intercept) > 0):
+                return (
+                    "the classes are separable, so without a penalty the logistic loss falls to 0 as the coefficients "
+                    "grow, and no finite ones are the best; those that were found separate the classes, but their size "
+                    "means nothing. Add a penalty: penalty='l1' with a positive alpha"
+                )
+        return ""
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)

@@ -122,9 +122,13 @@ class LinearModel(Certified, ABC):
             starts = before if len(before) == len(ready.targets) else starts
         options = self._options()
         results = [ready.solve(target, start, options) for target, start in zip(ready.targets, starts, strict=True)]
-        self._warn(results)
+        self._warn(results, self._obstacle(ready, results))
         self._store(results, X.dtype)
         return self
+
+    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
+        """Return why there is no solution, where the data show it; empty where they do not."""
+        return ""
 
     def path(
         self,

@@ -22,6 +22,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
     """Base of the regressors."""
 
     several_outputs = False
+    """Whether y may have several columns."""
+
+    joint = False
+    """Whether they are fitted together, with a penalty on all of them; one by one otherwise."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
         self._objective().check(REGRESSION)
@@ -35,16 +39,20 @@ class LinearRegressor(RegressorMixin, LinearModel):
             ensure_min_samples=self.least_samples,
             multi_output=self.several_outputs,
         )
-        return X, np.asarray(y, dtype=np.float64), check_weight(sample_weight, X)
+        y = np.asarray(y, dtype=np.float64)
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and not self.joint else y
+        return X, y, check_weight(sample_weight, X)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
-        shift = design.shift(y, weight)
-        return [Target(y - shift, shift)]
+        columns = [y] if y.ndim == 1 or self.joint else y.T
+        shifts = [design.shift(column, weight) for column in columns]
+        return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
-        coef, intercept = coefficients(results[0])
-        self.coef_ = coef.T.astype(dtype)
-        self.intercept_ = intercept.astype(dtype)[()]
+        coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
+        single = len(results) == 1
+        self.coef_ = (coefs[0].T if single else np.stack(coefs)).astype(dtype)
+        self.intercept_ = (intercepts[0] if single else np.stack(intercepts)).astype(dtype)[()]
         self._judgement(results)
 
     def predict(self, X: Any) -> Any:
@@ -173,12 +181,15 @@ class SparseRegressor(LinearRegressor):
         )
 
 
-class Lasso(LinearRegressor):
+class Lasso(MultiOutputMixin, LinearRegressor):
     r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
 
     Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
-    counts passes; attributes as in ``SparseRegressor``.
+    counts passes; attributes as in ``SparseRegressor``. Several columns of y are fitted one by one: ``coef_`` then has
+    a row for each.
     """
+
+    several_outputs = True
 
     def __init__(
         self,
@@ -352,14 +363,14 @@ class QuantileRegressor(LinearRegressor):
         return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
 
 
-class MultiTaskLasso(MultiOutputMixin, Lasso):
+class MultiTaskLasso(Lasso):
     r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
 
     A feature is used by all tasks or by none. ``coef_`` has one row a task, ``intercept_`` one value; otherwise as
     ``Lasso``.
     """
 
-    several_outputs = True
+    joint = True
 
     def _objective(self) -> Objective:
         return Objective(penalty="group", alpha=self.alpha, positive=self.positive)
@@ -372,6 +383,5 @@ class MultiTaskLasso(MultiOutputMixin, Lasso):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
