@@ -156,6 +156,24 @@ def test_zeros_are_exact(classes, targets, name, storage):
         assert np.array_equal(zero.any(axis=2), zero.all(axis=2))
 
 
+@pytest.mark.parametrize("penalty", ["l1", "group", "sparse_group"])
+@pytest.mark.parametrize("loss", ["hinge", "quantile", "epsilon_insensitive"])
+def test_zeros_are_exact_after_an_interior_point(loss, penalty):
+    """Its coefficients are never 0 by themselves, and hardest to tell from it where there are many features."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((50, 60))
+    y = X[:, :3] @ [1.0, -1.0, 0.5] + rng.standard_normal(50)
+    make = se.SparseClassifier if loss == "hinge" else se.SparseRegressor
+    model = make(loss, penalty, groups=None if penalty == "l1" else 2)
+    y = y > 0 if loss == "hinge" else y
+    for share in (0.1, 0.02):
+        model.set_params(alpha=share * model.path(X, y, n_alphas=1).alphas[0]).fit(X, y)
+        assert model.result_.settings["finish_steps"] > 0
+        size = np.abs(model.coef_.ravel())
+        assert np.any(size == 0)
+        assert np.all((size == 0) | (size > 1e-5 * size.max()))
+
+
 def test_above_alpha_max_all_are_zero(regression):
     X, y = regression
     above = se.SparseRegressor("absolute", "group", groups=3).path(X, y, n_alphas=2).alphas[0] * 1.01

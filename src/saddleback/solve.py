@@ -14,7 +14,7 @@ import numpy as np
 
 from .diagnosis import diagnose, spread
 from .interrupts import Interrupts
-from .judge import Judge
+from .judge import SETTLING, Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
@@ -32,6 +32,10 @@ keyboard are looked at again. Never for a time: where a slice ends shows in the 
 FIRST_CHECK = 8.0
 GROWTH = 0.15
 """A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+
+TRIES = 4
+"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
+with no room below the tolerance cannot be moved."""
 
 VISITS = 1 << 22
 """Most visits of blocks in one call of a method, for the memory that their draws take."""
@@ -133,6 +137,7 @@ def solve(
         weights: list[tuple[float, float]] = []
         status: Status | None = None
         due = chosen.opening
+        tries, settled = 0, False
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
             kept = reduction.kept() if options else None  # for explicit strengths alone
             start = warm_start(problem, reduction, x0, y0)
@@ -161,10 +166,13 @@ def solve(
                     )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
+                if status is Status.OPTIMAL and "finish_steps" in state.settings and tries < TRIES:
+                    tries, settled = tries + 1, judge.settle(tol, SETTLING[:1])
+                    status = status if settled else None
                 if status is None:
                     chosen.judged(state, judge.certificate.error)
                 due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
-        if "finish_steps" in state.settings:
+        if "finish_steps" in state.settings and not settled:
             judge.settle(tol)
         certificate = judge.confirm()
         if status in LIMITS and tol > 0 and certificate.error <= tol:
