@@ -102,6 +102,7 @@ def test_several_targets_are_fitted_one_by_one(regression, weighted):
         assert np.allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
         assert np.allclose(ours.predict(X), theirs.predict(X), atol=1e-5)
         assert ours.score(X, Y) == pytest.approx(theirs.score(X, Y), abs=1e-6)
+        assert np.allclose(ours.sparse_coef_.toarray(), theirs.sparse_coef_.toarray(), atol=1e-6)
         assert ours.fit(X, Y[:, :1]).coef_.shape == theirs.fit(X, Y[:, :1]).coef_.shape == (12,)
 
 

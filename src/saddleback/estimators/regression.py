@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
@@ -209,6 +210,11 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """The coefficients as a sparse matrix, a row for every target."""
+        return sparse.csr_array(np.atleast_2d(self.coef_))
 
     def _objective(self) -> Objective:
         return Objective(alpha=self.alpha, positive=self.positive)
