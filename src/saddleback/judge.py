@@ -87,11 +87,13 @@ class Judge:
         error = self.confirm().error
         assert self._confirmed is not None
         at, dual = self._confirmed
-        if not (np.any(at.x) and np.any(dual.z)):
+        held = np.ones(at.x.size, dtype=bool)
+        held[self.model.unpenalised] = False  # nothing does, and rounding is all that is left of z
+        if not (np.any(at.x[held]) and np.any(dual.z[held])):
             return True
         for length in lengths:
-            step = length * float(np.abs(at.x).max() / np.abs(dual.z).max())
-            x = self.model.f.prox(at.x + step * dual.z, step)
+            step = length * float(np.abs(at.x[held]).max() / np.abs(dual.z[held]).max())
+            x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
             u = self._product(self.model, x)
             primal = primal_side(self.model, x, u)
             if pair(self.model, primal, dual).error > max(tol, error):
