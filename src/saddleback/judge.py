@@ -92,7 +92,7 @@ class Judge:
         if not (np.any(at.x[held]) and np.any(dual.z[held])):
             return True
         for length in lengths:
-            step = length * float(np.abs(at.x[held]).max() / np.abs(dual.z[held]).max())
+            step = length * float(np.abs(at.x).max() / np.abs(dual.z[held]).max())
             x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
             u = self._product(self.model, x)
             primal = primal_side(self.model, x, u)
