@@ -5,7 +5,7 @@ has to be, raises TypeError or ValueError rather than being copied. Results have
 the same bits at any number of threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -134,11 +134,14 @@ class Kernel:
         x_sum: _Vector,
         y_sum: _Vector,
         lazy: bool = False,
+        exchange: Callable[[_Vector], object] | None = None,
     ) -> None:
         """Run one iteration for each row of draws, updating the last five vectors in place.
 
         The draws of a row count as a set: a block drawn twice moves once. ``lazy`` gives the same iterates up to
-        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss.
+        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss. ``exchange`` is called
+        with the change of A @ x in every iteration, to add to it what others have changed; draws beyond the last block
+        are then those of nobody.
         """
 
     def sweep_pure(

@@ -20,9 +20,11 @@ from .methods import Method, Start, State, diverged, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
+from .ranks import Team, team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
+from .sharding import Shard, gathered
 from .threads import limited
 
 SLICE_GROWTH = 0.04
@@ -65,7 +67,7 @@ class Info:
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | Shard,
     method: str = "auto",
     tol: float = 1e-6,
     max_passes: float = 10_000,
@@ -79,13 +81,15 @@ def solve(
     y0: Any = None,
     eliminate: Any = "auto",
     check_every: float | None = None,
+    comm: Any = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
 
     Parameters
     ----------
-    problem : what to solve.
+    problem : what to solve. With ``comm``, a function ``shard(rank, size)`` may give each process the problem of its
+        own columns instead, all under the same loss: the problem is that of all columns side by side.
     method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
         of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
         for you; ``result.method`` tells which.
@@ -108,6 +112,8 @@ def solve(
         as given.
     check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
         ever less often, so that certificates are a small part of the work.
+    comm : an mpi4py communicator, such as ``MPI.COMM_WORLD``: its processes, of which each holds some of the columns
+        of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -118,10 +124,14 @@ def solve(
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
+    _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
+    team = team_of(comm)
+    with team:
+        problem = gathered(problem, team)
+        threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    clock = Clock(time_limit)
-    with limited(threads, problem.model.A):
+    clock = Clock(time_limit, team)
+    with team, limited(threads, problem.model.A):
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
         chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
@@ -137,7 +147,7 @@ def solve(
         weights: list[tuple[float, float]] = []
         status: Status | None = None
         due = chosen.opening
-        with Interrupts() as interrupts, progress_bar(progress, tol) as show:
+        with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
             state = chosen.init(reduction.model, start)
             while status is None:
                 state, halted = run_until(
@@ -151,7 +161,7 @@ def solve(
                 if "primal_weight" in state.settings:
                     weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                if callback is not None and callback(_info(problem, judge, passes, seconds, judging)):
+                if callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging)))):
                     halted = halted or Status.INTERRUPTED
                 with judging.counted(state, judge, clock):
                     status = (
@@ -211,9 +221,10 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tupl
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed."""
+    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first."""
 
-    def __init__(self, limit: float | None) -> None:
+    def __init__(self, limit: float | None, team: Team) -> None:
+        self.team = team
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
 
@@ -223,7 +234,7 @@ class Clock:
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.seconds() >= self.limit
+        return self.limit < np.inf and self.team.told(self.seconds() >= self.limit)
 
 
 @dataclass
@@ -320,7 +331,6 @@ def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging
 
 
 def _check_arguments(
-    problem: Problem,
     tol: float,
     max_passes: float,
     time_limit: float | None,
@@ -329,8 +339,6 @@ def _check_arguments(
     callback: Callable[[Info], bool | None] | None,
     check_every: float | None,
 ) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
         if not isinstance(value, (int, float, np.number)) and not (name == "time_limit" and value is None):
             raise TypeError(f"{name}={value!r}: expected a number")

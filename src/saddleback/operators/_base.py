@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,14 @@ from .gram import PANEL, gram
 def one_by_one(columns: Columns) -> Indices:
     """Return columns as their indices."""
     return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+
+
+class Holders(NamedTuple):
+    """Which of several processes holds each column, how many there are, and which of them this is."""
+
+    of_column: Indices
+    count: int
+    own: int
 
 
 class Operator(ABC):
@@ -45,6 +53,9 @@ class Operator(ABC):
 
     identity_scales: Sequence[float] | None = None
     """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
+
+    holders: Holders | None = None
+    """The processes that hold the columns, where these are spread over several; None where all of them are here."""
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
@@ -129,6 +140,16 @@ class Operator(ABC):
     def pack(self, columns: Indices, single: bool) -> Operator:
         """Return some columns in memory of their own, in float32 where ``single`` and that saves memory."""
         return self.restrict(np.arange(self.shape[0]), columns)
+
+    def beside(self, other: Operator) -> Operator:
+        """Return [A, B]."""
+        from .stacked import Stacked  # which is an operator itself
+
+        return Stacked([*self.side_by_side(), *other.side_by_side()])
+
+    def side_by_side(self) -> Sequence[Operator]:
+        """Return the operators that this one consists of, side by side."""
+        return [self]
 
     def columnar(self) -> Operator:
         """Return an operator with the same entries whose columns are contiguous in memory."""

@@ -33,6 +33,9 @@ class Stacked(Operator):
         """Return the operators without one of them."""
         return Stacked([other for i, other in enumerate(self.parts) if i != part])
 
+    def side_by_side(self) -> Sequence[Operator]:
+        return self.parts
+
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
 
