@@ -368,12 +368,12 @@ Blocks make_blocks(const Indices& start, const Indices& columns, const Input& gr
 /// A kernel and the arrays it looks into.
 /// The Python function as what a kernel calls while the interpreter is released; it must not
 /// outlive the function. Empty for none.
-Exchange exchange_through(const std::optional<nb::callable>& function, Index rows) {
+Exchange exchange_through(const std::optional<nb::callable>& function, Index size) {
   if (!function) return {};
-  return [&function, rows](double* change) {
+  return [&function, size](double* numbers) {
     nb::gil_scoped_acquire acquired;
     (*function)(nb::ndarray<nb::numpy, double, nb::ndim<1>>(
-        change, {static_cast<std::size_t>(rows)}, nb::none()));
+        numbers, {static_cast<std::size_t>(size)}, nb::none()));
   };
 }
 
@@ -475,12 +475,14 @@ class BoundDescent {
                                          measured ? (*measured)->descent_.get() : nullptr);
   }
 
-  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y) {
+  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y,
+              std::optional<nb::callable> exchange) {
     require(static_cast<Index>(x.size()) == descent_->columns(), "x must have one entry a column");
     require_rows(u.size());
     require_rows(y.size());
+    const Exchange with_others = exchange_through(exchange, Descent::told(descent_->rows()));
     nb::gil_scoped_release released;
-    return descent_->sweep(sweeps, x.data(), u.data(), y.data());
+    return descent_->sweep(sweeps, x.data(), u.data(), y.data(), with_others);
   }
 
   Result strength() const {
@@ -685,7 +687,8 @@ NB_MODULE(_native, m) {
            "width"_a, "measured"_a = nb::none(),
            "Check the parts of a problem and measure the panels; take over those of a part of it.")
       .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
-           "y"_a.noconvert(), "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
+           "y"_a.noconvert(), "exchange"_a = nb::none(),
+           "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
       .def("strength", &BoundDescent::strength,
            "Return a bound on the curvature of the loss along the block of each column.")
       .def("products", &BoundDescent::products, "columns"_a.noconvert(), "y"_a.noconvert(),

@@ -3,7 +3,6 @@
 /// then all of y takes one against the new A x.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -13,6 +12,7 @@
 
 #include "blocks.hpp"
 #include "draws.hpp"
+#include "exchange.hpp"
 #include "lazy.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
@@ -42,9 +42,6 @@ struct Primal {
   double* x_sum;  ///< null where no sum is kept
   const double* y;
 };
-
-/// Adds to a change of A x, one entry a row, what other processes have changed.
-using Exchange = std::function<void(double*)>;
 
 class Kernel {
  public:

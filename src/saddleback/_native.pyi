@@ -196,10 +196,19 @@ class Descent:
         width: int,
         measured: Descent | None = None,
     ) -> None: ...
-    def sweep(self, sweeps: int, x: _Vector, u: _Vector, y: _Vector) -> int:
+    def sweep(
+        self,
+        sweeps: int,
+        x: _Vector,
+        u: _Vector,
+        y: _Vector,
+        exchange: Callable[[_Vector], object] | None = None,
+    ) -> int:
         """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
 
         Update x, u = A @ x and y, the gradient of the loss at u, in place; return how many columns were visited.
+        With ``exchange`` the columns are some of a larger problem: it is called with numbers to which it adds those of
+        the other processes, as many for all of them.
         """
 
     def strength(self) -> _Vector:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .functions import Function
 from .functions._base import Blocks, Indices
-from .functions.calculus import BlockSum
+from .functions.calculus import side_by_side
 from .operators import Sharded
 from .operators.sharded import nothing
 from .problem import Problem
@@ -99,7 +99,7 @@ def _joined(part: Problem, ranks: Ranks) -> Problem:
     whole.x_shapes = [(sum(shape[0][0] for shape in shapes), *shapes[0][0][1:])]
     whole.model = replace(
         model,
-        f=BlockSum(functions, sizes, [True] * len(sizes)),
+        f=side_by_side(functions, sizes),
         A=Sharded(A, places, ranks),
         linear_norm=float(np.linalg.norm(linear_norms)),
     )

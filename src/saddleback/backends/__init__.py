@@ -21,7 +21,7 @@ from .iterate import Iterate
 from .native import NativeSweeper
 from .newton import Smooth, smooth_part
 from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
-from .sharded import ShardedSweeper, local_model
+from .sharded import ShardedDescender, ShardedSweeper, local_model
 
 __all__ = [
     "BackendName",
@@ -64,10 +64,16 @@ def _sharded_sweeper(model: Model, A: Sharded, name: BackendName, dual: DualName
     """Return the kernels of that name next to the columns of each process; all of them the same."""
     if dual == "lazy":
         raise ValueError("dual='lazy': where columns are spread over processes all rows change; use dual='auto'")
+    local, compiled = _next_to_columns(model, A, name)
+    kernels = NativeSweeper if compiled else ArraySweeper
+    return ShardedSweeper(A, kernels(local, lazy=False, exchange=A.ranks.sum))
+
+
+def _next_to_columns(model: Model, A: Sharded, name: BackendName) -> tuple[Model, bool]:
+    """Return the problem of the columns that this process holds, and whether all processes take compiled kernels."""
     local = local_model(model, A)
     lacking = next((missing for missing in A.ranks.all(native.missing(local)) if missing), None)
-    kernels = NativeSweeper if _is_native(name, lacking) else ArraySweeper
-    return ShardedSweeper(A, kernels(local, lazy=False, exchange=A.ranks.sum))
+    return local, _is_native(name, lacking)
 
 
 def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
@@ -78,6 +84,10 @@ def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
 
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
+    if isinstance(model.A, Sharded):
+        local, compiled = _next_to_columns(model, model.A, name)
+        descent = NativeDescender if compiled else ArrayDescender
+        return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
     compiled = _is_native(name, native.missing(model))
     return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
 

@@ -16,7 +16,9 @@ from ..functions._base import Indices, Vector
 from ..operators import Sharded
 from ..problem import Model
 from ..steps import Strengths
+from .descent import Descender
 from .iterate import Iterate
+from .newton import Smooth, conjugate_gradients
 
 if TYPE_CHECKING:
     from . import Sweeper
@@ -66,3 +68,38 @@ class ShardedSweeper:
         self.inner.sweep(draws, own, extrapolation, local)
         at.x[:] = A.together(local.x)
         sums.x += A.together(local.averages.x)
+
+
+class ShardedDescender:
+    """Coordinate descent of all processes side by side, each on its own columns."""
+
+    def __init__(self, A: Sharded, inner: Descender) -> None:
+        self.A = A
+        self.inner = inner
+        self.name = inner.name
+        self.strength = A.together(inner.strength)
+
+    def extended(self, model: Model) -> ShardedDescender:
+        assert isinstance(model.A, Sharded)
+        return ShardedDescender(model.A, self.inner.extended(local_model(model, model.A)))
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        own = x[self.A.own]
+        visited = self.inner.sweep(sweeps, own, u, y)
+        x[:] = self.A.together(own)
+        return int(self.A.ranks.sum(np.array([float(visited)]))[0])
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.A.some_together(columns, self.inner.products(self.A.here(columns)[1], y)).ravel()
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        mine, local = self.A.here(columns)
+        return self.A.ranks.sum(self.inner.image(local, d[mine]))
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        def product(d: Vector) -> Vector:
+            return self.products(part.free, weight * self.image(part.free, d)) + part.hessian(d)
+
+        return conjugate_gradients(product, right, diagonal, tolerance, most)

@@ -42,6 +42,9 @@ class Operator(ABC):
     entries_known: bool = True
     """True where sums over entries can be had."""
 
+    is_matrix: bool = False
+    """True where it consists of dense or sparse matrices, side by side, as the native kernels take them."""
+
     stored: int
     """How many entries a product reads."""
 

@@ -18,6 +18,7 @@ class Dense(Operator):
     """A 2-D array of float32 or float64, in any order."""
 
     explicit = True
+    is_matrix = True
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array

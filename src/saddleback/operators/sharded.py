@@ -39,14 +39,15 @@ class Sharded(Operator):
         self.sizes = np.array([own.size for own in places])
         self.order = np.concatenate(places)
         self.shape = (local.shape[0], self.order.size)
-        holder = np.empty(self.order.size, dtype=np.int64)
-        holder[self.order] = np.repeat(np.arange(ranks.size), self.sizes)
-        self.holders = Holders(holder, ranks.size, ranks.rank)
+        self.holder = np.empty(self.order.size, dtype=np.int64)
+        self.holder[self.order] = np.repeat(np.arange(ranks.size), self.sizes)
+        self.holders = Holders(self.holder, ranks.size, ranks.rank)
         facts = [_Facts(*fact) for fact in ranks.all(tuple(_Facts.of(local)))]
         self.stored = sum(fact.stored for fact in facts)
         self.explicit = all(fact.explicit for fact in facts)
         self.entries_known = all(fact.entries_known for fact in facts)
         self.tasks = max(fact.tasks for fact in facts)
+        self.is_matrix = all(fact.is_matrix for fact in facts)
         if local.surveyed is not None and all(fact.surveyed for fact in facts):
             y, product = local.surveyed
             self.surveyed = y, self.together(product)
@@ -69,13 +70,14 @@ class Sharded(Operator):
         whole[self.order] = self.ranks.gather(part, self.sizes)
         return whole
 
-    def _mine(self, columns: Indices) -> NDArray[np.bool_]:
-        """Return which of the columns are held here."""
-        return np.equal(self.holders.of_column[columns], self.ranks.rank)  # type: ignore[union-attr]
+    def here(self, columns: Indices) -> tuple[NDArray[np.bool_], Indices]:
+        """Return which of the columns are held here, and where."""
+        mine = self.holder[columns] == self.ranks.rank
+        return mine, self._local_place[columns[mine]]
 
-    def _some_together(self, columns: Indices, part: Vector, width: int = 1) -> Vector:
+    def some_together(self, columns: Indices, part: Vector, width: int = 1) -> Vector:
         """Return ``width`` values for each of some columns, from those that each process has for its own."""
-        holder = self.holders.of_column[columns]  # type: ignore[union-attr]
+        holder = self.holder[columns]
         whole = np.empty((columns.size, width))
         sizes = np.bincount(holder, minlength=self.ranks.size)
         whole[np.argsort(holder, kind="stable")] = self.ranks.gather(part, sizes * width).reshape(-1, width)
@@ -90,15 +92,13 @@ class Sharded(Operator):
         return self.together(self.local.rmatvec(y))
 
     def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
-        mine = self._mine(columns)
-        if not np.any(mine):
-            return self.ranks.sum(np.zeros(self.shape[0]))
-        return self.ranks.sum(self.local.columns_matvec(self._local_place[columns[mine]], x[mine]))
+        mine, local = self.here(columns)
+        return self.ranks.sum(self.local.columns_matvec(local, x[mine]) if local.size else np.zeros(self.shape[0]))
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
-        local = self._local_place[columns[self._mine(columns)]]
+        local = self.here(columns)[1]
         part = self.local.columns_rmatvec(local, y) if local.size else np.empty(0)
-        return self._some_together(columns, part).ravel()
+        return self.some_together(columns, part).ravel()
 
     def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
         return self.ranks.sum(self.local.rows_matvec(rows, x[self.own]))
@@ -132,13 +132,13 @@ class Sharded(Operator):
         return self.together(of_columns), self.ranks.sum(of_rows.copy())
 
     def block_row_sums(self, columns: Indices) -> Vector:
-        local = self._local_place[columns[self._mine(columns)]]
+        local = self.here(columns)[1]
         return self.ranks.sum(self.local.block_row_sums(local) if local.size else np.zeros(self.shape[0]))
 
     def dense_columns(self, columns: Indices) -> Vector:
-        local = self._local_place[columns[self._mine(columns)]]
+        local = self.here(columns)[1]
         part = self.local.dense_columns(local).T.ravel() if local.size else np.empty(0)
-        return self._some_together(columns, part, self.shape[0]).T
+        return self.some_together(columns, part, self.shape[0]).T
 
     def compressed(self) -> Any:
         everywhere = sparse.hstack(self.ranks.all(self.local.compressed()), format="csc")
@@ -162,7 +162,7 @@ class Sharded(Operator):
         return Sharded(part, [own[own >= 0] for own in kept], self.ranks)
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        holder = self.holders.of_column[columns]  # type: ignore[union-attr]
+        holder = self.holder[columns]
         places = [np.flatnonzero(holder == rank) for rank in range(self.ranks.size)]
         local = self._local_place[columns[places[self.ranks.rank]]]
         part = self.local.pack(local, single) if local.size else nothing(self.shape[0])
@@ -198,11 +198,13 @@ class _Facts(NamedTuple):
     explicit: bool
     entries_known: bool
     tasks: int
+    is_matrix: bool
     surveyed: bool
 
     @classmethod
     def of(cls, local: Operator) -> _Facts:
-        return cls(local.stored, local.explicit, local.entries_known, local.tasks, local.surveyed is not None)
+        surveyed = local.surveyed is not None
+        return cls(local.stored, local.explicit, local.entries_known, local.tasks, local.is_matrix, surveyed)
 
 
 def nothing(rows: int) -> Operator:

@@ -23,6 +23,7 @@ class Stacked(Operator):
         self.shape = (parts[0].shape[0], int(self.start[-1]))
         self.stored = sum(part.stored for part in parts)
         self.explicit = all(part.explicit for part in parts)
+        self.is_matrix = all(part.is_matrix for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
         scales = [part.identity_scales for part in parts]
