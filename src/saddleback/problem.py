@@ -95,7 +95,7 @@ class Model:
         if holders is None:
             return Strata([np.arange(len(blocks))])
         of_block = holders.of_column[blocks.order[blocks.start[:-1]]]
-        return Strata([np.flatnonzero(of_block == rank) for rank in range(holders.count)], holders.own)
+        return Strata([np.flatnonzero(of_block == rank) for rank in range(holders.processes)], holders.own)
 
     @cached_property
     def unpenalised(self) -> Indices:

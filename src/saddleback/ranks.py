@@ -6,9 +6,11 @@ all of them; what depends on a clock, on Ctrl-C or on a callback is decided once
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
+import zlib
 from functools import cache
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -40,11 +42,17 @@ class Alone:
         """Return the flag of the first process."""
         return flag
 
+    def agree_on(self, *vectors: Vector) -> None:
+        """Raise where vectors that ought to be the same on all processes are not."""
+
     def __enter__(self) -> Alone:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+ALONE = Alone()
 
 
 class Ranks:
@@ -98,6 +106,18 @@ class Ranks:
         """Return the flag of the first process."""
         return bool(self.comm.bcast(flag, root=0))
 
+    def agree_on(self, *vectors: Vector) -> None:
+        """Raise where vectors that ought to be the same on all processes are not.
+
+        They are computed in the same way everywhere, but processors of different makes may round differently.
+        """
+        prints = self.all([zlib.crc32(vector.tobytes()) for vector in vectors])
+        if any(other != prints[0] for other in prints):
+            raise RuntimeError(
+                "comm: the processes have come apart, as their processors or libraries do not round alike; run them on "
+                "machines of one kind, with the same versions of everything"
+            )
+
     def __enter__(self) -> Ranks:
         return self
 
@@ -128,7 +148,19 @@ Team = Alone | Ranks
 
 def team_of(comm: Any) -> Team:
     """Return the processes of a communicator, or this one alone for None."""
-    return Alone() if comm is None else Ranks(comm)
+    return ALONE if comm is None else Ranks(comm)
+
+
+LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK")
+"""What an ``mpiexec`` leaves in the environment of the processes that it starts."""
+
+
+def world() -> Any:
+    """Return the communicator of all processes that were started together by an ``mpiexec``; None for one alone."""
+    if not any(name in os.environ for name in LAUNCHED):
+        return None
+    comm = import_mpi().COMM_WORLD
+    return comm if comm.size > 1 else None
 
 
 def import_mpi() -> Any:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .functions import Function
+from .column_files import ColumnFile
+from .functions import Function, Loss
 from .functions._base import Blocks, Indices
 from .functions.calculus import side_by_side
-from .operators import Sharded
+from .functions.penalties import Penalty
+from .operators import Sharded, as_operator
 from .operators.sharded import nothing
 from .problem import Problem
 from .ranks import Alone, Ranks, Team
@@ -50,12 +53,13 @@ def _divided(problem: Problem, ranks: Ranks) -> Problem:
     """Return a problem that all processes have as a whole, with the columns of A divided among them."""
     model = problem.model
     A, blocks = model.A, model.blocks
+    if A.holders is not None:
+        return problem  # each process has read its own part of it
     if not A.explicit:
         raise TypeError("comm: A has a block that is no matrix, and cannot be spread over processes; leave comm out")
     if A.tasks > 1 and not blocks.contiguous:
         raise TypeError("comm: groups of several columns of a matrix variable must be neighbours")
-    cuts = division(blocks, A.tasks, ranks.size)
-    places = [blocks.order[blocks.start[a] : blocks.start[b]] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    places = division(blocks, ranks.size, A.tasks)
     own = places[ranks.rank]
     local = A.restrict(np.arange(A.shape[0]), own) if own.size else nothing(A.shape[0])
     whole = copy(problem)
@@ -63,15 +67,30 @@ def _divided(problem: Problem, ranks: Ranks) -> Problem:
     return whole
 
 
-def division(blocks: Blocks, tasks: int, parts: int) -> Indices:
-    """Return which block each part begins with, and the number of blocks: parts of nearly as many columns each.
+def division(blocks: Blocks, parts: int, tasks: int = 1) -> list[Indices]:
+    """Return the columns of each part, block by block: parts of neighbouring blocks, with nearly as many columns each.
 
     A part ends where all tasks of a column have ended.
     """
     possible = np.flatnonzero(blocks.start % tasks == 0)
     wanted = np.arange(parts + 1) * blocks.start[-1] / parts
-    at = np.searchsorted(blocks.start[possible], wanted, side="left")
-    return possible[np.minimum(at, possible.size - 1)]
+    cuts = possible[np.searchsorted(blocks.start[possible], wanted, side="left")]
+    return [blocks.order[blocks.start[a] : blocks.start[b]] for a, b in pairwise(cuts)]
+
+
+def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) -> Problem:
+    """Return the problem with the matrix of a file, of which each process reads its own columns.
+
+    Where the columns of a group are no neighbours all of them are read, and the others forgotten.
+    """
+    rows, columns = file.shape
+    blocks = penalty.bind((columns,)).blocks()
+    if not blocks.contiguous:
+        return _divided(Problem(penalty, file[0:columns], loss), ranks)
+    places = division(blocks, ranks.size)
+    own = places[ranks.rank]
+    local = as_operator(file[own[0] : own[-1] + 1], "A") if own.size else nothing(rows)
+    return Problem(penalty, Sharded(local, places, ranks), loss)
 
 
 def _joined(part: Problem, ranks: Ranks) -> Problem:

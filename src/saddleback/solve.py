@@ -153,6 +153,7 @@ def solve(
                 state, halted = run_until(
                     chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
                 )
+                team.agree_on(state.x, state.y)
                 if halted is not Status.DIVERGED:
                     with judging.counted(state, judge, clock):
                         judge.look_at(chosen.candidates(state))

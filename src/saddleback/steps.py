@@ -428,9 +428,9 @@ def explicit_strengths(
 def data_weight(model: Model, strengths: Strengths, share: float) -> float:
     r"""Return the primal weight that suits the units of the data, 1 where they do not tell.
 
-    With p = K/J the share of the blocks that are drawn, the best is :math:`\omega = \sqrt p\, \|y\|_\sigma / \|x\|_h` with the distances that y and x have to go. They
-    are guessed from the data: y at the gradient of a smooth loss at 0, at the bounds of its domain, or where A'y
-    balances the penalty; x where Ax balances the targets.
+    With p = K/J the share of the blocks that are drawn, the best is :math:`\omega = \sqrt p\, \|y\|_\sigma / \|x\|_h`
+    with the distances that y and x have to go. They are guessed from the data: y at the gradient of a smooth loss at 0,
+    at the bounds of its domain, or where A'y balances the penalty; x where Ax balances the targets.
     """
     slope = model.g.subgradient(np.zeros(model.A.shape[0])) if model.g.smooth else model.g.typical_slope()
     y = _norm(slope, strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)

@@ -87,7 +87,7 @@ class ArrayDescender:
         return visited
 
     def _meet(self, exchange: Exchange, before: tuple[Vector, Vector, Vector], x: Vector, u: Vector, y: Vector) -> None:
-        """Go on from where all processes have got, each from its own columns and against its own y, or a part of the way.
+        """Go on from where all processes have got, each on its own columns, or from a part of the way there.
 
         With v the sum of their changes of u and d that of the penalties, the objective falls by at least
         -t (y'v + d) - t^2/2 v'Cv for a part t of the way. The whole way is taken where that is about as good as the

@@ -28,7 +28,7 @@ class Holders(NamedTuple):
     """Which of several processes holds each column, how many there are, and which of them this is."""
 
     of_column: Indices
-    count: int
+    processes: int
     own: int
 
 
