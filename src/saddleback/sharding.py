@@ -57,8 +57,8 @@ def _divided(problem: Problem, ranks: Ranks) -> Problem:
         return problem  # each process has read its own part of it
     if not A.explicit:
         raise TypeError("comm: A has a block that is no matrix, and cannot be spread over processes; leave comm out")
-    if A.tasks > 1 and not blocks.contiguous:
-        raise TypeError("comm: groups of several columns of a matrix variable must be neighbours")
+    if np.any(np.diff(blocks.order.reshape(-1, A.tasks), axis=1) != 1):
+        raise TypeError("comm: a group holds some entries of a row of the matrix variable x; expected all or none")
     places = division(blocks, ranks.size, A.tasks)
     own = places[ranks.rank]
     local = A.restrict(np.arange(A.shape[0]), own) if own.size else nothing(A.shape[0])

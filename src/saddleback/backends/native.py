@@ -44,7 +44,7 @@ def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
     if model.f.compiled() is None:
         return "its penalty is not one that the kernels know"
-    if not model.A.is_matrix:
+    if not model.A.native():
         return "A is not a dense or sparse matrix"
     return None
 
