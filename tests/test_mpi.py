@@ -180,11 +180,11 @@ def test_processes_draw_independently_and_alike():
 
 def test_a_division_keeps_blocks_whole():
     blocks = Blocks(None, np.array([0, 5, 6, 7, 12]))
-    assert [part.tolist() for part in division(blocks, 2)] == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
-    assert [part.size for part in division(blocks, 6)] == [5, 0, 1, 6, 0, 0] or sum(
-        part.size for part in division(blocks, 6)
-    ) == 12
-    assert [part.size for part in division(Blocks.scalars(12), 2, tasks=4)] == [8, 4]
+    same = np.ones(12)
+    assert [part.tolist() for part in division(blocks, same, 2)] == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    assert [part.size for part in division(blocks, np.repeat([9.0, 1.0], [5, 7]), 2)] == [5, 7]
+    assert np.concatenate(division(blocks, same, 6)).tolist() == list(range(12))
+    assert [part.size for part in division(Blocks.scalars(12), same, 2, tasks=4)] == [4, 8]
 
 
 def test_column_files(tmp_path, rng):

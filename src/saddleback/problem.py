@@ -55,7 +55,14 @@ class Model:
 
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
-        A = self.A.columnar()
+        return self._on(self.A.columnar())
+
+    def collected(self) -> Model:
+        """Return the problem with all columns of A in this process, and all that is known about it."""
+        return self._on(self.A.collected())
+
+    def _on(self, A: Operator) -> Model:
+        """Return the problem with an operator that has the same entries."""
         if A is self.A:
             return self
         other = copy(self)

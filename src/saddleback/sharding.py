@@ -12,7 +12,7 @@ import numpy as np
 
 from .column_files import ColumnFile
 from .functions import Function, Loss
-from .functions._base import Blocks, Indices
+from .functions._base import Blocks, Indices, Vector
 from .functions.calculus import side_by_side
 from .functions.penalties import Penalty
 from .operators import Sharded, as_operator
@@ -59,7 +59,8 @@ def _divided(problem: Problem, ranks: Ranks) -> Problem:
         raise TypeError("comm: A has a block that is no matrix, and cannot be spread over processes; leave comm out")
     if np.any(np.diff(blocks.order.reshape(-1, A.tasks), axis=1) != 1):
         raise TypeError("comm: a group holds some entries of a row of the matrix variable x; expected all or none")
-    places = division(blocks, ranks.size, A.tasks)
+    m, n = A.shape
+    places = division(blocks, A.sums(0)[0] if A.stored < m * n else np.ones(n), ranks.size, A.tasks)
     own = places[ranks.rank]
     local = A.restrict(np.arange(A.shape[0]), own) if own.size else nothing(A.shape[0])
     whole = copy(problem)
@@ -67,14 +68,21 @@ def _divided(problem: Problem, ranks: Ranks) -> Problem:
     return whole
 
 
-def division(blocks: Blocks, parts: int, tasks: int = 1) -> list[Indices]:
-    """Return the columns of each part, block by block: parts of neighbouring blocks, with nearly as many columns each.
+def division(blocks: Blocks, work: Vector, parts: int, tasks: int = 1) -> list[Indices]:
+    """Return the columns of each part, block by block: parts of neighbouring blocks, with nearly as much work each.
 
-    A part ends where all tasks of a column have ended.
+    Parameters
+    ----------
+    blocks : not to be taken apart.
+    work : what each column takes, as the number of its entries.
+    parts : how many.
+    tasks : a part ends where all tasks of a column have ended.
     """
     possible = np.flatnonzero(blocks.start % tasks == 0)
-    wanted = np.arange(parts + 1) * blocks.start[-1] / parts
-    cuts = possible[np.searchsorted(blocks.start[possible], wanted, side="left")]
+    done = np.concatenate([[0.0], np.cumsum(work[blocks.order])])[blocks.start[possible]]
+    middles = 0.5 * (done[1:] + done[:-1])
+    cuts = possible[np.searchsorted(middles, np.arange(parts + 1) * done[-1] / parts)]
+    cuts[0], cuts[-1] = possible[0], possible[-1]
     return [blocks.order[blocks.start[a] : blocks.start[b]] for a, b in pairwise(cuts)]
 
 
@@ -87,7 +95,7 @@ def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) 
     blocks = penalty.bind((columns,)).blocks()
     if not blocks.contiguous:
         return _divided(Problem(penalty, file[0:columns], loss), ranks)
-    places = division(blocks, ranks.size)
+    places = division(blocks, np.ones(columns), ranks.size)
     own = places[ranks.rank]
     local = as_operator(file[own[0] : own[-1] + 1], "A") if own.size else nothing(rows)
     return Problem(penalty, Sharded(local, places, ranks), loss)

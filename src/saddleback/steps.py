@@ -77,6 +77,9 @@ weight with it."""
 EXPLOSION = 1e3
 """A residual that has grown so far since a restart means strengths that are too weak: the norm was underestimated."""
 
+EXCHANGE = 2.0
+"""Entries that a process looks at, for each row, before it exchanges what it has changed with others."""
+
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 
@@ -138,7 +141,10 @@ def automatic_draw(model: Model, norms: Norms) -> int:
     J = model.strata.size
     if norms.whole == 0 or not model.f.bounded_below():
         return J
-    return int(np.clip(1 + (J - 1) * norms.largest_block / norms.whole, 1, J))
+    K = 1 + (J - 1) * norms.largest_block / norms.whole
+    if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
+        K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.stored, 1))
+    return int(np.clip(K, 1, J))
 
 
 def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:

@@ -158,6 +158,10 @@ class Operator(ABC):
         """Return an operator with the same entries whose columns are contiguous in memory."""
         return self
 
+    def collected(self) -> Operator:
+        """Return an operator with the same entries, all of them in this process."""
+        return self
+
     @cached_property
     def squares(self) -> tuple[Vector, Vector]:
         """The column sums and the row sums of the squared entries."""

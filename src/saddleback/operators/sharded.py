@@ -19,7 +19,11 @@ from ..functions._base import Indices, Vector
 from ..ranks import Ranks
 from ._base import Holders, Operator
 from .compressed import Compressed
+from .dense import Dense
 from .gram import square
+
+DENSE = 0.5
+"""Share of entries that are stored from which on columns are collected as a dense matrix."""
 
 
 class Sharded(Operator):
@@ -174,6 +178,12 @@ class Sharded(Operator):
             np.concatenate([own, added + self.shape[1]]) for own, added in zip(self.places, other.places, strict=True)
         ]
         return Sharded(self.local.beside(other.local), places, self.ranks)
+
+    def collected(self) -> Operator:
+        m, n = self.shape
+        if self.stored < DENSE * m * n:
+            return Compressed(self.compressed())
+        return Dense(self.dense_columns(np.arange(n)))
 
     def rowwise(self) -> Operator:
         return self._around(self.local.rowwise())
