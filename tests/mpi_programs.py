@@ -1,4 +1,7 @@
-"""Programs that ``test_mpi.py`` starts with ``mpiexec -n N python mpi_programs.py NAME``, and the problems in them."""
+"""Programs that ``test_mpi.py`` starts with ``mpiexec -n N python mpi_programs.py NAME...``, and their problems.
+
+What a program returns is printed as JSON.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 import saddleback as sb
 from saddleback.datasets import make_group_hinge, make_lasso
+from saddleback.estimators import SparseRegressor
 from saddleback.operators import Stacked, as_operator
 from saddleback.ranks import Ranks
 from saddleback.sharding import gathered
@@ -55,6 +60,12 @@ def linear_program():
     return sb.Linear(rng.uniform(size=33)) + sb.Box(0, 1), A, sb.Interval(A @ rng.uniform(size=33) - 0.1, np.inf)
 
 
+def regression():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((80, 30))
+    return X, 3 + X[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(80)
+
+
 def several_tasks():
     rng = np.random.default_rng(5)
     return sb.GroupL2(0.5, 1), rng.standard_normal((30, 12)), sb.Squared(rng.standard_normal((30, 3)))
@@ -74,20 +85,21 @@ TOL = 1e-6
 
 def report(result):
     """Return what is to be told of a result, after all processes have found that they have the same."""
-    xs = COMM.allgather((np.asarray(result.x).tobytes(), np.asarray(result.y).tobytes(), result.status, result.passes))
-    assert all(x == xs[0] for x in xs)
+    points = np.concatenate([np.ravel(part) for part in (*result.x, result.y)]).tobytes()
+    everywhere = COMM.allgather((points, result.status, result.passes))
+    assert all(there == everywhere[0] for there in everywhere)
     return {
         "status": result.status.name,
         "method": result.method,
         "value": result.certificate.primal_value,
         "error": result.certificate.error,
-        "shape": np.shape(result.x),
+        "shape": np.shape(result.x) if isinstance(result.x, np.ndarray) else None,
     }
 
 
 def answers():
     """Solve every problem, given whole."""
-    say({name: report(sb.solve(sb.Problem(*make()), tol=TOL, comm=COMM)) for name, make in PROBLEMS.items()})
+    return {name: report(sb.solve(sb.Problem(*make()), tol=TOL, comm=COMM)) for name, make in PROBLEMS.items()}
 
 
 def ways():
@@ -110,21 +122,21 @@ def ways():
     def found(problem, **options):
         return report(sb.solve(problem, tol=TOL, comm=COMM, **options))
 
-    say(
-        {
-            "shard": found(shard),
-            "shard of groups": found(groups),
-            "sp-bcd": found(shard, method="sp-bcd"),
-            "sp-bcd, 1 block": found(shard, blocks_per_iteration=1, max_passes=2000),
-            "sp-bcd, numpy": found(shard, method="sp-bcd", backend="numpy"),
-            "sp-bcd, l1": found(shard, step="l1", working_set=False),
-            "descent, numpy": found(shard, method="descent", backend="numpy"),
-            "pure-cd": found(shard, method="pure-cd"),
-            "pdhg": found(shard, method="pdhg"),
-            "two threads": found(shard, threads=2),
-            "linear program, sp-bcd": found(sb.Problem(program, B, interval), method="sp-bcd"),
-        }
-    )
+    model = clone(SparseRegressor(alpha=0.01, tol=TOL, comm=COMM)).fit(*regression())
+    return {
+        "estimator": report(model.result_),
+        "shard": found(shard),
+        "shard of groups": found(groups),
+        "sp-bcd": found(shard, method="sp-bcd"),
+        "sp-bcd, 1 block": found(shard, blocks_per_iteration=1, max_passes=2000),
+        "sp-bcd, numpy": found(shard, method="sp-bcd", backend="numpy"),
+        "sp-bcd, l1": found(shard, step="l1", working_set=False),
+        "descent, numpy": found(shard, method="descent", backend="numpy"),
+        "pure-cd": found(shard, method="pure-cd"),
+        "pdhg": found(shard, method="pdhg"),
+        "two threads": found(shard, threads=2),
+        "linear program, sp-bcd": found(sb.Problem(program, B, interval), method="sp-bcd"),
+    }
 
 
 def operators():
@@ -172,7 +184,7 @@ def operators():
             for a, b in zip(*both, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
                 checked += 1
-    say(checked)
+    return checked
 
 
 def decisions():
@@ -184,13 +196,11 @@ def decisions():
             sent.append(os.kill(os.getpid(), signal.SIGINT))
 
     options = {"tol": 0, "max_passes": 1e9, "finish": False, "comm": COMM}
-    say(
-        {
-            "clock": report(sb.solve(problem, time_limit=0.2 if COMM.rank == 0 else 1e6, **options))["status"],
-            "interrupt": report(sb.solve(problem, callback=interrupt, **options))["status"],
-            "callback": report(sb.solve(problem, callback=lambda info: COMM.rank == 1, **options))["status"],
-        }
-    )
+    return {
+        "clock": report(sb.solve(problem, time_limit=0.2 if COMM.rank == 0 else 1e6, **options))["status"],
+        "interrupt": report(sb.solve(problem, callback=interrupt, **options))["status"],
+        "callback": report(sb.solve(problem, callback=lambda info: COMM.rank == 1, **options))["status"],
+    }
 
 
 def message(problem, options):
@@ -215,7 +225,7 @@ def refused():
         ("identity", sb.Problem([sb.L1(1.0)], [sb.Identity()], loss), {}),
     ):
         messages[name] = message(problem, options)
-    say(messages)
+    return messages
 
 
 def fails():
@@ -241,7 +251,7 @@ def dies():
 
 def memory():
     """Tell how much of a file each process holds at most while it solves."""
-    path = Path(sys.argv[2])
+    path = Path(sys.argv[-1])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file = sb.ColumnFile(path)
     b = np.random.default_rng(0).standard_normal(file.shape[0])
@@ -251,17 +261,13 @@ def memory():
 
     result = sb.solve(shard, comm=COMM, max_passes=20)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    say({"largest": max(COMM.allgather(1024 * used)), "status": result.status.name})
-
-
-def say(content):
-    """Print what one process has to tell."""
-    if COMM.rank == 0:
-        print("\n" + json.dumps(content), flush=True)
+    return {"largest": max(COMM.allgather(1024 * used)), "status": result.status.name}
 
 
 if __name__ == "__main__":
     from mpi4py import MPI
 
     COMM = MPI.COMM_WORLD
-    globals()[sys.argv[1]]()
+    told = {name: globals()[name]() for name in sys.argv[1:] if name in globals()}
+    if COMM.rank == 0:
+        print("\n" + json.dumps(told), flush=True)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..functions._base import Indices, Vector
+from ..functions._base import Columns, Indices, Vector
 from ..ranks import Ranks
-from ._base import Holders, Operator
+from ._base import Holders, Operator, one_by_one
 from .compressed import Compressed
 from .dense import Dense
 from .gram import square
@@ -74,13 +74,15 @@ class Sharded(Operator):
         whole[self.order] = self.ranks.gather(part, self.sizes)
         return whole
 
-    def here(self, columns: Indices) -> tuple[NDArray[np.bool_], Indices]:
+    def here(self, columns: Columns) -> tuple[NDArray[np.bool_], Indices]:
         """Return which of the columns are held here, and where."""
+        columns = one_by_one(columns)
         mine = self.holder[columns] == self.ranks.rank
         return mine, self._local_place[columns[mine]]
 
-    def some_together(self, columns: Indices, part: Vector, width: int = 1) -> Vector:
+    def some_together(self, columns: Columns, part: Vector, width: int = 1) -> Vector:
         """Return ``width`` values for each of some columns, from those that each process has for its own."""
+        columns = one_by_one(columns)
         holder = self.holder[columns]
         whole = np.empty((columns.size, width))
         sizes = np.bincount(holder, minlength=self.ranks.size)
@@ -95,11 +97,11 @@ class Sharded(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return self.together(self.local.rmatvec(y))
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         mine, local = self.here(columns)
         return self.ranks.sum(self.local.columns_matvec(local, x[mine]) if local.size else np.zeros(self.shape[0]))
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         local = self.here(columns)[1]
         part = self.local.columns_rmatvec(local, y) if local.size else np.empty(0)
         return self.some_together(columns, part).ravel()
@@ -135,7 +137,7 @@ class Sharded(Operator):
         of_columns, of_rows = self.local.absolute_products(columns[self.own], rows)
         return self.together(of_columns), self.ranks.sum(of_rows.copy())
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         local = self.here(columns)[1]
         return self.ranks.sum(self.local.block_row_sums(local) if local.size else np.zeros(self.shape[0]))
 
