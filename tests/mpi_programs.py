@@ -35,6 +35,14 @@ def sparse_logistic():
     return sb.L1(0.3), A, sb.Logistic(np.where(rng.random(150) < 0.5, 1, -1))
 
 
+def group_lasso():
+    rng = np.random.default_rng(8)
+    A = rng.standard_normal((60, 120)) + rng.standard_normal(
+        (60, 1)
+    )  # correlated: meetings are too far apart at first
+    return sb.GroupL2(20.0, 4), A, sb.Squared(A[:, :8].sum(axis=1) + rng.standard_normal(60))
+
+
 def group_hinge():
     """Groups that are no neighbours, so that processes hold their columns in another order than the user."""
     sites = make_group_hinge(150)
@@ -78,7 +86,7 @@ def one_block():
 
 PROBLEMS = {
     make.__name__: make
-    for make in (lasso, sparse_logistic, group_hinge, quantile, linear_program, several_tasks, one_block)
+    for make in (lasso, sparse_logistic, group_lasso, group_hinge, quantile, linear_program, several_tasks, one_block)
 }
 TOL = 1e-6
 

@@ -19,6 +19,7 @@ from mpi_programs import PROBLEMS, TOL, regression
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.backends.descent import ArrayDescender, NativeDescender
 from saddleback.estimators import SparseRegressor
 from saddleback.functions._base import Blocks
 from saddleback.sampling import KNice, Strata
@@ -182,6 +183,29 @@ def test_strengths_satisfy_the_inequality_of_stratified_draws(sizes, K, rng):
     largest = np.linalg.eigvalsh(pairs * (At.T @ At))[-1]
     assert largest <= p * p
     assert largest > 0.2 * p * p  # and not by wasting it
+
+
+@pytest.mark.parametrize("descent", [ArrayDescender, NativeDescender])
+@pytest.mark.parametrize("penalty", [sb.L1(0.3), sb.GroupL2(0.3, 2)])
+def test_descent_side_by_side_goes_no_further_than_it_falls(descent, penalty, rng):
+    """Two processes with the same columns: each goes the whole way, and together they go half of it."""
+    A, b = np.asfortranarray(rng.standard_normal((20, 6))), rng.standard_normal(20)
+    model = sb.Problem(penalty, A, sb.Squared(b)).model
+
+    def as_if_two(numbers):
+        numbers *= 2.0
+
+    descender = descent(model, 2, as_if_two)
+    x, u, y = np.zeros(6), np.zeros(20), -b
+    values = [0.5 * b @ b]
+    for _ in range(100):
+        descender.sweep(2, x, u, y)
+        values.append(model.g.value(u) + 2 * model.f.value(x))
+        np.testing.assert_allclose(u, 2 * A @ x, atol=1e-12)
+        np.testing.assert_allclose(y, u - b, atol=1e-12)
+    assert np.all(np.diff(values) <= 1e-12)
+    alone = sb.solve(sb.Problem(penalty, 2 * A, sb.Squared(b)).with_alpha(0.6), tol=1e-10)
+    assert values[-1] == pytest.approx(alone.certificate.primal_value, rel=1e-6)
 
 
 def test_processes_draw_independently_and_alike():

@@ -185,9 +185,10 @@ def solve(
     is none.
     """
     with _input_errors():
+        comm = world()
+    with _input_errors(aloud=comm is None or comm.rank == 0):
         if out is not None and not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: there is no folder {out.parent}")
-        comm = world()
         with team_of(comm) as team:
             loaded = read_problem(file, team)
         progress = progress and not as_json
@@ -351,10 +352,11 @@ def _exit_by_status(*results: sb.Result) -> NoReturn:
 
 
 @contextmanager
-def _input_errors() -> Iterator[None]:
-    """Turn the errors of bad input into one line and exit code 2."""
+def _input_errors(aloud: bool = True) -> Iterator[None]:
+    """Turn the errors of bad input into one line, of one process, and exit code 2."""
     try:
         yield
     except (ValueError, TypeError, ImportError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
+        if aloud:
+            typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None

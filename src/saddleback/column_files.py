@@ -31,10 +31,8 @@ class ColumnFile:
     >>> path = os.path.join(tempfile.mkdtemp(), "A.npy")
     >>> np.save(path, np.asfortranarray(np.arange(12.0).reshape(3, 4)))
     >>> file = ColumnFile(path)
-    >>> file[file.share(1, 2)]
-    array([[ 2.,  3.],
-           [ 6.,  7.],
-           [10., 11.]])
+    >>> file[file.share(1, 2)].tolist()
+    [[2.0, 3.0], [6.0, 7.0], [10.0, 11.0]]
     """
 
     def __init__(self, path: str | Path) -> None:
