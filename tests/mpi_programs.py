@@ -130,6 +130,8 @@ def ways():
     def found(problem, **options):
         return report(sb.solve(problem, tol=TOL, comm=COMM, **options))
 
+    first, again = (sb.solve(shard, tol=TOL, comm=COMM, method="sp-bcd") for _ in range(2))
+    assert np.array_equal(first.x, again.x)  # bit by bit, on as many processes
     model = clone(SparseRegressor(alpha=0.01, tol=TOL, comm=COMM)).fit(*regression())
     return {
         "estimator": report(model.result_),

@@ -111,7 +111,7 @@ class Ranks:
 
         They are computed in the same way everywhere, but processors of different makes may round differently.
         """
-        prints = self.all([zlib.crc32(vector.tobytes()) for vector in vectors])
+        prints = self.all([zlib.crc32(np.ascontiguousarray(vector).data) for vector in vectors])
         if any(other != prints[0] for other in prints):
             raise RuntimeError(
                 "comm: the processes have come apart, as their processors or libraries do not round alike; run them on "
