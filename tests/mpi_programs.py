@@ -37,9 +37,7 @@ def sparse_logistic():
 
 def group_lasso():
     rng = np.random.default_rng(8)
-    A = rng.standard_normal((60, 120)) + rng.standard_normal(
-        (60, 1)
-    )  # correlated: meetings are too far apart at first
+    A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))  # correlated: meetings are too far apart at first
     return sb.GroupL2(20.0, 4), A, sb.Squared(A[:, :8].sum(axis=1) + rng.standard_normal(60))
 
 
