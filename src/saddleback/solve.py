@@ -19,9 +19,11 @@ from .methods import Method, Start, State, diverged, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
+from .ranks import Team, team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
+from .sharding import Shard, gathered
 from .threads import limited
 
 SLICE_GROWTH = 0.04
@@ -68,7 +70,7 @@ class Info:
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | Shard,
     method: str = "auto",
     tol: float = 1e-6,
     max_passes: float = 10_000,
@@ -82,13 +84,15 @@ def solve(
     y0: Any = None,
     eliminate: Any = "auto",
     check_every: float | None = None,
+    comm: Any = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
 
     Parameters
     ----------
-    problem : what to solve.
+    problem : what to solve. With ``comm``, a function ``shard(rank, size)`` may give each process the problem of its
+        own columns instead, all under the same loss: the problem is that of all columns side by side.
     method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
         of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
         for you; ``result.method`` tells which.
@@ -111,6 +115,8 @@ def solve(
         as given.
     check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
         ever less often, so that certificates are a small part of the work.
+    comm : an mpi4py communicator, such as ``MPI.COMM_WORLD``: its processes, of which each holds some of the columns
+        of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -121,10 +127,14 @@ def solve(
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
+    _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
+    team = team_of(comm)
+    with team:
+        problem = gathered(problem, team)
+        threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    clock = Clock(time_limit)
-    with limited(threads, problem.model.A):
+    clock = Clock(time_limit, team)
+    with team, limited(threads, problem.model.A):
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
         chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
@@ -138,7 +148,7 @@ def solve(
         status: Status | None = None
         due = chosen.opening
         tries, settled = 0, False
-        with Interrupts() as interrupts, progress_bar(progress, tol) as show:
+        with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
             kept = reduction.kept() if options else None  # for explicit strengths alone
             start = warm_start(problem, reduction, x0, y0)
             state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
@@ -147,6 +157,7 @@ def solve(
                 state, halted = run_until(
                     chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
                 )
+                team.agree_on(state.x, state.y)
                 if halted is not Status.DIVERGED:
                     with judging.counted(state, judge, clock):
                         judge.look_at(chosen.candidates(state))
@@ -155,7 +166,7 @@ def solve(
                 if "primal_weight" in state.settings:
                     weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                if callback is not None and callback(_info(problem, judge, passes, seconds, judging)):
+                if callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging)))):
                     halted = halted or Status.INTERRUPTED
                 with judging.counted(state, judge, clock):
                     status = (
@@ -215,9 +226,10 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed."""
+    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first."""
 
-    def __init__(self, limit: float | None) -> None:
+    def __init__(self, limit: float | None, team: Team) -> None:
+        self.team = team
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
 
@@ -227,7 +239,7 @@ class Clock:
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.seconds() >= self.limit
+        return self.limit < np.inf and self.team.told(self.seconds() >= self.limit)
 
 
 @dataclass
@@ -265,7 +277,7 @@ def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
     blocks = int(state.settings["n_blocks"])
     iterations = blocks / int(state.settings["blocks_per_iteration"])
-    work = 2 * model.A.stored + iterations * model.A.shape[0]
+    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
 
 
@@ -324,7 +336,6 @@ def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging
 
 
 def _check_arguments(
-    problem: Problem,
     tol: float,
     max_passes: float,
     time_limit: float | None,
@@ -333,8 +344,6 @@ def _check_arguments(
     callback: Callable[[Info], bool | None] | None,
     check_every: float | None,
 ) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
         if not isinstance(value, (int, float, np.number)) and not (name == "time_limit" and value is None):
             raise TypeError(f"{name}={value!r}: expected a number")

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
-from ..operators import Operator, Stacked
 from ..problem import Model
 
 Mask = NDArray[np.bool_]
@@ -361,7 +360,7 @@ class WorkingSet(Layer[Any]):
             return self._pack(state, np.arange(len(model.blocks)), y)
         new = model.blocks.columns(added)
         columns = np.concatenate([before.columns, new])
-        A = side_by_side(before.model.A, model.A.pack(new, before.single))
+        A = before.model.A.beside(model.A.pack(new, before.single))
         part = model.part(model.f.restrict_blocks(blocks), A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
         small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
@@ -407,12 +406,6 @@ def closest(distance: Vector, size: int) -> Indices:
     else:
         blocks = np.argpartition(distance, size)[:size]
     return blocks[np.lexsort((blocks, distance[blocks]))]
-
-
-def side_by_side(first: Operator, second: Operator) -> Operator:
-    """Return [A_1, A_2], without a stack of stacks."""
-    parts = [list(part.parts) if isinstance(part, Stacked) else [part] for part in (first, second)]
-    return Stacked([*parts[0], *parts[1]])
 
 
 def pays(model: Model) -> bool:

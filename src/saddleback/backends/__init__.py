@@ -2,7 +2,8 @@
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
 are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
-treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``).
+treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``). Where the columns are spread
+over processes, ``sharded`` runs either of them next to each process's own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Literal, Protocol, get_args
 
 from ..functions._base import Indices
+from ..operators import Sharded
 from ..problem import Model
 from ..steps import Strengths
 from . import lazy, native
@@ -19,6 +21,7 @@ from .iterate import Iterate
 from .native import NativeSweeper
 from .newton import Smooth, smooth_part
 from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
+from .sharded import ShardedDescender, ShardedSweeper, local_model
 
 __all__ = [
     "BackendName",
@@ -50,9 +53,27 @@ class Sweeper(Protocol):
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
     _check("dual", dual, get_args(DualName))
+    if isinstance(model.A, Sharded):
+        return _sharded_sweeper(model, model.A, name, dual)
     lazily = _is_lazy(model, drawn, dual)
     compiled = _is_native(name, native.missing(model))
     return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
+
+
+def _sharded_sweeper(model: Model, A: Sharded, name: BackendName, dual: DualName) -> Sweeper:
+    """Return the kernels of that name next to the columns of each process; all of them the same."""
+    if dual == "lazy":
+        raise ValueError("dual='lazy': where columns are spread over processes all rows change; use dual='auto'")
+    local, compiled = _next_to_columns(model, A, name)
+    kernels = NativeSweeper if compiled else ArraySweeper
+    return ShardedSweeper(A, kernels(local, lazy=False, exchange=A.ranks.sum))
+
+
+def _next_to_columns(model: Model, A: Sharded, name: BackendName) -> tuple[Model, bool]:
+    """Return the problem of the columns that this process holds, and whether all processes take compiled kernels."""
+    local = local_model(model, A)
+    lacking = next((missing for missing in A.ranks.all(native.missing(local)) if missing), None)
+    return local, _is_native(name, lacking)
 
 
 def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
@@ -63,6 +84,10 @@ def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
 
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
+    if isinstance(model.A, Sharded):
+        local, compiled = _next_to_columns(model, model.A, name)
+        descent = NativeDescender if compiled else ArrayDescender
+        return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
     compiled = _is_native(name, native.missing(model))
     return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
 

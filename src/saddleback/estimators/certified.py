@@ -57,6 +57,7 @@ class Certified(BaseEstimator):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: Any = False
+    comm: Any = None
 
     passes_parameter = "max_iter"
     """The parameter that limits the passes."""
@@ -72,6 +73,7 @@ class Certified(BaseEstimator):
             "seed": _seed(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
+            "comm": self.comm,
         }
 
     def _threads(self) -> int | None:

@@ -124,7 +124,8 @@ class SparseClassifier(LinearClassifier):
     penalty, alpha, l1_ratio, groups, weights : as in ``SparseRegressor``.
     class_weight : a dict from class to weight, or "balanced" for weights inverse to how often a class occurs; they
         multiply the sample weights.
-    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose : as in ``SparseRegressor``.
+    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose, comm : as in
+        ``SparseRegressor``.
 
     Attributes
     ----------
@@ -154,6 +155,7 @@ class SparseClassifier(LinearClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        comm: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -170,6 +172,7 @@ class SparseClassifier(LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.comm = comm
 
     def _objective(self) -> Objective:
         return Objective(

@@ -106,6 +106,8 @@ class SparseRegressor(LinearRegressor):
     n_jobs : threads; all cores by default, one inside of a joblib worker. The result is the same, bit by bit.
     random_state : seed of the draws; None is 0.
     verbose : whether to show a progress bar.
+    comm : an mpi4py communicator, whose processes fit the model together: all call ``fit`` with the same data, each
+        works on some of the features, and all get the fitted model.
 
     Attributes
     ----------
@@ -148,6 +150,7 @@ class SparseRegressor(LinearRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        comm: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -166,6 +169,7 @@ class SparseRegressor(LinearRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.comm = comm
 
     def _objective(self) -> Objective:
         return Objective(

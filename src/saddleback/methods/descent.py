@@ -96,7 +96,7 @@ class Descent(Method[DescentState]):
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
-        if not (model.A.explicit and model.A.native()):
+        if not model.A.is_matrix:
             return "A is not a dense or sparse matrix that acts on a vector"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"

@@ -6,6 +6,7 @@ from .compressed import Compressed, Transposed
 from .dense import Dense
 from .entry import as_operator
 from .identity import Identity, ScaledIdentity
+from .sharded import Sharded
 from .stacked import Stacked
 from .tasks import Tasks
 
@@ -16,6 +17,7 @@ __all__ = [
     "Identity",
     "Operator",
     "ScaledIdentity",
+    "Sharded",
     "Stacked",
     "Tasks",
     "Transposed",

@@ -20,6 +20,8 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
 
     All entries are looked at once, and where that is all it takes A'y is found on the way.
     """
+    if isinstance(source, Operator):
+        return source  # made here, and checked then
     if sparse.issparse(source):
         return _compressed(source, name, y)
     if hasattr(source, "matvec") and hasattr(source, "rmatvec"):

@@ -23,6 +23,7 @@ class Stacked(Operator):
         self.shape = (parts[0].shape[0], int(self.start[-1]))
         self.stored = sum(part.stored for part in parts)
         self.explicit = all(part.explicit for part in parts)
+        self.is_matrix = all(part.is_matrix for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
         scales = [part.identity_scales for part in parts]
@@ -32,6 +33,9 @@ class Stacked(Operator):
     def without(self, part: int) -> Stacked:
         """Return the operators without one of them."""
         return Stacked([other for i, other in enumerate(self.parts) if i != part])
+
+    def side_by_side(self) -> Sequence[Operator]:
+        return self.parts
 
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
