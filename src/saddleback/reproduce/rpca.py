@@ -28,11 +28,11 @@ SEARCHED = (200, 500, 10)
 """Rows, columns and rank. With hindsight values are chosen on the smaller size, which has the same units: the identity
 blocks and 1/2 ||X_1||^2 set the scale of rho, not the size of B."""
 
-MOST = 252
+MOST = 255
 """Iterations, for those that do not get there."""
 
-LOOKS = 4
-"""Iterations between looks at full size, where one costs several of them: counts are multiples of it."""
+LOOKS = 5
+"""Passes between looks at full size, where one costs several of them: counts are multiples of it."""
 
 TOLERANCE = 1e-6
 """Certified error at which the default method ends, in a row of its own."""
@@ -84,7 +84,7 @@ def run(settings: Settings, say: Say) -> Outcome:
         decompositions.append(_decomposition(data.B))
         say(f"  default: certified {defaults[-1][0].certificate.error:.0e} in {defaults[-1][0].seconds:.1f} s")
         for row in rows:
-            found = _attempt(problem, data, row, seed, 1 if settings.quick else LOOKS)
+            found = _attempt(problem, data, row, seed, _share(row) if settings.quick else LOOKS)
             traces[row.label].append((found, best.value))
             say(f"  {row.label}: residual {found.residual[-1]:.1e} after {found.passes.size - 1} iterations")
     table = Table(
@@ -111,11 +111,15 @@ def run(settings: Settings, say: Say) -> Outcome:
     return Outcome([table, searched, optima_table("rpca", "Robust PCA", optima)], [_picture(traces)])
 
 
-def _attempt(problem: sb.Problem, data: RobustPCAData, row: Contender, seed: int, looks: int = 1) -> Trace:
-    """Run a method until the residual is small, with so many iterations between two looks."""
+def _attempt(problem: sb.Problem, data: RobustPCAData, row: Contender, seed: int, every: float) -> Trace:
+    """Run a method until the residual is small, with so many passes between two looks."""
     unit = 1.0 + float(np.linalg.norm(data.B))
     enough = partial(_small, unit=unit)
-    return trace(problem, row, MOST * _share(row), (looks - 0.5) * _share(row), seed, enough, unit)
+    return trace(problem, row, MOST * _share(row), every - 0.5 * _share(row), seed, enough, unit)
+
+
+def _searched(problem: sb.Problem, data: RobustPCAData, row: Contender) -> Trace:
+    return _attempt(problem, data, row, 0, _share(row))
 
 
 def _share(row: Contender) -> float:
@@ -146,9 +150,9 @@ def _search(settings: Settings, say: Say) -> tuple[list[Contender], Table]:
     problem = problem_of(data)
     chosen, tried = [], []
     for row in contenders():
-        best, costs = best_of(row, lambda each: _attempt(problem, data, each, 0), _passes, say)
-        chosen.append(best)
         share = _share(row)
+        best, costs = best_of(row, partial(_searched, problem, data), _passes, say)
+        chosen.append(best)
         tried += [(row.label, row.search[0], value, cost / share) for value, cost in costs if row.search is not None]
     title = f"Robust PCA: what was searched with hindsight, on {size[0]} x {size[1]}, rank {size[2]}"
     return chosen, Table("rpca-search", title, ("method", "option", "value", "iterations"), tried)
