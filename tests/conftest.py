@@ -73,6 +73,15 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(params=["host", "cpu"])
+def device(request: pytest.FixtureRequest) -> str | None:
+    """Where A lies, as ``solve(..., device=device)`` takes it: on the host, and on torch's own CPU device."""
+    if request.param == "host":
+        return None
+    pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
+    return str(request.param)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A generator with a fixed seed."""

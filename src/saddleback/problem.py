@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term
 from .functions._base import Blocks, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
@@ -22,6 +23,9 @@ from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 from .sampling import Strata
+
+if TYPE_CHECKING:
+    from .device.place import Device
 
 Shape = tuple[int, ...]
 
@@ -90,6 +94,12 @@ class Model:
         f, g = self.f.with_memory(), self.g.with_memory()
         return self if f is self.f and g is self.g else replace(self, f=f, g=g)
 
+    def placed(self, A: Operator, device: Device) -> Model:
+        """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
+        if A.identity_scales is None:
+            return replace(self, A=A)
+        return replace(self, f=self.f.placed(device.place), A=A, g=self.g.placed(device.place))
+
     @cached_property
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
@@ -112,12 +122,12 @@ class Model:
     @cached_property
     def penalty_at_zero(self) -> float:
         """f(0)."""
-        return self.f.value(np.zeros(self.A.shape[1]))
+        return self.f.value(self.A.zeros(self.A.shape[1]))
 
     @cached_property
     def penalty_vanishes_at_zero(self) -> bool:
         """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
-        zero = np.zeros(self.A.shape[1])
+        zero = self.A.zeros(self.A.shape[1])
         return self.penalty_at_zero == 0 and self.f.bounded_below() and self.f.conjugate_near(zero, zero)[1] == 0
 
     @cached_property
@@ -177,7 +187,7 @@ class Model:
     def value_at_zero(self) -> float:
         """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
         rows = self.A.shape[0]
-        value = abs(self.penalty_at_zero + self.g.value(np.zeros(rows)) + self.constant)
+        value = abs(self.penalty_at_zero + self.g.value(self.A.zeros(rows)) + self.constant)
         return value if np.isfinite(value) and value > 0 else 1.0
 
 
@@ -219,6 +229,7 @@ class Problem:
             _variable_shape(term, shape) for term, (_, shape) in zip(self.terms, fitted, strict=True)
         ]
         self.operators = [op for op, _ in fitted]
+        self.tensors = device_of(*(source for source, _ in sources)) or loss_term.device
         f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
         self.model = Model(f, _side_by_side(self.operators), loss_term.bind(self.y_shape), linear_norm)
 
@@ -227,6 +238,13 @@ class Problem:
         other = copy(self)
         other.operators = [operator.columnar() for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
+        return other
+
+    def placed(self, device: Device) -> Problem:
+        """Return the problem with A on a device, so that many solves need to send it there once."""
+        other = copy(self)
+        other.operators = [operator.placed(device) for operator in self.operators]
+        other.model = self.model.placed(_side_by_side(other.operators), device)
         return other
 
     def with_alpha(self, alpha: float) -> Problem:
@@ -265,12 +283,16 @@ class Problem:
     def shape_x(self, x: Vector) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.x_shapes])
-        blocks = [b.reshape(s) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
+        blocks = [self._handed_back(b.reshape(s)) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
         return blocks if self.is_list else blocks[0]
 
-    def shape_y(self, y: Vector) -> Vector:
+    def shape_y(self, y: Vector) -> Any:
         """Return a flat y in the shape of the loss's data."""
-        return y.reshape(self.y_shape)
+        return self._handed_back(y.reshape(self.y_shape))
+
+    def _handed_back(self, values: Vector) -> Any:
+        """Return values as the user gave the data: as tensors where they were tensors, as numpy arrays otherwise."""
+        return np.asarray(values) if self.tensors is None else self.tensors.tensor(values)
 
 
 def _quotients(scale: float, lengths: Vector) -> Vector:
@@ -363,7 +385,7 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:
     try:
-        array = np.asarray(value)
+        array = np.asarray(on_host(value))
     except ValueError:
         raise ValueError(f"{name} is a {type(value).__name__} that makes no array: expected shape {shape}") from None
     if array.dtype.kind not in "biuf":

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .device import open_device
 from .diagnosis import diagnose, spread
 from .interrupts import Interrupts
 from .judge import SETTLING, Judge
@@ -85,6 +86,7 @@ def solve(
     eliminate: Any = "auto",
     check_every: float | None = None,
     comm: Any = None,
+    device: Any = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -117,10 +119,12 @@ def solve(
         ever less often, so that certificates are a small part of the work.
     comm : an mpi4py communicator, such as ``MPI.COMM_WORLD``: its processes, of which each holds some of the columns
         of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
+    device : where A lies and is worked on: "cuda", "cpu" or another device of torch. By default it stays where it was
+        given: on the host, or on the device of a tensor.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
-        ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
-        ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
-        of ``saddleback.methods``.
+        ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy", "native" or "torch") and
+        ``dual`` ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the
+        classes of ``saddleback.methods``.
 
     Returns
     -------
@@ -134,7 +138,9 @@ def solve(
         threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit, team)
+    place = problem.tensors if device is None else open_device(device)
     with team, limited(threads, problem.model.A):
+        problem = problem if place is None else problem.placed(place)
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
         chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
@@ -219,9 +225,12 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     if isinstance(x0, Result):
         weight = float(x0.settings.get("primal_weight", weight))
         x0, y0 = x0.x, x0.y if y0 is None else y0
-    rows, columns = reduction.model.A.shape
-    x = np.zeros(columns) if x0 is None else reduction.reduce_x(problem.flatten_x(x0, "x0"))
-    y = np.zeros(rows) if y0 is None else reduction.reduce_y(problem.flatten_y(y0, "y0"))
+    A = reduction.model.A
+    x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
+    if x0 is not None:
+        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0"))
+    if y0 is not None:
+        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0"))
     return Start(x, y, weight=weight)
 
 

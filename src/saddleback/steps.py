@@ -135,6 +135,8 @@ class Norms:
 def automatic_draw(model: Model, norms: Norms) -> int:
     r"""Return K* = 1 + (J - 1) max_j ||At_j||^2 / ||At||^2, up to which a larger K costs nearly nothing in kappa.
 
+    As many as it costs to begin an iteration are drawn at the least.
+
     Where f alone is unbounded below the problem may have no solution; all blocks are drawn then, since the direction
     that proves it is the drift of the iterates, and draws would hide it in noise.
     """
@@ -144,6 +146,7 @@ def automatic_draw(model: Model, norms: Norms) -> int:
     K = 1 + (J - 1) * norms.largest_block / norms.whole
     if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
         K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.stored, 1))
+    K = max(K, model.A.free_entries * J // max(model.A.stored, 1))
     return int(np.clip(K, 1, J))
 
 

@@ -26,8 +26,8 @@ Mask = NDArray[np.bool_]
 SMALLEST = 100
 """Blocks in a working set at the least."""
 
-WORTHWHILE = 4 * SMALLEST
-"""Blocks of a problem from which on a working set pays."""
+WORTHWHILE = 4
+"""Blocks of a problem, relative to those of the smallest working set, from which on one pays."""
 
 GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
@@ -251,7 +251,7 @@ class WorkingSet(Layer[Any]):
     def _leap(self, state: WorkingSetState, small: Small) -> bool:
         """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
         n_blocks, size = len(state.model.blocks), small.blocks.size
-        if size > SMALLEST:
+        if size > smallest(state.model):
             return False
         state.x[:] = 0.0
         state.x[small.columns] = small.state.x
@@ -332,7 +332,8 @@ class WorkingSet(Layer[Any]):
         n_blocks = len(state.model.blocks)
         distance = np.where(active, -np.inf, state.products.distance)
         count = int(np.count_nonzero(np.isneginf(distance)))
-        size = int(max(SMALLEST, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
+        least = smallest(state.model)
+        size = int(max(least, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
         if state.small is not None and count > FILLED * state.small.blocks.size:
             size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
         if size >= LARGEST * n_blocks:
@@ -408,10 +409,15 @@ def closest(distance: Vector, size: int) -> Indices:
     return blocks[np.lexsort((blocks, distance[blocks]))]
 
 
+def smallest(model: Model) -> int:
+    """Return how many blocks a working set has at the least: as many as cost no more than a few."""
+    return max(SMALLEST, model.A.free_entries * len(model.blocks) // max(model.A.stored, 1))
+
+
 def pays(model: Model) -> bool:
     """Return whether a problem has enough blocks that may be 0, can be taken apart, and stays feasible without some."""
     return bool(
-        len(model.blocks) >= WORTHWHILE
+        len(model.blocks) >= WORTHWHILE * smallest(model)
         and model.A.explicit
         and model.A.entries_known
         and np.all(model.blocks.sizes % model.A.tasks == 0)

@@ -1,9 +1,10 @@
 """The block kernels: what runs the iterations of the block method.
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
-are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
-treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``). Where the columns are spread
-over processes, ``sharded`` runs either of them next to each process's own.
+are dense or column-compressed and whose functions it knows; ``on_device`` takes those whose matrices are on a device of
+torch. They differ by rounding only, and so do the two ways to treat y: to step in all rows, or lazily, in those that
+matter to an iteration (``lazy``). Descent alone takes other steps on a device than elsewhere. Where the columns are
+spread over processes, ``sharded`` runs one of the first two next to each process's own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
     "sweeper_for",
 ]
 
-BackendName = Literal["auto", "numpy", "native"]
+BackendName = Literal["auto", "numpy", "native", "torch"]
 DualName = Literal["auto", "eager", "lazy"]
 
 
@@ -56,8 +57,12 @@ def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> 
     if isinstance(model.A, Sharded):
         return _sharded_sweeper(model, model.A, name, dual)
     lazily = _is_lazy(model, drawn, dual)
-    compiled = _is_native(name, native.missing(model))
-    return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
+    chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
+    if chosen == "torch":
+        from .on_device import DeviceSweeper
+
+        return DeviceSweeper(model)
+    return NativeSweeper(model, lazily) if chosen == "native" else ArraySweeper(model, lazily)
 
 
 def _sharded_sweeper(model: Model, A: Sharded, name: BackendName, dual: DualName) -> Sweeper:
@@ -73,13 +78,13 @@ def _next_to_columns(model: Model, A: Sharded, name: BackendName) -> tuple[Model
     """Return the problem of the columns that this process holds, and whether all processes take compiled kernels."""
     local = local_model(model, A)
     lacking = next((missing for missing in A.ranks.all(native.missing(local)) if missing), None)
-    return local, _is_native(name, lacking)
+    return local, _chosen(name, {"native": lacking}) == "native"
 
 
 def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
     """Return the kernels of PURE-CD of that name for a problem; "auto" takes the fastest that can treat it."""
-    compiled = _is_native(name, NativePureSweeper.missing(model))
-    return NativePureSweeper(model) if compiled else ArrayPureSweeper(model)
+    chosen = _chosen(name, {"native": NativePureSweeper.missing(model)})
+    return NativePureSweeper(model) if chosen == "native" else ArrayPureSweeper(model)
 
 
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
@@ -88,15 +93,31 @@ def descender_for(model: Model, name: BackendName, width: int) -> Descender:
         local, compiled = _next_to_columns(model, model.A, name)
         descent = NativeDescender if compiled else ArrayDescender
         return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
-    compiled = _is_native(name, native.missing(model))
-    return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
+    chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
+    if chosen == "torch":
+        from .on_device import DeviceDescender
+
+        return DeviceDescender(model, width)
+    return NativeDescender(model, width) if chosen == "native" else ArrayDescender(model, width)
 
 
-def _is_native(name: BackendName, missing: str | None) -> bool:
+def _missing_on_device(model: Model) -> str | None:
+    if not model.A.tensors():
+        return "A is not a matrix on a device; pass device='cuda' or device='cpu'"
+    from . import on_device
+
+    return on_device.missing(model)
+
+
+def _chosen(name: BackendName, missing: dict[str, str | None]) -> str:
+    """Return the kernels of that name, which must lack nothing, or for "auto" the first that do not."""
     _check("backend", name, get_args(BackendName))
-    if name == "native" and missing is not None:
-        raise ValueError(f"backend='native' cannot treat this problem: {missing}; use backend='auto'")
-    return name != "numpy" and missing is None
+    if name == "auto":
+        return next((kind for kind, lack in missing.items() if lack is None), "numpy")
+    lack = missing.get(name, None if name == "numpy" else "this method has none of that name")
+    if lack is not None:
+        raise ValueError(f"backend={name!r} cannot treat this problem: {lack}; use backend='auto'")
+    return name
 
 
 def _check(option: str, value: str, known: tuple[str, ...]) -> None:
@@ -106,7 +127,7 @@ def _check(option: str, value: str, known: tuple[str, ...]) -> None:
 
 def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:
     if dual == "auto":
-        return lazy.pays(model, drawn)
+        return not model.A.tensors() and lazy.pays(model, drawn)
     if dual == "lazy" and (missing := lazy.missing(model)) is not None:
         raise ValueError(f"dual='lazy' cannot treat this problem: {missing}; use dual='auto'")
     return dual == "lazy"

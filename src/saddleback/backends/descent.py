@@ -17,11 +17,12 @@ from .newton import Smooth, conjugate_gradients
 class Descender(Protocol):
     """Runs block coordinate descent on one problem with a smooth loss, panel by panel.
 
-    ``strength`` bounds the curvature of the loss along each column's block.
+    ``strength`` bounds the curvature of the loss along each column's block, and took ``passes`` to find.
     """
 
     name: str
     strength: Vector
+    passes: float
 
     def extended(self, model: Model) -> Descender:
         """Return the same for a problem that has this one as its first blocks; this one is not to be used any more."""
@@ -56,6 +57,7 @@ class ArrayDescender:
     """
 
     name = "numpy"
+    passes = 0.5
 
     def __init__(self, model: Model, width: int, exchange: Exchange | None = None) -> None:
         curvature = model.g.curvature()
@@ -167,6 +169,8 @@ class NativeDescender:
         self.width = width
         self.exchange = exchange
         self.strength = self.kernel.strength()
+        new = self.strength.size - (0 if measured is None else measured.strength().size)
+        self.passes = 0.5 * new / max(self.strength.size, 1)
 
     def extended(self, model: Model) -> NativeDescender:
         return NativeDescender(model, self.width, self.exchange, self.kernel)

@@ -90,6 +90,8 @@ class ShardedDescender:
         self.inner = inner
         self.name = inner.name
         self.strength = A.together(inner.strength)
+        measured = A.ranks.sum(np.array([inner.passes * inner.strength.size]))
+        self.passes = float(measured[0]) / self.strength.size
 
     def extended(self, model: Model) -> ShardedDescender:
         assert isinstance(model.A, Sharded)

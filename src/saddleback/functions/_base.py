@@ -8,7 +8,7 @@ declared in this file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    from ..device.place import Device
     from .coordinate import Coordinate
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Columns = Indices | slice
 Step = float | Vector
+Place = Callable[[Any], Any]
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
 # puts between a projection and the set it projects on.
@@ -204,7 +206,7 @@ class Function(ABC):
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
-        return v - step * self.prox(v / step, 1.0 / np.asarray(step))
+        return v - step * self.prox(v / step, 1.0 / step)
 
     def prox_conjugate_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         """Return the prox of f* on some blocks only."""
@@ -230,6 +232,10 @@ class Function(ABC):
         Results differ by rounding only. What is shared between runs or threads has no memory.
         """
         return self
+
+    def placed(self, place: Place) -> Function:
+        """Return the function with its parameters where ``place`` puts them, which is where its arguments then lie."""
+        raise TypeError(f"{type(self).__name__} cannot be moved to a device: leave device at None")
 
     def conjugate_member(self) -> Coordinate | None:
         """Return f*, but for a constant, where it belongs to the family of ``coordinate.py``."""
@@ -305,11 +311,14 @@ class Term(ABC):
     shape: tuple[int, ...] | None = None
     """Shape of the variable, where the term knows it."""
 
+    device: Device | None = None
+    """Where the data of the term came from, where that were tensors."""
+
     def __repr__(self) -> str:
         shown = {
             name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
             for name, value in vars(self).items()
-            if value is not None and name != "shape"
+            if value is not None and name not in ("shape", "device")
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 

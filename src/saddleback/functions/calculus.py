@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Blocks, Compiled, Function, Indices, Kinks, Ray, Slopes, Step, Vector
+from ._base import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 
 BISECTIONS = 60
 
@@ -92,6 +92,9 @@ class Tilted(Function):
         base = self.base.with_memory()
         return self if base is self.base else Tilted(base, self.linear)
 
+    def placed(self, place: Place) -> Tilted:
+        return Tilted(self.base.placed(place), place(self.linear))
+
     def typical_slope(self) -> Vector:
         return np.abs(self.linear) + self.base.typical_slope()
 
@@ -130,7 +133,7 @@ class BlockSum(Function):
     def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
         """Call a method of every part with its stretch of each vector."""
         return [
-            getattr(part, method)(*(v[stretch] if isinstance(v, np.ndarray) else v for v in vectors))
+            getattr(part, method)(*(v if isinstance(v, (int, float)) else v[stretch] for v in vectors))
             for part, stretch in zip(self.parts, self.stretches, strict=True)
         ]
 
@@ -251,6 +254,9 @@ class BlockSum(Function):
         parts = [part.with_memory() for part in self.parts]
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
         return self if same else BlockSum(parts, self.sizes, self.split)
+
+    def placed(self, place: Place) -> BlockSum:
+        return BlockSum([part.placed(place) for part in self.parts], self.sizes, self.split)
 
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))

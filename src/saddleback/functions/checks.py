@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..device import on_host
 from ._base import Vector
 
 
 def real(name: str, value: ArrayLike) -> Vector:
     """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(on_host(value))
     except ValueError:
         raise ValueError(f"{name} is not an array: its rows have different lengths") from None
     if array.dtype.kind not in "biuf":

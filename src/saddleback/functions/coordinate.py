@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
 
 Parameter = float | Vector
@@ -45,14 +45,15 @@ def is_one_value(*parameters: Vector) -> bool:
 
 def compact(parameter: Parameter) -> Parameter:
     """Return a parameter that is a single value as one element, so that formulas evaluate it once."""
-    return parameter[:1] if isinstance(parameter, np.ndarray) and parameter.strides == (0,) else parameter
+    return parameter if isinstance(parameter, (int, float)) or parameter.strides != (0,) else parameter[:1]
 
 
 def combined(formula: Callable[..., Any], *parameters: Vector) -> Vector:
     """Return a formula of parameters, evaluated once where each of them is a single value."""
     if parameters[0].size and is_one_value(*parameters):
         return everywhere(formula(*(parameter[0] for parameter in parameters)), parameters[0].size)
-    return np.asarray(formula(*parameters))
+    result: Vector = formula(*parameters)
+    return result
 
 
 def one_after_the_other(first: Vector, second: Vector) -> Vector:
@@ -99,6 +100,11 @@ class Coordinate(Restrictable):
 
     def restrict(self, keep: Indices) -> Coordinate:
         return Coordinate(*(parameter[keep] for parameter in self.slopes()))
+
+    def placed(self, place: Place) -> Coordinate:
+        left, right, *rest = self.slopes()
+        left_there = place(left)
+        return Coordinate(left_there, left_there if right is left else place(right), *map(place, rest))
 
     # --- the function -------------------------------------------------------------------------------------------
 
@@ -166,7 +172,7 @@ class Coordinate(Restrictable):
 
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
         """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
-        y = self.prox(v / step, 1.0 / np.asarray(step))
+        y = self.prox(v / step, 1.0 / step)
         slope = np.where(y > 0, self.right, self.left)
         attained = (y != 0) & (y > self.lower) & (y < self.upper)
         flat = (y == 0) & (self.left == self.right) & (self.lower < 0) & (self.upper > 0)
@@ -192,11 +198,11 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _kinked(self) -> bool:
-        return self.left is not self.right and bool(np.any(self.left != self.right))
+        return self.left is not self.right and bool(np.any(compact(self.left) != compact(self.right)))
 
     @cached_property
     def _bent(self) -> bool:
-        return bool(np.any(self.quadratic))
+        return bool(np.any(compact(self.quadratic)))
 
     @cached_property
     def _linear(self) -> bool:
@@ -204,7 +210,7 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _curved(self) -> bool:
-        return bool(np.all(self.quadratic > 0))
+        return bool(np.all(compact(self.quadratic) > 0))
 
     @cached_property
     def _conjugate_everywhere(self) -> bool:
@@ -215,7 +221,7 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _bounded(self) -> bool:
-        return bool(np.any(self.lower > -np.inf) or np.any(self.upper < np.inf))
+        return bool(np.any(compact(self.lower) > -np.inf) or np.any(compact(self.upper) < np.inf))
 
     @cached_property
     def _settled(self) -> tuple[Vector, Vector]:
@@ -262,12 +268,11 @@ class Coordinate(Restrictable):
         return ray_scaling(y, *self.conjugate_bounds)
 
     def unpenalised(self) -> Indices:
-        low, high = self.conjugate_bounds
-        return np.flatnonzero(low == high)
+        return _where_equal(*self.conjugate_bounds)
 
     def bounded_below(self) -> bool:
         low, high = self.conjugate_bounds  # exactly: the slopes may be in any unit
-        return bool(np.all(low <= 0) and np.all(high >= 0))
+        return bool(np.all(compact(low) <= 0) and np.all(compact(high) >= 0))
 
     def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
         lower, upper = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
@@ -290,7 +295,7 @@ class Coordinate(Restrictable):
             curvature = combined(lambda q: 1.0 / q, self.quadratic)
             return Coordinate(linear, linear, curvature, self.lower, self.upper)
         ends = combined(_are_none_or_zero, self.lower, self.upper)
-        if self._bent or not np.all(ends):
+        if self._bent or not np.all(compact(ends)):
             return None
         none = everywhere(0.0, self.left.size)
         return Coordinate(none, none, none, *self.slopes_at_zero())
@@ -325,7 +330,7 @@ class Coordinate(Restrictable):
         def plain(q: Any, low: Any, high: Any) -> Any:
             return ((q > 0) & np.isinf(low) & np.isinf(high)) | ((low == 0) & (high == 0))
 
-        return not self._kinked and bool(np.all(combined(plain, self.quadratic, self.lower, self.upper)))
+        return not self._kinked and bool(np.all(compact(combined(plain, self.quadratic, self.lower, self.upper))))
 
     def slopes_at_zero(self) -> Box:
         """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
@@ -406,6 +411,12 @@ def _are_none_or_zero(lower: Any, upper: Any) -> Any:
     return (np.isinf(lower) | (lower == 0)) & (np.isinf(upper) | (upper == 0))
 
 
+def _where_equal(first: Vector, second: Vector) -> Indices:
+    """Return the coordinates in which two parameters are equal."""
+    apart = first.size and is_one_value(first, second) and first[0] != second[0]
+    return np.empty(0, dtype=np.int64) if apart else np.flatnonzero(first == second)
+
+
 def _sum(first: Vector, second: Vector) -> Vector:
     """Return the sum of two parameters, the first itself where the second is nothing."""
     return first if is_one_value(second) and not np.any(second[:1]) else combined(np.add, first, second)
@@ -472,9 +483,13 @@ class ConjugateOfCoordinate(Restrictable):
     def restrict(self, keep: Indices) -> ConjugateOfCoordinate:
         return ConjugateOfCoordinate(self.dual.restrict(keep))
 
+    def placed(self, place: Place) -> ConjugateOfCoordinate:
+        return ConjugateOfCoordinate(self.dual.placed(place))
+
     @cached_property
     def smooth(self) -> bool:  # type: ignore[override]
-        return bool(np.all((self.dual.quadratic > 0) | (self.dual.lower == self.dual.upper)))
+        dual = self.dual
+        return dual._curved or bool(np.all((dual.quadratic > 0) | (dual.lower == dual.upper)))
 
     def value(self, x: Vector) -> float:
         return self.dual.conjugate(x)
@@ -522,10 +537,10 @@ class ConjugateOfCoordinate(Restrictable):
         return ray_scaling(y, self.dual.lower, self.dual.upper) if self.dual._bounded else 1.0
 
     def unpenalised(self) -> Indices:
-        return np.flatnonzero(self.dual.lower == self.dual.upper)
+        return _where_equal(self.dual.lower, self.dual.upper)
 
     def bounded_below(self) -> bool:
-        return bool(np.all(self.dual.lower <= 0) and np.all(self.dual.upper >= 0))
+        return bool(np.all(compact(self.dual.lower) <= 0) and np.all(compact(self.dual.upper) >= 0))
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         return self.dual.prox(v, step)

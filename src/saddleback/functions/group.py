@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Ray, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .coordinate import shrink
 from .kinks import Box, least_alpha
 
@@ -41,7 +41,8 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
     norm = np.sqrt(np.add.reduceat(pull * pull, start))
     excess = np.maximum(norm - weight, 0.0)
     active = excess > 0
-    rho = excess / np.maximum.reduceat(strength, start)
+    unit = 1.0 / np.maximum.reduceat(strength, start)
+    rho = excess * unit
     wide = np.repeat(weight, sizes)
     for _ in range(NEWTON_STEPS):
         scale = strength * np.repeat(rho, sizes) + wide
@@ -54,7 +55,7 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
         # phi^{-1/2} = 1 linearised: rho += (phi^{-1/2} - 1) / (-phi^{-3/2} sum ...)
         change = np.where(active, (squares**1.5 - squares) / np.where(active, slope, 1.0), 0.0)
         rho = rho + change
-        if np.all(np.abs(change) <= 4 * np.finfo(float).eps * rho):
+        if np.all(np.abs(change) <= 4 * np.finfo(float).eps * norm * unit):  # what the excess leaves of the digits
             break
     wide_rho = np.repeat(rho, sizes)
     result: Vector = pull * wide_rho / np.where(wide_rho > 0, strength * wide_rho + wide, 1.0)
@@ -98,6 +99,10 @@ class GroupNorms(Function):
     def blocks(self) -> Blocks:
         return self.partition
 
+    def placed(self, place: Place) -> GroupNorms:
+        partition_ = Blocks(place(self.partition.order), place(self.partition.start))
+        return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right)))
+
     def _norms(self, x: Vector) -> Vector:
         ordered = x[self.partition.order]
         return np.sqrt(np.add.reduceat(ordered * ordered, self.partition.start[:-1]))
@@ -118,9 +123,10 @@ class GroupNorms(Function):
 
     def prox(self, v: Vector, step: Step) -> Vector:
         order = self.partition.order
+        strength = 1.0 / np.full_like(v, step)[order]
+        pull = shrink(strength * v[order], self.left[order], self.right[order])
         result = np.empty_like(v)
-        step = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)
-        result[order] = self.prox_blocks(np.arange(len(self.partition)), v[order], step[order])
+        result[order] = shrink_norms(pull, strength, self.weight, self.partition.start[:-1])
         return result
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Indices, Place, Ray, Restrictable, Slopes, Step, Vector
 from .coordinate import interval_room
 
 NEWTON_STEPS = 60
@@ -27,6 +27,9 @@ class LogisticLoss(Restrictable):
 
     def restrict(self, keep: Indices) -> LogisticLoss:
         return LogisticLoss(self.labels[keep], self.weight[keep])
+
+    def placed(self, place: Place) -> LogisticLoss:
+        return LogisticLoss(place(self.labels), place(self.weight))
 
     # --- the function -------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..device import device_of
 from ._base import Function, Term, Vector
 from .checks import bounds, finite, nonnegative, scalar
 from .coordinate import ConjugateOfCoordinate, Coordinate, everywhere, spread
@@ -92,6 +93,7 @@ class SeparableLoss(Loss):
 class _TargetLoss(SeparableLoss):
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
         super().__init__(sample_weight, scale)
+        self.device = device_of(b)
         self.b = np.atleast_1d(finite("b", b))
         self.shape = self.b.shape
 
@@ -99,6 +101,7 @@ class _TargetLoss(SeparableLoss):
 class _LabelLoss(SeparableLoss):
     def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
         super().__init__(sample_weight, scale)
+        self.device = device_of(labels)
         self.labels = signs(labels)
         self.shape = self.labels.shape
 
@@ -191,6 +194,7 @@ class Logistic(Loss):
     """log(1 + exp(-z u)) with labels z of -1 and +1."""
 
     def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        self.device = device_of(labels)
         self.labels = signs(labels)
         self.shape = self.labels.shape
         self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
@@ -206,6 +210,7 @@ class Norm2(Loss):
     """scale * sqrt(sum_i w_i (u_i - b_i)^2): not separable."""
 
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
+        self.device = device_of(b)
         self.b = np.atleast_1d(finite("b", b))
         self.shape = self.b.shape
         self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
@@ -232,6 +237,7 @@ class Interval(SeparableLoss):
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         super().__init__(None, 1.0)
+        self.device = device_of(lower, upper)
         low, high = bounds(lower, upper)
         self.lower, self.upper = np.broadcast_arrays(
             np.where(low <= -INFINITE_BOUND, -np.inf, low), np.where(high >= INFINITE_BOUND, np.inf, high)

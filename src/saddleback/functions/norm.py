@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Function, Indices, Ray, Step, Vector
+from ._base import ROUNDING, Blocks, Function, Indices, Place, Ray, Step, Vector
 from .group import shrink_norms
 
 
@@ -23,6 +23,9 @@ class WeightedNorm(Function):
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.b.size)
+
+    def placed(self, place: Place) -> WeightedNorm:
+        return WeightedNorm(place(self.b), place(self.weight), self.scale)
 
     def value(self, x: Vector) -> float:
         return self.finite_value(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Ray, Step, Vector
+from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Step, Vector
 from .calculus import Tilted
 from .coordinate import compact
 from .singular import PROVED, Memory, nuclear_norm, spectral_norm, threshold_singular_values
@@ -25,6 +25,9 @@ class NuclearNorm(Function):
 
     def with_memory(self) -> NuclearNorm:
         return NuclearNorm(self.alpha, self.shape, Memory())
+
+    def placed(self, place: Place) -> NuclearNorm:
+        return self
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.shape[0] * self.shape[1])

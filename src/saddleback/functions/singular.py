@@ -174,7 +174,7 @@ def spectral_norm(matrix: Matrix) -> float:
     gram = scaled @ scaled.T
     side = gram.shape[0]
     rounding = 1.0 + 4.0 * side * np.finfo(np.float64).eps
-    if side > GRAM_SIDE:
+    if side > GRAM_SIDE and isinstance(gram, np.ndarray):  # a device finds all eigenvalues sooner
         start = np.random.default_rng(0).standard_normal(side)
         try:
             value = float(eigsh(gram, k=1, which="LA", v0=start, tol=0.1 * PROVED, return_eigenvectors=False)[0])
@@ -217,10 +217,20 @@ def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
     scale = float(np.linalg.norm(matrix))
     if threshold > RESOLVED * scale:
         gram = matrix @ matrix.T
-        values, left = eigh(gram, subset_by_value=(threshold**2, np.inf), overwrite_a=True, check_finite=False)
+        values, left = _eigenpairs_above(gram, threshold**2)
         values, left = np.sqrt(values[::-1]), left[:, ::-1]
         return Pairs(left, values, (left / values).T @ matrix)
     return Pairs(*np.linalg.svd(matrix, full_matrices=False)).above(threshold)
+
+
+def _eigenpairs_above(gram: Matrix, bound: float) -> tuple[Matrix, Matrix]:
+    """Return the eigenvalues of a symmetric matrix, which is used up, above a bound, and their vectors."""
+    if isinstance(gram, np.ndarray):
+        found: tuple[Matrix, Matrix] = eigh(gram, subset_by_value=(bound, np.inf), overwrite_a=True, check_finite=False)
+        return found
+    values, vectors = np.linalg.eigh(gram)  # on a device, where LAPACK's choice of some is not to be had
+    kept = values > bound
+    return values[kept], vectors[:, kept]
 
 
 def _by_subspace(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) -> Pairs | None:

@@ -13,7 +13,8 @@ have D_g = 0 and free variables D_f = 0; where a problem has both the matrix is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -98,7 +99,7 @@ def _without(v: Vector, stiffness: Stiffness) -> Vector:
     return np.where(np.isfinite(stiffness.diagonal), v, 0.0)
 
 
-def _cholesky(matrix: Vector) -> Vector:
+def _cholesky(matrix: Any) -> Any:
     """Return the Cholesky factor of a matrix, of which the lower triangle is given; it is overwritten."""
     if matrix.size == 0:
         return matrix
@@ -107,15 +108,29 @@ def _cholesky(matrix: Vector) -> Vector:
     at = np.arange(diagonal.size)
     for shift in SHIFTS:
         matrix[at, at] = diagonal * (1.0 + shift)
-        factor, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
-        if not failed and np.all(np.isfinite(factor.diagonal())):
-            return np.asarray(factor)
+        factor = _factor(matrix)
+        if factor is not None and np.all(np.isfinite(np.diagonal(factor))):
+            return factor
     raise SingularSystem
 
 
-def _solved(factor: Vector, right: Vector) -> Vector:
+def _factor(matrix: Any) -> Any:
+    """Return the Cholesky factor, where the matrix lies; None where it has none."""
+    if isinstance(matrix, np.ndarray):
+        factor, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
+        return None if failed else np.asarray(factor)
+    with suppress(np.linalg.LinAlgError):
+        return np.linalg.cholesky(matrix)
+    return None
+
+
+def _solved(factor: Any, right: Vector) -> Vector:
     """Return the solution for a Cholesky factor; everything may be fixed, and then there is nothing to solve."""
-    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0]) if right.size else right
+    if not right.size:
+        return right
+    if isinstance(factor, np.ndarray):
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    return np.asarray(factor.cholesky_solve(right))
 
 
 class ByColumns(System):
@@ -125,7 +140,7 @@ class ByColumns(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(f.diagonal))
         self.give = g.inverse()
-        matrix = A.gram(self.free, self.give.diagonal)
+        matrix = A.gram(self.free, A.place(self.give.diagonal))
         f.add_to(matrix)
         self.factor = _cholesky(matrix)
 
@@ -149,7 +164,7 @@ class ByRows(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(g.diagonal))
         self.give = f.inverse()
-        matrix = A.outer(self.give.diagonal)
+        matrix = A.outer(A.place(self.give.diagonal))
         if self.give.norm is not None:
             along = A.times(self.give.directions())
             matrix += (along * self.give.scale) @ along.T

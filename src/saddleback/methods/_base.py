@@ -196,7 +196,7 @@ class Averages:
     @classmethod
     def of(cls, model: Model) -> Averages:
         """Return empty sums for a problem."""
-        return cls(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0]))
+        return cls(model.A.zeros(model.A.shape[1]), model.A.zeros(model.A.shape[0]))
 
     def include(self, x: Vector, y: Vector) -> None:
         """Add one point."""

@@ -23,6 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..functions._base import Step, Vector
+from ..functions.coordinate import is_one_value
 from ..problem import Model
 from ._base import Candidates, Method, Start, State
 
@@ -80,6 +81,7 @@ class Alternating(Method[AlternatingState]):
         scales, curvature = model.A.identity_scales, model.g.curvature()
         assert scales is not None
         assert curvature is not None
+        curvature = curvature[:1] if is_one_value(curvature) else curvature
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
         dual = model.g.conjugate_member()
         x = start.x.copy()

@@ -106,13 +106,13 @@ class Descent(Method[DescentState]):
 
     def init(self, model: Model, start: Start) -> DescentState:
         model = model.columnar()
-        return self._first(model, start, descender_for(model, self.backend, PANEL), 0)
+        return self._first(model, start, descender_for(model, self.backend, PANEL))
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
-        return self._first(model, start, state.descender.extended(model), state.x.size)
+        return self._first(model, start, state.descender.extended(model))
 
     @staticmethod
-    def _first(model: Model, start: Start, descender: Descender, measured: int) -> DescentState:
+    def _first(model: Model, start: Start, descender: Descender) -> DescentState:
         penalty = model.f.compiled()
         assert penalty is not None
         x = model.f.project(start.x)
@@ -122,7 +122,7 @@ class Descent(Method[DescentState]):
             x=start.x,
             y=model.g.subgradient(u),
             u=u,
-            passes=0.5 * (1.0 - measured / start.x.size) + cost,
+            passes=descender.passes + cost,
             settings={
                 "blocks_per_iteration": max(1, PANEL * len(model.blocks) // max(PANEL, start.x.size)),
                 "n_blocks": len(model.blocks),

@@ -10,13 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
 from .gram import PANEL, gram
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 def one_by_one(columns: Columns) -> Indices:
@@ -47,6 +50,9 @@ class Operator(ABC):
 
     stored: int
     """How many entries a product reads."""
+
+    free_entries: int = 0
+    """Entries up to which a product takes as long as one with a single entry does: what it costs to begin."""
 
     tasks: int = 1
     """How many neighbouring rows, and columns, can only be kept or left out together."""
@@ -174,3 +180,26 @@ class Operator(ABC):
     def native(self) -> list[Any]:
         """Return the matrices, side by side, as the native kernels take them; empty where they cannot."""
         return []
+
+    def tensors(self) -> list[Any]:
+        """Return the matrices, side by side, as the kernels of a device take them; empty where they cannot."""
+        return []
+
+    def place(self, vector: Vector) -> Vector:
+        """Return a vector where the entries of A lie: ``gram`` and ``outer`` answer where their weights do."""
+        return vector
+
+    def zeros(self, size: int) -> Vector:
+        """Return zeros that lie where the vectors of the operator do."""
+        return np.zeros(size)
+
+    def placed(self, device: Device) -> Operator:
+        """Return the operator with its entries on a device, and with what is known about them."""
+        there = self._placed(device)
+        for known in ("squares", "surveyed"):
+            if known in vars(self):
+                setattr(there, known, getattr(self, known))
+        return there
+
+    def _placed(self, device: Device) -> Operator:
+        raise TypeError("A cannot be moved to a device: it is a LinearOperator, or spread over the processes of comm")

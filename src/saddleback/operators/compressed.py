@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,9 @@ from .. import _native
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
 from .gram import by_rows
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 class Compressed(Operator):
@@ -116,6 +119,11 @@ class Compressed(Operator):
     def native(self) -> list[Any]:
         return [(*self._parts(), self.shape[1])]
 
+    def _placed(self, device: Device) -> Operator:
+        from .on_device import sparse_on_device
+
+        return sparse_on_device(self.matrix, device.device)
+
 
 class Transposed(Operator):
     """A row-compressed matrix, read as the transpose of a column-compressed one until a method needs its columns."""
@@ -185,3 +193,8 @@ class Transposed(Operator):
 
     def native(self) -> list[Any]:
         return self.columnar().native()
+
+    def _placed(self, device: Device) -> Operator:
+        from .on_device import sparse_on_device
+
+        return sparse_on_device(self.matrix, device.device)

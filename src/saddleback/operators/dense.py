@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from .. import _native
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .gram import PANEL, gram, slices
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 class Dense(Operator):
@@ -116,3 +119,8 @@ class Dense(Operator):
 
     def native(self) -> list[Any]:
         return [self.array]
+
+    def _placed(self, device: Device) -> Operator:
+        from .on_device import dense_on_device
+
+        return dense_on_device(self.array, device.device)

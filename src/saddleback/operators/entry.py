@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..device import device_of
 from ..functions._base import Vector
 from ._base import Operator
 from .abstract import Abstract
@@ -24,6 +25,10 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
         return source  # made here, and checked then
     if sparse.issparse(source):
         return _compressed(source, name, y)
+    if device_of(source) is not None:
+        from .on_device import from_tensor
+
+        return from_tensor(source, name)
     if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
         if np.dtype(source.dtype or float).kind == "c":
             raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,9 @@ from scipy import sparse
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .dense import Dense
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 class Identity:
@@ -22,11 +25,12 @@ class Identity:
 
 
 class ScaledIdentity(Operator):
-    """scale times the identity."""
+    """scale times the identity, on vectors that lie where ``like`` does."""
 
     explicit = False
 
-    def __init__(self, size: int, scale: float) -> None:
+    def __init__(self, size: int, scale: float, like: Vector | None = None) -> None:
+        self.like = np.empty(0) if like is None else like
         self.shape = (size, size)
         self.stored = size
         self.scale = scale
@@ -78,6 +82,12 @@ class ScaledIdentity(Operator):
 
     def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
         return self.scale * x[rows]
+
+    def zeros(self, size: int) -> Vector:
+        return np.zeros_like(self.like, shape=size)
+
+    def _placed(self, device: Device) -> Operator:
+        return ScaledIdentity(self.shape[0], self.scale, device.place(self.like))
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Dense(self.dense_columns(columns)[rows])

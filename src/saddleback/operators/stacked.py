@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,9 @@ from scipy import sparse
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .gram import square
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 class Stacked(Operator):
@@ -66,7 +69,7 @@ class Stacked(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         if len(self.parts) == 1:
             return self.parts[0].rmatvec(y)
-        result = np.empty(self.shape[1])
+        result = np.empty_like(y, shape=self.shape[1])
         for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
             result[a:b] = part.rmatvec(y)
         return result
@@ -86,8 +89,11 @@ class Stacked(Operator):
     def sums(self, power: int) -> tuple[Vector, Vector]:
         columns, rows = zip(*(part.sums(power) for part in self.parts), strict=True)
         if self.identity_scales is not None:
-            total = sum(abs(scale) ** power for scale in self.identity_scales)
-            return np.concatenate(columns), np.broadcast_to(float(total), (self.shape[0],))
+            powers = [abs(scale) ** power for scale in self.identity_scales]
+            of_rows = np.broadcast_to(float(sum(powers)), (self.shape[0],))
+            if min(powers) == max(powers):
+                return np.broadcast_to(float(powers[0]), (self.shape[1],)), of_rows
+            return np.concatenate(columns), of_rows
         return np.concatenate(columns), reduce(np.add, rows)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
@@ -162,8 +168,21 @@ class Stacked(Operator):
         return self if all(new is old for new, old in zip(parts, self.parts, strict=True)) else Stacked(parts)
 
     def native(self) -> list[Any]:
-        matrices = [part.native() for part in self.parts]
-        return [matrix for part in matrices for matrix in part] if all(matrices) else []
+        return _all_of([part.native() for part in self.parts])
+
+    def tensors(self) -> list[Any]:
+        return _all_of([part.tensors() for part in self.parts])
+
+    def zeros(self, size: int) -> Vector:
+        return super().zeros(size) if self.identity_scales is None else self.parts[0].zeros(size)
+
+    def _placed(self, device: Device) -> Operator:
+        return Stacked([part.placed(device) for part in self.parts])
+
+
+def _all_of(matrices: list[list[Any]]) -> list[Any]:
+    """Return the matrices of all parts, none where a part has none."""
+    return [matrix for part in matrices for matrix in part] if all(matrices) else []
 
 
 def _cross(narrow: Vector, wide: Operator, columns: Indices, weight: Vector) -> Vector:

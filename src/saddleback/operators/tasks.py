@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +11,9 @@ from scipy import sparse
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
 from .gram import square
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 
 class Tasks(Operator):
@@ -110,6 +113,9 @@ class Tasks(Operator):
     def columnar(self) -> Operator:
         single = self.single.columnar()
         return self if single is self.single else Tasks(single, self.tasks)
+
+    def _placed(self, device: Device) -> Operator:
+        return Tasks(self.single.placed(device), self.tasks)
 
     def _split(self, flat: Vector) -> list[Vector]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]

@@ -104,7 +104,7 @@ class KinkEliminated(Elimination):
 
     @staticmethod
     def applies(dual: Coordinate, before: Coordinate) -> bool:
-        return before.is_paraboloid() and bool(np.all(dual.lower <= 0) and np.all(dual.upper >= 0))
+        return before.is_paraboloid() and bool(np.all(compact(dual.lower) <= 0) and np.all(compact(dual.upper) >= 0))
 
     def _eliminated(self, u: Vector) -> Vector:
         rest = self.before.left - u

@@ -1,0 +1,37 @@
+"""A device by name, and the way there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from .array import DeviceArray, tensor_of
+
+
+class Device:
+    """A device of torch.
+
+    Parameters
+    ----------
+    name : as torch takes it: "cpu", "cuda", "cuda:1", or a ``torch.device``.
+    """
+
+    def __init__(self, name: Any) -> None:
+        try:
+            self.device = torch.empty(0, device=name).device
+        except (RuntimeError, AssertionError, TypeError) as reason:
+            raise ValueError(f"device={name!r} cannot be used: {str(reason).splitlines()[0]}") from None
+
+    def __repr__(self) -> str:
+        return f"Device({str(self.device)!r})"
+
+    def place(self, array: Any) -> Any:
+        """Return an array on the device; what is a single value everywhere stays one."""
+        return array if isinstance(array, DeviceArray) else DeviceArray(tensor_of(array, self.device))
+
+    def tensor(self, values: Any) -> Any:
+        """Return what was worked out, a numpy array or one on some device, as a tensor of its own here."""
+        tensor = values.tensor if isinstance(values, DeviceArray) else torch.from_numpy(np.array(values))
+        return tensor.to(self.device)

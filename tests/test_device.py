@@ -1,0 +1,388 @@
+"""A on a device: the same code on torch's CPU device, against numpy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from catalogue import FUNCTIONS, LOSSES, PENALTIES, SIZE
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import saddleback as sb
+from saddleback.backends import descender_for, smooth_part, sweeper_for
+from saddleback.datasets import make_lasso, make_robust_pca
+from saddleback.device import open_device
+from saddleback.methods._base import Averages
+from saddleback.operators import as_operator
+from saddleback.steps import Strengths
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+CPU = open_device("cpu")
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+CALLS = {
+    "value": "x",
+    "finite_value": "x",
+    "project": "x",
+    "prox": "xs",
+    "subgradient": "x",
+    "conjugate": "x",
+    "project_conjugate": "x",
+    "scaling": "x",
+    "conjugate_near": "xz",
+    "prox_conjugate": "xs",
+    "recession": "x",
+    "conjugate_recession": "x",
+    "conjugate_room": "x",
+    "zero_slack": "x",
+}
+
+
+def flat(value):
+    parts = value if isinstance(value, tuple) else (value,)
+    return np.concatenate([np.ravel(np.asarray(part, dtype=float)) for part in parts if part is not None] or [[]])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_the_same_there(name, rng):
+    here = FUNCTIONS[name].bind((SIZE,))
+    there = here.placed(CPU.place)
+    for method, letters in CALLS.items():
+        point = {"x": rng.standard_normal(SIZE), "z": rng.standard_normal(SIZE), "s": rng.random(SIZE) + 0.5}
+        if here.scalar_step:
+            point["s"] = 0.7
+        arguments = [point[letter] for letter in letters]
+        try:
+            expected = getattr(here, method)(*arguments)
+        except TypeError:
+            continue  # not in closed form, here or there
+        placed = [a if isinstance(a, float) else CPU.place(a) for a in arguments]
+        found = getattr(there, method)(*placed)
+        np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-13, err_msg=method)
+
+
+def test_arrays_meet_numpy_arrays_and_numbers(rng):
+    a, b = rng.standard_normal(4), rng.standard_normal(4)
+    there = CPU.place(a)
+    for found, expected in [
+        (there + b, a + b),
+        (b - there, b - a),
+        (2.0 * there, 2.0 * a),
+        (np.float64(3.0) / there, 3.0 / a),
+        (np.where(there > 0, b, 0.0), np.where(a > 0, b, 0.0)),
+        (there[::-1], a[::-1]),
+        (there[np.array([2, 0])], a[[2, 0]]),
+        (np.concatenate([there, b]), np.concatenate([a, b])),
+    ]:
+        assert np.allclose(np.asarray(found), expected, rtol=1e-15)
+    changed = there.copy()
+    changed[1:3] = b[:2]
+    changed *= 2.0
+    assert np.allclose(np.asarray(changed), 2.0 * np.array([a[0], b[0], b[1], a[3]]))
+    assert np.array_equal(np.asarray(there), a)
+
+
+def test_one_value_everywhere_stays_one():
+    there = CPU.place(np.broadcast_to(3.0, (1000,)))
+    assert there.strides == (0,)
+    assert there.tensor.untyped_storage().nbytes() == 8
+
+
+def test_what_arrays_have_not_is_named():
+    with pytest.raises(TypeError, match=r"numpy\.median"):
+        np.median(CPU.place(np.ones(3)))
+    with pytest.raises(TypeError, match="arctan"):
+        np.arctan(CPU.place(np.ones(3)))
+
+
+# --- operators --------------------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(5)
+FULL = RNG.standard_normal((13, 9)) * (RNG.random((13, 9)) < 0.6)
+MATRICES = {
+    "F order": np.asfortranarray(FULL),
+    "C order": np.ascontiguousarray(FULL),
+    "float32": np.asfortranarray(FULL, dtype=np.float32),
+    "csc": sparse.csc_matrix(FULL),
+    "csr": sparse.csr_matrix(FULL),
+    "csr float32": sparse.csr_matrix(FULL.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("columnar", [False, True])
+@pytest.mark.parametrize("name", MATRICES)
+def test_operators_are_the_same_there(name, columnar, rng):
+    here = as_operator(MATRICES[name], "A")
+    there = here.placed(CPU)
+    here, there = (here.columnar(), there.columnar()) if columnar else (here, there)
+    x, y, some = rng.standard_normal(9), rng.standard_normal(13), np.array([7, 0, 4])
+    few, positive = np.where(np.arange(9) == 3, x, 0.0), (rng.random(9), rng.random(13))
+    calls = [
+        lambda A: A.matvec(x),
+        lambda A: A.matvec(few),
+        lambda A: A.matvec(np.zeros(9)),
+        lambda A: A.rmatvec(y),
+        lambda A: A.columns_matvec(some, x[some]),
+        lambda A: A.columns_rmatvec(some, y),
+        lambda A: A.columns_rmatvec(np.arange(2, 6), y),
+        lambda A: A.columns_matvec(slice(2, 6), x[2:6]),
+        lambda A: A.squares_rmatvec(y),
+        lambda A: A.block_row_sums(some),
+        lambda A: A.dense_columns(some),
+        lambda A: A.compressed().toarray(),
+        lambda A: np.tril(A.gram(some, positive[1])),
+        lambda A: np.tril(A.outer(positive[0])),
+        lambda A: A.restrict(np.array([1, 5, 6]), some).matvec(x[some]),
+        lambda A: A.columnar().pack(some, False).rmatvec(y),
+        lambda A: np.concatenate([*A.squares, *A.largest(*positive), *A.absolute_products(*positive)]),
+        *(lambda A, power=power: np.concatenate(A.sums(power)) for power in (0, 1, 2)),
+    ]
+    for number, call in enumerate(calls):
+        np.testing.assert_allclose(
+            call(there), call(here), rtol=2e-6 if "32" in name else 1e-12, atol=1e-13, err_msg=number
+        )
+    on_device = there.rmatvec(CPU.place(y))
+    assert np.allclose(np.asarray(on_device), here.rmatvec(y), rtol=1e-6)
+    assert there.stored == here.stored
+
+
+def test_neighbouring_columns_are_a_view():
+    there = as_operator(MATRICES["F order"], "A").placed(CPU)
+    assert there.part(np.arange(2, 5)).array.data_ptr() == there.array[:, 2].data_ptr()
+
+
+@pytest.mark.parametrize("names", [("F order", "float32"), ("csc", "csr"), ("F order", "csc")])
+def test_joined_matrices(names, rng):
+    first, second = (as_operator(MATRICES[name], "A").placed(CPU) for name in names)
+    x = rng.standard_normal(18)
+    joined = first.beside(second)
+    assert np.allclose(joined.matvec(x), FULL @ x[:9] + FULL @ x[9:], atol=1e-6)
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def models(penalty, loss, rng, as_sparse):
+    """Return a model on the host and on the device."""
+    A = rng.standard_normal((SIZE, SIZE)) * (rng.random((SIZE, SIZE)) < 0.7) + np.eye(SIZE)
+    problem = sb.Problem(PENALTIES[penalty], sparse.csc_matrix(A) if as_sparse else A, LOSSES[loss])
+    return problem.model, problem.placed(CPU).model
+
+
+class At:
+    """An iterate for a sweeper."""
+
+    def __init__(self, model):
+        m, n = model.A.shape
+        self.x, self.y, self.u = np.zeros(n), np.zeros(m), np.zeros(m)
+        self.averages = Averages.of(model)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("loss", ["Squared", "Hinge", "Logistic", "Interval"])
+@pytest.mark.parametrize("penalty", ["L1", "GroupL2 scattered", "SparseGroup", "Box half"])
+def test_sweeps_are_those_of_the_specification(penalty, loss, as_sparse, rng):
+    here, there = models(penalty, loss, rng, as_sparse)
+    strengths = Strengths(rng.random(SIZE) + 3.0, rng.random(SIZE) + 3.0)
+    for drawn in {1, max(1, len(here.blocks) - 1), len(here.blocks)}:
+        draws = np.array([rng.choice(len(here.blocks), drawn, replace=False) for _ in range(6)])
+        points = At(here), At(here)
+        for model, backend, at in zip((here, there), ("numpy", "torch"), points, strict=True):
+            sweeper = sweeper_for(model, drawn, backend, "eager")
+            for half in (draws[:2], draws[2:]):
+                sweeper.sweep(half, strengths, len(here.blocks) / drawn, at)
+        for vector in ("x", "y", "u"):
+            assert np.allclose(getattr(points[0], vector), getattr(points[1], vector), atol=1e-12)
+        assert np.allclose(points[0].averages.x, points[1].averages.x, atol=1e-12)
+        assert np.allclose(points[0].averages.y, points[1].averages.y, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["Squared weighted", "Huber", "Logistic"])
+@pytest.mark.parametrize("penalty", ["L1", "SparseGroup", "ElasticNet"])
+def test_descent_descends_and_its_points_fit_together(penalty, loss, rng):
+    _, model = models(penalty, loss, rng, False)
+    descender = descender_for(model, "torch", 16)
+    x = rng.standard_normal(SIZE)
+    u = model.A.matvec(x)
+    y = model.g.subgradient(u)
+    values = [model.f.value(x) + model.g.value(u)]
+    for _ in range(4):
+        assert descender.sweep(2, x, u, y) % SIZE == 0
+        assert np.allclose(u, model.A.matvec(x), atol=1e-12)
+        assert np.allclose(y, model.g.subgradient(u), atol=1e-12)
+        values.append(model.f.value(x) + model.g.value(u))
+    assert values[-1] < values[0]
+    assert values[-1] <= values[1] + 1e-12
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_newton_systems(direct, rng, monkeypatch):
+    from saddleback.backends import on_device
+
+    if not direct:
+        monkeypatch.setattr(on_device, "DIRECT", 0)
+    _, model = models("SparseGroup", "Squared", rng, False)
+    descender, x = descender_for(model, "torch", 16), rng.standard_normal(SIZE)
+    part = smooth_part(model.f.compiled(), model.blocks, x)
+    weight, right = rng.random(SIZE) + 0.1, rng.standard_normal(part.free.size)
+    d, _ = descender.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
+    columns = model.A.dense_columns(part.free)
+    matrix = columns.T @ (weight[:, None] * columns) + part.hessian_matrix()
+    assert np.allclose(matrix @ d, right, atol=1e-8)
+
+
+def test_kernels_without_a_device_are_refused(rng):
+    problem = sb.Problem(sb.L1(0.1), rng.standard_normal((5, 4)), sb.Squared(np.ones(5)))
+    with pytest.raises(ValueError, match="A is not a matrix on a device"):
+        sb.solve(problem, backend="torch")
+    with pytest.raises(ValueError, match="backend='native' cannot treat"):
+        sb.solve(problem, backend="native", device="cpu")
+    assert sb.solve(problem, backend="numpy", device="cpu", method="sp-bcd").settings["backend"] == "numpy"
+
+
+# --- solves -----------------------------------------------------------------------------------------------------------
+
+
+def same(first, second, tol=1e-6):
+    assert first.status is second.status is sb.Status.OPTIMAL
+    assert abs(first.objective - second.objective) <= 3 * tol * abs(first.objective)
+
+
+@pytest.mark.parametrize("penalty", [sb.L1(0.3), sb.GroupL2(0.3, 5)])
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Huber, sb.Absolute])
+def test_working_sets_and_finishes(penalty, loss):
+    data = make_lasso(60, 500, 20)
+    problem = sb.Problem(penalty.with_alpha(3 * data.alpha), data.A, loss(data.b))
+    there = sb.solve(problem, device="cpu")
+    same(sb.solve(problem), there)
+    assert there.settings["backend"] == "torch"
+    again = sb.certify(problem, there.x, there.y)
+    assert again.error == pytest.approx(there.certificate.error, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")  # torch's own, of what is handed in
+@pytest.mark.parametrize("kind", ["dense", "float32", "row-major", "csr", "csc", "coo"])
+def test_tensors_in_and_out(kind):
+    data = make_lasso(40, 90, 8)
+    A = torch.from_numpy(data.A.T.copy()).T
+    A = {
+        "dense": lambda: A,
+        "float32": A.float,
+        "row-major": A.contiguous,
+        "csr": A.to_sparse_csr,
+        "csc": A.to_sparse_csc,
+        "coo": A.to_sparse_coo,
+    }[kind]()
+    problem = sb.Problem(sb.L1(data.alpha), A, sb.Squared(torch.from_numpy(data.b)))
+    result = sb.solve(problem)
+    assert isinstance(result.x, torch.Tensor)
+    assert isinstance(result.y, torch.Tensor)
+    assert result.x.dtype == torch.float64
+    exact = data.A.astype(np.float32) if kind == "float32" else data.A
+    host = sb.Problem(sb.L1(data.alpha), exact, sb.Squared(data.b))
+    same(sb.solve(host), result)
+    assert sb.certify(host, result.x, result.y).error <= 1.1e-6
+    assert sb.certify(problem, result.x, result.y).error <= 1.1e-6
+    assert sb.solve(problem, x0=result).passes < result.passes
+    seen = []
+    sb.solve(problem, callback=lambda info: seen.append(info.x))
+    assert all(isinstance(x, torch.Tensor) for x in seen)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_robust_pca_is_the_same_there(missing, rng):
+    data = make_robust_pca(120, 150, 3)
+    nuclear, sparse_part = sb.Nuclear(data.nuclear_alpha, data.B.shape), sb.L1(data.sparse_alpha)
+
+    def problem(B):
+        if missing:
+            seen = np.random.default_rng(0).random(data.B.shape) < 0.8
+            return sb.Problem([sparse_part, nuclear], [sb.Identity()] * 2, sb.Squared(B, seen.astype(float)))
+        return sb.Problem([sb.SquaredL2(1.0), sparse_part, nuclear], [sb.Identity()] * 3, sb.Equality(B))
+
+    here = sb.solve(problem(data.B))
+    there = sb.solve(problem(data.B), device="cpu")
+    tensors = sb.solve(problem(torch.from_numpy(data.B)))
+    same(here, there)
+    assert (here.method, here.passes) == (there.method, there.passes)
+    for a, b, c in zip(here.x, there.x, tensors.x, strict=True):
+        assert isinstance(b, np.ndarray)
+        assert isinstance(c, torch.Tensor)
+        assert np.allclose(a, b, atol=1e-6 * np.abs(a).max())
+        assert np.allclose(b, c.numpy(), atol=1e-9 * np.abs(a).max())
+
+
+def test_a_problem_is_moved_once():
+    data = make_lasso(30, 60, 5)
+    problem = sb.Problem(sb.L1(data.alpha), data.A, sb.Squared(data.b)).placed(CPU)
+    assert problem.placed(CPU).model.A is problem.model.A
+    same(sb.solve(problem), sb.solve(problem, device="cpu"))
+
+
+class Own:
+    """A penalty of one's own: |x| in each coordinate."""
+
+    def value(self, x):
+        return float(np.abs(x).sum())
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
+
+
+def test_functions_of_ones_own_stay_on_the_host(rng):
+    A, b = rng.standard_normal((20, 8)), rng.standard_normal(20)
+    there = sb.solve(sb.Problem(Own(), A, sb.Squared(b)), device="cpu")
+    same(sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b))), there)
+    assert there.settings["backend"] == "numpy"
+    with pytest.raises(TypeError, match="cannot be moved to a device"):
+        sb.solve(sb.Problem([Own(), sb.L1(1.0)], [sb.Identity()] * 2, sb.Squared(b)), device="cpu")
+
+
+# --- what does not fit ------------------------------------------------------------------------------------------------
+
+
+def test_devices_that_are_not_there():
+    problem = sb.Problem(sb.L1(0.1), np.eye(3), sb.Squared(np.ones(3)))
+    with pytest.raises(ValueError, match="device='nowhere' cannot be used"):
+        sb.solve(problem, device="nowhere")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="device='cuda' cannot be used"):
+            sb.solve(problem, device="cuda")
+
+
+def test_what_cannot_be_moved():
+    operator = sb.Problem(sb.L1(0.1), aslinearoperator(np.eye(3)), sb.Squared(np.ones(3)))
+    with pytest.raises(TypeError, match="LinearOperator"):
+        sb.solve(operator, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("A", "error", "message"),
+    [
+        (torch.ones(3, 2, 2), ValueError, "A has 3 dimensions"),
+        (torch.ones(0, 2), ValueError, "A is empty"),
+        (torch.ones(3, 2, dtype=torch.complex64), TypeError, "expected real numbers"),
+        (torch.full((3, 2), float("nan")), ValueError, "NaN or infinite"),
+    ],
+)
+def test_tensors_that_are_no_matrices(A, error, message):
+    with pytest.raises(error, match=message):
+        sb.Problem(sb.L1(0.1), A, sb.Squared(np.ones(3)))
+
+
+def test_integers_and_vectors_are_matrices():
+    result = sb.solve(sb.Problem(sb.L1(0.5), torch.tensor([1, 2, 3]), sb.Squared(np.ones(3))))
+    assert result.x.item() == pytest.approx(5.5 / 14, abs=1e-6)
+
+
+def test_torch_is_not_imported_before_it_is_needed():
+    solve = "sb.solve(sb.Problem(sb.L1(0.1), np.eye(3), sb.Squared(np.ones(3))))"
+    code = f"import sys, saddleback as sb, numpy as np; {solve}; print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
