@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from .derived import derived
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Indices, Restrictable, Vector
+from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
@@ -52,6 +53,22 @@ class Model:
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         return part
 
+    @derived
+    def of_blocks(self, blocks: Indices, A: Operator) -> Model:
+        """Return the problem of some of the blocks, whose columns A holds."""
+        return self.part(self.f.restrict_blocks(blocks), A)
+
+    @derived
+    def packed(self, columns: Indices, single: bool) -> Operator:
+        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory."""
+        return self.A.pack(columns, single)
+
+    @derived
+    def rowwise(self) -> Model:
+        """Return the problem with the rows of A contiguous in memory."""
+        return replace(self, A=self.A.rowwise())
+
+    @derived
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
         A = self.A.columnar()
@@ -61,6 +78,14 @@ class Model:
         object.__setattr__(other, "A", A)
         return other
 
+    @derived
+    def sample(self, rows: Indices) -> Model:
+        """Return the problem of a sample of the rows, in which each counts for several."""
+        assert isinstance(self.g, Restrictable)
+        g = self.g.restrict(rows).repeated(np.full(rows.size, self.A.shape[0] / rows.size))
+        return replace(self, A=self.A.restrict(rows, np.arange(self.A.shape[1])), g=g)
+
+    @derived
     def rows_part(self, rows: Indices, pull: Vector) -> Model:
         """Return the problem of some of the rows, where the others add <pull, x> to the objective.
 
@@ -81,6 +106,15 @@ class Model:
         """Return the problem for one run, whose functions may remember what makes the next call faster."""
         f, g = self.f.with_memory(), self.g.with_memory()
         return self if f is self.f and g is self.g else replace(self, f=f, g=g)
+
+    def memories(self) -> list[Any]:
+        """Return what the functions remember from call to call, in a fixed order."""
+        return [*self.f.memories(), *self.g.memories()]
+
+    @cached_property
+    def compiled_penalty(self) -> Compiled | None:
+        """The penalty as the native kernels know it."""
+        return self.f.compiled()
 
     @cached_property
     def blocks(self) -> Blocks:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .checkpoints import Keeper, fingerprint, restore
 from .diagnosis import diagnose, spread
 from .functions._base import Vector
 from .interrupts import Interrupts
@@ -79,6 +80,9 @@ def solve(
     y0: Any = None,
     eliminate: Any = "auto",
     check_every: float | None = None,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
+    resume: Any = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -108,6 +112,11 @@ def solve(
         as given.
     check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
         ever less often, so that certificates are a small part of the work.
+    checkpoint : a file to write the run to, every ``checkpoint_every`` seconds and when it is stopped by Ctrl-C, a
+        callback or a limit. A file that cannot be written is no reason to end the run: that is a warning.
+    resume : a file that ``checkpoint`` has written, for the same problem and options: the run goes on from there and
+        ends with the same bits as if it had never stopped. Limits, ``threads`` and ``check_every`` may be others;
+        ``max_passes`` and ``result.seconds`` count from the first beginning, ``time_limit`` from here.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -119,6 +128,7 @@ def solve(
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
+    _check_checkpoints(checkpoint_every, resume, x0, y0)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
@@ -131,40 +141,46 @@ def solve(
         x, y, weight = warm_start(problem, reduction, x0, y0)
         kept = reduction.kept() if options else None  # for explicit strengths alone
         start = Start(x, y, drawn, seed, weight, kept, tol)
-        judge = Judge(model, reduction)
-        history = History()
-        judging = Judging()
-        weights: list[tuple[float, float]] = []
+        asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
+        mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
+        keeper = Keeper(checkpoint, checkpoint_every, mark, known := _known(model, reduction))
         status: Status | None = None
-        due = chosen.opening
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
-            state = chosen.init(reduction.model, start)
+            if resume is None:
+                state = chosen.init(reduction.model, start)
+                run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
+            else:
+                run = restore(resume, mark, known)
+                run.go_on(model, clock)
+            judge, history, judging = run.judge, run.history, run.judging
             while status is None:
-                state, halted = run_until(
-                    chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
-                )
+                halted = run_until(chosen, run, max_passes, reduction.model, clock, interrupts, keeper)
+                state = run.state
                 if halted is not Status.DIVERGED:
                     with judging.counted(state, judge, clock):
                         judge.look_at(chosen.candidates(state))
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
                 if "primal_weight" in state.settings:
-                    weights.append((passes, state.settings["primal_weight"]))
+                    run.weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                if callback is not None and callback(_info(problem, judge, passes, seconds, judging)):
-                    halted = halted or Status.INTERRUPTED
+                ask = callback is not None and callback(_info(problem, judge, passes, seconds, judging))
                 with judging.counted(state, judge, clock):
                     status = (
                         reduction.status
                         or halted
+                        or (Status.INTERRUPTED if ask else None)
                         or stop(judge.certificate, tol, passes, max_passes, clock)
                         or judge.ray_status(state.x, state.y, passes)
                     )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
-                if status is None:
+                if status is None or ask:
                     chosen.judged(state, judge.certificate.error)
-                due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+                run.due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+                state.ripe = False
+            if status is Status.INTERRUPTED and halted is None:
+                keeper.keep(run, clock)
         if "finish_steps" in state.settings:
             judge.settle(tol)
         certificate = judge.confirm()
@@ -175,7 +191,10 @@ def solve(
         said = message(status, certificate, tol, passes, chosen.name)
         if status in LIMITS:
             apart = spread(problem.model.A)
-            said += " " + diagnose(status, certificate, tol, history, weights, state.settings, drawn is not None, apart)
+            reached = certificate, tol, history, run.weights
+            said += " " + diagnose(status, *reached, state.settings, drawn is not None, apart)
+        if status in (*LIMITS, Status.INTERRUPTED):
+            said += keeper.advice()
     x, y = judge.point()
     return Result(
         x=problem.shape_x(x),
@@ -211,19 +230,23 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tupl
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed."""
+    """Wall time since the start, and whether the limit has passed.
+
+    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
+    """
 
     def __init__(self, limit: float | None) -> None:
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
+        self.before = 0.0
 
     def seconds(self) -> float:
-        """Return the time since the start."""
-        return time.perf_counter() - self.begin
+        """Return the time since the start, that of earlier runs included."""
+        return self.before + time.perf_counter() - self.begin
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.seconds() >= self.limit
+        return self.seconds() - self.before >= self.limit
 
 
 @dataclass
@@ -242,19 +265,60 @@ class Judging:
         self.seconds += clock.seconds() - seconds
 
 
+@dataclass
+class Run:
+    """All that a run remembers from one slice to the next, and a checkpoint holds.
+
+    Attributes
+    ----------
+    state : of the method.
+    judge : with the best pair so far.
+    memories : what the functions of the problem remember.
+    due : passes of the method at which the next certificate is taken.
+    weights : passes and primal weights at the certificates so far.
+    seconds : at the last checkpoint.
+    """
+
+    state: State
+    judge: Judge
+    memories: list[Any]
+    due: float = 0.0
+    history: History = field(default_factory=History)
+    judging: Judging = field(default_factory=Judging)
+    weights: list[tuple[float, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def go_on(self, model: Model, clock: Clock) -> None:
+        """Give the functions of the problem their memories back, and the clock its time."""
+        for memory, stored in zip(model.memories(), self.memories, strict=True):
+            vars(memory).update(vars(stored))
+        self.memories = model.memories()
+        clock.before = self.seconds
+
+
 def run_until(
-    method: Method[Any], state: State, passes: float, model: Model, clock: Clock, interrupts: Interrupts
-) -> tuple[State, Status | None]:
-    """Advance in slices up to a number of passes, or until the method has something to judge.
+    method: Method[Any],
+    run: Run,
+    max_passes: float,
+    model: Model,
+    clock: Clock,
+    interrupts: Interrupts,
+    keeper: Keeper,
+) -> Status | None:
+    """Advance in slices until a certificate is due, or the method has something to judge.
 
     Returns early, with the reason, on Ctrl-C or divergence.
     """
-    state.ripe = False
-    while state.passes < passes and not (state.ripe or clock.expired() or interrupts.requested):
-        state = method.advance(state, min(slice_passes(state, model), passes - state.passes))
+    passes = min(run.due, max_passes - run.judge.passes)
+    while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
+        state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
         if diverged(state.x, state.y):
-            return state, Status.DIVERGED
-    return state, Status.INTERRUPTED if interrupts.requested else None
+            return Status.DIVERGED
+        if keeper.due():
+            keeper.keep(run, clock)
+    if clock.expired() or interrupts.requested or run.state.passes + run.judge.passes >= max_passes:
+        keeper.keep(run, clock)  # as it is before its last judgement, which no run without limits would have made here
+    return Status.INTERRUPTED if interrupts.requested else None
 
 
 def slice_passes(state: State, model: Model) -> float:
@@ -317,6 +381,22 @@ def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging
         return problem.shape_x(x.copy()), problem.shape_y(y.copy())
 
     return Info(passes, seconds, judge.certificate, judging.passes, judging.seconds, shaped)
+
+
+def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
+    """Return what is there before a run begins, by name: a checkpoint refers to it, and does not hold it."""
+    smaller = reduction.model
+    found: dict[str, Any] = {"model": model, "reduction": reduction, "smaller": smaller}
+    for name, each in (("model", model), ("smaller", smaller)):
+        found |= {f"{name}.f": each.f, f"{name}.A": each.A, f"{name}.g": each.g}
+    return found
+
+
+def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:
+    if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not every >= 0:
+        raise ValueError(f"checkpoint_every={every!r}: expected a number of seconds that is at least 0")
+    if resume is not None and not (x0 is None and y0 is None):
+        raise ValueError("resume with x0 or y0: the checkpoint holds where to go on from; leave them out")
 
 
 def _check_arguments(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
+from ..derived import derived
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
 from ..operators import Operator, Stacked
@@ -347,8 +348,7 @@ class WorkingSet(Layer[Any]):
             small = Small(model, blocks, np.arange(state.x.size), 1.0, None, False)
         else:
             columns = model.blocks.columns(blocks)
-            A = model.A.pack(columns, state.single)
-            part = model.part(model.f.restrict_blocks(blocks), A)
+            part = model.of_blocks(blocks, model.packed(columns, state.single))
             small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
         small.state = self.method.init(small.model, self._start(state, small, y))
         return self._counted(state, small, 1.0)
@@ -361,8 +361,8 @@ class WorkingSet(Layer[Any]):
             return self._pack(state, np.arange(len(model.blocks)), y)
         new = model.blocks.columns(added)
         columns = np.concatenate([before.columns, new])
-        A = side_by_side(before.model.A, model.A.pack(new, before.single))
-        part = model.part(model.f.restrict_blocks(blocks), A)
+        A = side_by_side(before.model.A, model.packed(new, before.single))
+        part = model.of_blocks(blocks, A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
         small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
         return self._counted(state, small, new.size / columns.size)
@@ -409,6 +409,7 @@ def closest(distance: Vector, size: int) -> Indices:
     return blocks[np.lexsort((blocks, distance[blocks]))]
 
 
+@derived
 def side_by_side(first: Operator, second: Operator) -> Operator:
     """Return [A_1, A_2], without a stack of stacks."""
     parts = [list(part.parts) if isinstance(part, Stacked) else [part] for part in (first, second)]

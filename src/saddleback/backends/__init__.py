@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, get_args
 
+from ..derived import derived
 from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
@@ -28,6 +29,7 @@ __all__ = [
     "Smooth",
     "Sweeper",
     "descender_for",
+    "extended",
     "pure_sweeper_for",
     "smooth_part",
     "sweeper_for",
@@ -47,6 +49,7 @@ class Sweeper(Protocol):
         """Run one iteration a row of ``draws``, in place, and add each new point to the sums."""
 
 
+@derived
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
     _check("dual", dual, get_args(DualName))
@@ -55,16 +58,24 @@ def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> 
     return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
 
 
+@derived
 def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
     """Return the kernels of PURE-CD of that name for a problem; "auto" takes the fastest that can treat it."""
     compiled = _is_native(name, NativePureSweeper.missing(model))
     return NativePureSweeper(model) if compiled else ArrayPureSweeper(model)
 
 
+@derived
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
     compiled = _is_native(name, native.missing(model))
     return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
+
+
+@derived
+def extended(descender: Descender, model: Model) -> Descender:
+    """Return coordinate descent on a problem that has another one as its first blocks; that one is given up."""
+    return descender.extended(model)
 
 
 def _is_native(name: BackendName, missing: str | None) -> bool:

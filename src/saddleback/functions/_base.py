@@ -231,6 +231,10 @@ class Function(ABC):
         """
         return self
 
+    def memories(self) -> list[Any]:
+        """Return what the function remembers: for a checkpoint, which brings back a function and its memory apart."""
+        return []
+
     def conjugate_member(self) -> Coordinate | None:
         """Return f*, but for a constant, where it belongs to the family of ``coordinate.py``."""
         return None

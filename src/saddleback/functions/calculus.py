@@ -92,6 +92,9 @@ class Tilted(Function):
         base = self.base.with_memory()
         return self if base is self.base else Tilted(base, self.linear)
 
+    def memories(self) -> list[Any]:
+        return self.base.memories()
+
     def typical_slope(self) -> Vector:
         return np.abs(self.linear) + self.base.typical_slope()
 
@@ -251,6 +254,9 @@ class BlockSum(Function):
         parts = [part.with_memory() for part in self.parts]
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
         return self if same else BlockSum(parts, self.sizes, self.split)
+
+    def memories(self) -> list[Any]:
+        return [memory for part in self.parts for memory in part.memories()]
 
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))

@@ -1,0 +1,106 @@
+"""When a checkpoint is written, what happens where that fails, and how a run comes back from one."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from .file import Stored, read, write
+from .fingerprint import differences
+from .graph import Known, Unreadable, freeze, thaw
+
+
+class Clock(Protocol):
+    """What tells the time of a run."""
+
+    def seconds(self) -> float:
+        """Return the time since its beginning."""
+
+
+class Timed(Protocol):
+    """A run, which remembers how long it took."""
+
+    seconds: float
+
+
+class Keeper:
+    """Writes a run to a file every so many seconds; without a file it does nothing.
+
+    Parameters
+    ----------
+    path : the file, or None.
+    every : seconds between checkpoints.
+    fingerprint : of the problem and its options.
+    known : what the problem gives, by name.
+    """
+
+    def __init__(self, path: Any, every: float, fingerprint: Mapping[str, Any], known: Known) -> None:
+        self.path, self.every = _writable(path), every
+        self.fingerprint, self.known = dict(fingerprint), known
+        self.last = time.perf_counter()
+        self.written = False
+
+    def due(self) -> bool:
+        """Return whether the last checkpoint is long enough ago."""
+        return self.path is not None and time.perf_counter() - self.last >= self.every
+
+    def keep(self, run: Timed, clock: Clock) -> None:
+        """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""
+        if self.path is None:
+            return
+        run.seconds = clock.seconds()
+        try:
+            self.written = False
+            write(self.path, Stored(version("saddleback"), self.fingerprint, freeze(run, self.known)))
+            self.written = True
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint={str(self.path)!r} could not be written ({error}): the run goes on, and the last "
+                "checkpoint, if there is one, is still good",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.last = time.perf_counter()
+
+    def advice(self) -> str:
+        """Return how to go on from what was written last, as the end of a sentence."""
+        return f" Pass resume={str(self.path)!r} to go on as if nothing had happened." if self.written else ""
+
+
+def _writable(path: Any) -> Path | None:
+    """Return where to write checkpoints, or raise where that cannot work."""
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"checkpoint={path!r}: expected the name of a file")
+    found = Path(path)
+    if found.is_dir():
+        raise ValueError(f"checkpoint={str(found)!r} is a folder: expected the name of a file")
+    if not os.access(found.absolute().parent, os.W_OK):
+        raise ValueError(f"checkpoint={str(found)!r}: there is no folder {str(found.parent)!r} that can be written to")
+    return found
+
+
+def restore(path: Any, fingerprint: Mapping[str, Any], known: Known) -> Any:
+    """Return the run in a checkpoint, or raise where the file is damaged or belongs to another run."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"resume={path!r}: expected the name of a file that checkpoint= has written")
+    stored = read(Path(path))
+    others = differences(stored.fingerprint, fingerprint)
+    if others:
+        raise ValueError(
+            f"resume={str(path)!r} belongs to another run, which differs in {'; '.join(others)}: pass the same problem "
+            "and options, or leave resume out and pass x0"
+        )
+    try:
+        return thaw(stored.graph, known)
+    except (Unreadable, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "
+            f"({error}): go on with that version, or leave resume out to begin anew"
+        ) from error
