@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .checkpoints import Keeper, fingerprint, restore
+from .checkpoints import Keeper, fingerprint, restore, writable
 from .diagnosis import diagnose, spread
 from .functions._base import Vector
 from .interrupts import Interrupts
@@ -129,6 +129,7 @@ def solve(
     """
     _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
     _check_checkpoints(checkpoint_every, resume, x0, y0)
+    kept_in = writable(checkpoint)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit)
     with limited(threads, problem.model.A):
@@ -143,7 +144,7 @@ def solve(
         start = Start(x, y, drawn, seed, weight, kept, tol)
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
         mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
-        keeper = Keeper(checkpoint, checkpoint_every, mark, known := _known(model, reduction))
+        known = _known(model, reduction)
         status: Status | None = None
         with Interrupts() as interrupts, progress_bar(progress, tol) as show:
             if resume is None:
@@ -152,6 +153,7 @@ def solve(
             else:
                 run = restore(resume, mark, known)
                 run.go_on(model, clock)
+            keeper = Keeper(kept_in, checkpoint_every, clock, mark, known)
             judge, history, judging = run.judge, run.history, run.judging
             while status is None:
                 halted = run_until(chosen, run, max_passes, reduction.model, clock, interrupts, keeper)
@@ -180,7 +182,7 @@ def solve(
                 run.due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
                 state.ripe = False
             if status is Status.INTERRUPTED and halted is None:
-                keeper.keep(run, clock)
+                keeper.keep(run)
         if "finish_steps" in state.settings:
             judge.settle(tol)
         certificate = judge.confirm()
@@ -315,9 +317,9 @@ def run_until(
         if diverged(state.x, state.y):
             return Status.DIVERGED
         if keeper.due():
-            keeper.keep(run, clock)
+            keeper.keep(run)
     if clock.expired() or interrupts.requested or run.state.passes + run.judge.passes >= max_passes:
-        keeper.keep(run, clock)  # as it is before its last judgement, which no run without limits would have made here
+        keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
     return Status.INTERRUPTED if interrupts.requested else None
 
 

@@ -2,6 +2,6 @@
 
 from .fingerprint import fingerprint
 from .graph import Known
-from .keeper import Keeper, restore
+from .keeper import Keeper, restore, writable
 
-__all__ = ["Keeper", "Known", "fingerprint", "restore"]
+__all__ = ["Keeper", "Known", "fingerprint", "restore", "writable"]

@@ -67,7 +67,7 @@ def read(path: Path) -> Stored:
         raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume out to begin anew")
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            header = json.loads(stored["header"].tobytes()) if "header" in stored.files else None
+            header: Any = json.loads(stored["header"].tobytes()) if "header" in stored.files else None
             ours = isinstance(header, dict) and header.get("kind") == KIND
             if ours and header["format"] == FORMAT:
                 buffers = [stored[f"buffer_{i}"] for i in range(len(stored.files) - 1)]

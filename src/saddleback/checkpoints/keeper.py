@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -33,27 +32,29 @@ class Keeper:
 
     Parameters
     ----------
-    path : the file, or None.
-    every : seconds between checkpoints.
+    path : the file, as ``writable`` returns it.
+    every : seconds between checkpoints, by the clock of the run.
     fingerprint : of the problem and its options.
     known : what the problem gives, by name.
     """
 
-    def __init__(self, path: Any, every: float, fingerprint: Mapping[str, Any], known: Known) -> None:
-        self.path, self.every = _writable(path), every
-        self.fingerprint, self.known = dict(fingerprint), known
-        self.last = time.perf_counter()
+    def __init__(
+        self, path: Path | None, every: float, clock: Clock, fingerprint: Mapping[str, Any], known: Known
+    ) -> None:
+        self.path, self.every, self.clock = path, every, clock
+        self.fingerprint, self.known = fingerprint, known
+        self.last = clock.seconds()
         self.written = False
 
     def due(self) -> bool:
         """Return whether the last checkpoint is long enough ago."""
-        return self.path is not None and time.perf_counter() - self.last >= self.every
+        return self.path is not None and self.clock.seconds() - self.last >= self.every
 
-    def keep(self, run: Timed, clock: Clock) -> None:
+    def keep(self, run: Timed) -> None:
         """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""
         if self.path is None:
             return
-        run.seconds = clock.seconds()
+        run.seconds = self.last = self.clock.seconds()
         try:
             self.written = False
             write(self.path, Stored(version("saddleback"), self.fingerprint, freeze(run, self.known)))
@@ -65,14 +66,13 @@ class Keeper:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        self.last = time.perf_counter()
 
     def advice(self) -> str:
         """Return how to go on from what was written last, as the end of a sentence."""
         return f" Pass resume={str(self.path)!r} to go on as if nothing had happened." if self.written else ""
 
 
-def _writable(path: Any) -> Path | None:
+def writable(path: Any) -> Path | None:
     """Return where to write checkpoints, or raise where that cannot work."""
     if path is None:
         return None
