@@ -27,7 +27,7 @@ from .functions import (
     SquaredL2,
     Zero,
 )
-from .operators import Identity
+from .operators import Identity, Streamed
 from .path import path
 from .problem import Problem
 from .registry import methods
@@ -64,6 +64,7 @@ __all__ = [
     "SquaredHinge",
     "SquaredL2",
     "Status",
+    "Streamed",
     "Zero",
     "alpha_max",
     "certify",

@@ -42,7 +42,7 @@ class Keeper:
         self, path: Path | None, every: float, clock: Clock, fingerprint: Mapping[str, Any], known: Known
     ) -> None:
         self.path, self.every, self.clock = path, every, clock
-        self.fingerprint, self.known = fingerprint, known
+        self.fingerprint, self.known = dict(fingerprint), known
         self.last = clock.seconds()
         self.written = False
 

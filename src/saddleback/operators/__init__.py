@@ -7,6 +7,7 @@ from .dense import Dense
 from .entry import as_operator
 from .identity import Identity, ScaledIdentity
 from .stacked import Stacked
+from .streamed import Streamed
 from .tasks import Tasks
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Operator",
     "ScaledIdentity",
     "Stacked",
+    "Streamed",
     "Tasks",
     "Transposed",
     "as_operator",

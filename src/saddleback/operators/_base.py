@@ -8,7 +8,7 @@ brought into column order once, by ``columnar``, when a method starts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,16 @@ class Operator(ABC):
 
     identity_scales: Sequence[float] | None = None
     """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
+
+    panels: Indices | None = None
+    """Where the panels of neighbouring columns begin that are best read at once, and the end of the last; None where
+    any column is at hand."""
+
+    by_columns: bool = True
+    """Whether some columns can be read without the others."""
+
+    room: float = np.inf
+    """Bytes that a matrix made of this one may take."""
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
@@ -133,6 +143,10 @@ class Operator(ABC):
     def columnar(self) -> Operator:
         """Return an operator with the same entries whose columns are contiguous in memory."""
         return self
+
+    def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        """Yield one run of columns after the other in memory, for a moment: each is gone when the next one comes."""
+        return (self.pack(run, False) for run in runs)
 
     @cached_property
     def squares(self) -> tuple[Vector, Vector]:

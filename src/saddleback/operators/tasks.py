@@ -23,6 +23,7 @@ class Tasks(Operator):
         self.stored = single.stored * tasks
         self.explicit = single.explicit
         self.entries_known = single.entries_known
+        self.room = single.room
 
     def matvec(self, x: Vector) -> Vector:
         return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
