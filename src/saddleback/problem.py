@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,22 @@ class Model:
     def packed(self, columns: Indices, single: bool) -> Operator:
         """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory."""
         return self.A.pack(columns, single)
+
+    @derived
+    def in_panels(self) -> Model:
+        """Return the problem in which a block is what is best read at once: as it is where A has no panels.
+
+        A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
+        """
+        ends = self.A.panels
+        if ends is None or (self.A.by_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
+            return self
+        inside = ends[:-1] if self.A.by_columns else ends[:1]
+        firsts = np.unique(np.append(np.searchsorted(self.blocks.start, inside), len(self.blocks)))
+        runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
+        parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]
+        sizes = np.diff(self.blocks.start[firsts]).tolist()
+        return self.part(BlockSum(parts, sizes, [False] * len(parts)), self.A)
 
     @derived
     def rowwise(self) -> Model:

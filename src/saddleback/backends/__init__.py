@@ -2,7 +2,8 @@
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
 are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
-treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``).
+treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``). ``streamed`` is for matrices
+that are not in memory: a block is then a panel of columns, and is read once for all that an iteration does with it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .iterate import Iterate
 from .native import NativeSweeper
 from .newton import Smooth, smooth_part
 from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
+from .streamed import StreamedDescender, StreamedSweeper
 
 __all__ = [
     "BackendName",
@@ -53,6 +55,8 @@ class Sweeper(Protocol):
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
     _check("dual", dual, get_args(DualName))
+    if model.A.panels is not None and name == "auto" and dual != "lazy":
+        return StreamedSweeper(model)
     lazily = _is_lazy(model, drawn, dual)
     compiled = _is_native(name, native.missing(model))
     return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
@@ -68,6 +72,8 @@ def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
 @derived
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
+    if model.A.panels is not None and model.A.by_columns and name == "auto":
+        return StreamedDescender(model, width)
     compiled = _is_native(name, native.missing(model))
     return NativeDescender(model, width) if compiled else ArrayDescender(model, width)
 

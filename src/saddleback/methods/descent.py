@@ -95,8 +95,8 @@ class Descent(Method[DescentState]):
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
-        if not (model.A.explicit and model.A.native()):
-            return "A is not a dense or sparse matrix that acts on a vector"
+        if not (model.A.explicit and (model.A.native() or (model.A.panels is not None and model.A.by_columns))):
+            return "A is not a dense or sparse matrix that acts on a vector, with its columns at hand"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:
@@ -183,7 +183,8 @@ class Descent(Method[DescentState]):
         """Return Newton's direction, and the visits of each free column that it took."""
         weight = state.model.g.curvature_at(state.u)
         size = part.free.size
-        if size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size):
+        small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
+        if small and 8.0 * size**2 <= state.model.A.room:
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)

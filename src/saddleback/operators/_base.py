@@ -145,7 +145,16 @@ class Operator(ABC):
         return self
 
     def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
-        """Yield one run of columns after the other in memory, for a moment: each is gone when the next one comes."""
+        """Yield one run of columns after the other in memory, for a moment: each is gone when the next one comes.
+
+        Where columns cannot be read without the others a run stays where it is.
+        """
+        if self.by_columns:
+            return self._load(runs)
+        every = np.arange(self.shape[0])
+        return (self if run.size == self.shape[1] else self.restrict(every, run) for run in runs)
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         return (self.pack(run, False) for run in runs)
 
     @cached_property

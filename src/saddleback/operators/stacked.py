@@ -132,6 +132,11 @@ class Stacked(Operator):
     def rowwise(self) -> Operator:
         return Stacked([part.rowwise() for part in self.parts])
 
+    def times(self, matrix: Any) -> Vector:
+        rows = sparse.csr_array(matrix)
+        own = zip(self.parts, self.start[:-1], self.start[1:], strict=True)
+        return np.asarray(np.sum([part.times(rows[a:b]) for part, a, b in own], axis=0))
+
     def outer(self, weight: Vector) -> Vector:
         own = zip(self.parts, self._stretches(weight), strict=True)
         return np.asarray(np.sum([part.outer(stretch) for part, stretch in own], axis=0))
@@ -147,7 +152,7 @@ class Stacked(Operator):
             [self.parts[i].pack(columns[run] - self.start[i], single) for i, run in zip(homes, runs, strict=True)]
         )
 
-    def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         homes = [int(np.searchsorted(self.start, run[0], side="right")) - 1 for run in runs]
         mine = {i: [run - self.start[i] for run, home in zip(runs, homes, strict=True) if home == i] for i in homes}
         coming = {i: self.parts[i].loaded(own) for i, own in mine.items()}

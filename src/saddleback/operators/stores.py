@@ -42,6 +42,11 @@ class Store(ABC):
         A tile has at least one column, or one row, or one chunk, whatever that takes.
         """
 
+    def needs(self, tile: Tile) -> int:
+        """Return the bytes of a buffer that a tile is read into."""
+        columns = tile.columns.size if self.by_columns else self.shape[1]
+        return (tile.rows.stop - tile.rows.start) * columns * self.dtype.itemsize
+
     @abstractmethod
     def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
         """Return the entries of a tile, in the buffer where they fit, and how many bytes were read for them."""
@@ -94,9 +99,11 @@ class File(Store):
             panel = whole.reshape(height, width)
             some = panel if tile.columns.size == width else panel[:, tile.columns]
             return some, whole.nbytes
-        rows, size = self.shape[0], tile.columns.size
-        for run in np.split(np.arange(size), np.flatnonzero(np.diff(tile.columns) != 1) + 1):
-            self._fill(buffer, run[0] * rows * itemsize, int(tile.columns[run[0]]) * rows, run.size * rows)
+        rows, size = tile.rows.stop - tile.rows.start, tile.columns.size
+        cut = np.diff(tile.columns) != 1 if rows == self.shape[0] else np.ones(size - 1, dtype=bool)
+        for run in np.split(np.arange(size), np.flatnonzero(cut) + 1):  # what lies together in the file
+            first = int(tile.columns[run[0]]) * self.shape[0] + tile.rows.start
+            self._fill(buffer, run[0] * rows * itemsize, first, run.size * rows)
         whole = buffer[: size * rows * itemsize].view(self.dtype)
         return whole.reshape(size, rows).T, whole.nbytes
 
@@ -143,7 +150,9 @@ class Chunked(Store):
         first, last = int(tile.columns[0]), int(tile.columns[-1]) + 1
         whole = np.asarray(self.array[tile.rows, first:last])
         panel = whole if tile.columns.size == last - first else whole[:, tile.columns - first]
-        return np.asfortranarray(panel), whole.nbytes
+        chunks = (last - 1) // self.chunks[1] - first // self.chunks[1] + 1  # each is read whole
+        width = min(chunks * self.chunks[1], self.shape[1])
+        return np.asfortranarray(panel), whole.shape[0] * width * self.dtype.itemsize
 
 
 def _whole(array: Any) -> bool:

@@ -11,6 +11,7 @@ from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from .. import _native
 from ..functions._base import Indices, Vector
@@ -115,7 +116,7 @@ class Streamed(Operator):
         asked = self.columns if columns is None else self.columns[columns]
         order = np.argsort(asked, kind="stable")
         rising = asked[order]
-        tiles = self.store.tiles(np.unique(rising), self._tile())
+        tiles = self.store.tiles(np.unique(rising), self._tile()) if rising.size else []
         every = self.rows.size == self.store.shape[0] and np.array_equal(self.rows, np.arange(self.rows.size))
         for tile, block in self._ahead(tiles):
             a, b = np.searchsorted(rising, [tile.columns[0], tile.columns[-1] + 1])
@@ -130,10 +131,9 @@ class Streamed(Operator):
 
     def _ahead(self, tiles: Sequence[Tile]) -> Iterator[tuple[Tile, NDArray[Any]]]:
         """Yield tiles with their entries, each while the next one is read."""
-        sizes = [(tile.rows.stop - tile.rows.start) * tile.columns.size for tile in tiles]
-        if not self.store.by_columns:
-            sizes = [(tile.rows.stop - tile.rows.start) * self.store.shape[1] for tile in tiles]
-        buffers = [np.empty(max(sizes) * self.store.dtype.itemsize, dtype=np.uint8) for _ in range(2)]
+        if not tiles:
+            return
+        buffers = [np.empty(max(map(self.store.needs, tiles)), dtype=np.uint8) for _ in range(2)]
         with ThreadPoolExecutor(1) as reader:
             coming = reader.submit(self.store.read, tiles[0], buffers[0])
             for i, tile in enumerate(tiles):
@@ -143,13 +143,10 @@ class Streamed(Operator):
                     coming = reader.submit(self.store.read, tiles[i + 1], buffers[(i + 1) % 2])
                 yield tile, _floating(block)
 
-    def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
-        if not self.by_columns:
-            yield from (self if run.size == self.shape[1] else self.restrict(np.arange(self.shape[0]), run) for run in runs)
-            return
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
         every = self.rows.size == self.store.shape[0]
-        for _, block in self._ahead(tiles) if tiles else ():
+        for _, block in self._ahead(tiles):
             yield Dense(block if every else block[self.rows])
 
     def matvec(self, x: Vector) -> Vector:
@@ -161,13 +158,13 @@ class Streamed(Operator):
 
     def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
         total = np.zeros(self.shape[0])
-        for rows, own, block in self.pieces(columns) if columns.size else ():
+        for rows, own, block in self.pieces(columns):
             total[rows] += block.matvec(x[own])
         return total
 
     def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
         result = np.zeros(columns.size)
-        for rows, own, block in self.pieces(columns) if columns.size else ():
+        for rows, own, block in self.pieces(columns):
             result[own] += block.rmatvec(np.ascontiguousarray(y[rows]))
         return result
 
@@ -226,41 +223,52 @@ class Streamed(Operator):
         return total
 
     def dense_columns(self, columns: Indices) -> Vector:
-        return self._in_memory(columns, np.dtype(np.float64), self.room)
+        self._afford(8.0 * self.shape[0] * columns.size)
+        return self._in_memory(columns, np.dtype(np.float64))
 
-    def _in_memory(self, columns: Indices, dtype: np.dtype[Any], most: float) -> NDArray[Any]:
-        """Return some columns, or raise where they take more memory than they may."""
-        size = self.shape[0] * columns.size * dtype.itemsize
-        if size > most:
+    def _afford(self, size: float) -> None:
+        """Raise where a matrix of so many bytes is more than the memory bound has room for."""
+        if size > self.room:
             raise MemoryError(
-                f"{columns.size} columns of A are needed at once, which takes {size / 1e9:.2g} GB, and memory="
-                f"{self.memory:.2g} leaves {most / 1e9:.2g}: allow more, or use method='sp-bcd'"
+                f"a matrix of {size / 1e9:.2g} GB is needed, and memory={self.memory:.2g} leaves {self.room / 1e9:.2g} "
+                "for it: allow more, or use method='sp-bcd', which needs none"
             )
+
+    def _in_memory(self, columns: Indices, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return some columns."""
         result = np.empty((self.shape[0], columns.size), dtype=dtype, order="F")
-        for rows, own, block in self.pieces(columns) if columns.size else ():
+        for rows, own, block in self.pieces(columns):
             result[np.ix_(np.arange(self.shape[0])[rows], own)] = block.array
         return result
 
     def compressed(self) -> Any:
-        if 12.0 * self.stored > self.room:  # eight bytes for an entry and four for its place
-            self._in_memory(np.arange(self.shape[1]), np.dtype(np.float64), 0.0)
+        self._afford(12.0 * self.stored)  # eight bytes for an entry and four for its place
         return super().compressed()
 
     def gram(self, columns: Indices, weight: Vector) -> Vector:
-        return Dense(self._in_memory(columns, _floating_type(self.store.dtype), self.room)).gram(
-            np.arange(columns.size), weight
-        )
+        self._afford(8.0 * columns.size**2)
+        asked, places = np.unique(self.columns[columns], return_inverse=True)
+        height = max(1, self._tile() // max(1, asked.size * self.store.dtype.itemsize))
+        m = self.store.shape[0]
+        tiles = [Tile(slice(a, min(a + height, m)), asked) for a in range(0, m, height)] if columns.size else []
+        weights = np.zeros(m)
+        weights[self.rows] = weight
+        total = np.zeros((columns.size, columns.size))
+        for tile, block in self._ahead(tiles):
+            total += Dense(block[:, places]).gram(np.arange(columns.size), weights[tile.rows])
+        return total
 
     def outer(self, weight: Vector) -> Vector:
+        self._afford(8.0 * self.shape[0] ** 2)
         if not self.by_columns:
             return super().outer(weight)
         return np.asarray(sum(block.outer(weight[own]) for _, own, block in self.pieces()))
 
     def times(self, matrix: Any) -> Vector:
         result = np.zeros((self.shape[0], matrix.shape[1]))
-        by_rows = matrix.tocsr()
+        of_columns = sparse.csr_array(matrix)
         for rows, own, block in self.pieces():
-            result[rows] += np.asarray(block.array @ by_rows[own])
+            result[rows] += np.asarray(block.array @ of_columns[own])
         return result
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
@@ -269,7 +277,7 @@ class Streamed(Operator):
         return self._view(rows, columns)
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        if columns.size and not (0 <= columns.min() and columns.max() < self.shape[1]):
+        if columns.size and not (columns.min() >= 0 and columns.max() < self.shape[1]):
             raise ValueError(f"a column lies outside of the {self.shape[1]} that there are")
         itemsize = 4 if single else _floating_type(self.store.dtype).itemsize
         if self.budget.fits(self.shape[0] * columns.size * itemsize):
@@ -278,7 +286,7 @@ class Streamed(Operator):
 
     def _packed(self, columns: Indices, single: bool) -> Operator:
         dtype = np.dtype(np.float32) if single else _floating_type(self.store.dtype)
-        return Dense(self.budget.hold(self._in_memory(columns, dtype, np.inf)))
+        return Dense(self.budget.hold(self._in_memory(columns, dtype)))
 
     def _view(self, rows: Indices, columns: Indices) -> Streamed:
         """Return the matrix between some rows and columns, as much on disk as this one."""
