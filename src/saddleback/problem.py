@@ -71,9 +71,9 @@ class Model:
         A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
         """
         ends = self.A.panels
-        if ends is None or (self.A.by_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
+        if ends is None or (self.A.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
             return self
-        inside = ends[:-1] if self.A.by_columns else ends[:1]
+        inside = ends[:-1] if self.A.reads_columns else ends[:1]
         firsts = np.unique(np.append(np.searchsorted(self.blocks.start, inside), len(self.blocks)))
         runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
         parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]

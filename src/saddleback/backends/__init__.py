@@ -72,7 +72,7 @@ def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
 @derived
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
-    if model.A.panels is not None and model.A.by_columns and name == "auto":
+    if model.A.panels is not None and model.A.reads_columns and name == "auto":
         return StreamedDescender(model, width)
     compiled = _is_native(name, native.missing(model))
     return NativeDescender(model, width) if compiled else ArrayDescender(model, width)

@@ -50,7 +50,7 @@ class Operator(ABC):
     """Where the panels of neighbouring columns begin that are best read at once, and the end of the last; None where
     any column is at hand."""
 
-    by_columns: bool = True
+    reads_columns: bool = True
     """Whether some columns can be read without the others."""
 
     room: float = np.inf
@@ -147,9 +147,9 @@ class Operator(ABC):
     def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         """Yield one run of columns after the other in memory, for a moment: each is gone when the next one comes.
 
-        Where columns cannot be read without the others a run stays where it is.
+        A run lies within a panel. Where columns cannot be read without the others a run stays where it is.
         """
-        if self.by_columns:
+        if self.reads_columns:
             return self._load(runs)
         every = np.arange(self.shape[0])
         return (self if run.size == self.shape[1] else self.restrict(every, run) for run in runs)

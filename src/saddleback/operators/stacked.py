@@ -30,7 +30,7 @@ class Stacked(Operator):
             self.identity_scales = [scale for known in scales if known is not None for scale in known]
 
         self.room = min(part.room for part in parts)
-        self.by_columns = all(part.by_columns for part in parts)
+        self.reads_columns = all(part.reads_columns for part in parts)
         if any(part.panels is not None for part in parts):
             ends = ([0, part.shape[1]] if part.panels is None else part.panels for part in parts)
             places = [first + np.asarray(own)[:-1] for first, own in zip(self.start, ends, strict=False)]

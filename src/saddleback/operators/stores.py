@@ -16,7 +16,7 @@ from ..functions._base import Indices
 
 
 class Tile(NamedTuple):
-    """Entries that are read at once: neighbouring rows, and columns in rising order."""
+    """Entries that are read at once: neighbouring rows, and some columns."""
 
     rows: slice
     columns: Indices
@@ -28,12 +28,12 @@ class Store(ABC):
     Attributes
     ----------
     shape, dtype : of the matrix.
-    by_columns : whether some columns can be read without the others.
+    reads_columns : whether some columns can be read without the others.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    by_columns: bool
+    reads_columns: bool
 
     @abstractmethod
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
@@ -44,8 +44,8 @@ class Store(ABC):
 
     def needs(self, tile: Tile) -> int:
         """Return the bytes of a buffer that a tile is read into."""
-        columns = tile.columns.size if self.by_columns else self.shape[1]
-        return (tile.rows.stop - tile.rows.start) * columns * self.dtype.itemsize
+        columns = tile.columns.size if self.reads_columns else self.shape[1]
+        return int((tile.rows.stop - tile.rows.start) * columns * self.dtype.itemsize)
 
     @abstractmethod
     def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
@@ -65,7 +65,7 @@ class File(Store):
     offset: int
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    by_columns: bool
+    reads_columns: bool
     handle: int
 
     @classmethod
@@ -85,7 +85,7 @@ class File(Store):
 
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
         rows, itemsize = self.shape[0], self.dtype.itemsize
-        if self.by_columns:
+        if self.reads_columns:
             width = max(1, size // (rows * itemsize))
             return [Tile(slice(0, rows), group) for group in groups(columns, width)]
         height = max(1, size // (self.shape[1] * itemsize))
@@ -93,7 +93,7 @@ class File(Store):
 
     def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
         itemsize = self.dtype.itemsize
-        if not self.by_columns:
+        if not self.reads_columns:
             height, width = tile.rows.stop - tile.rows.start, self.shape[1]
             whole = self._fill(buffer, 0, tile.rows.start * width, height * width).view(self.dtype)
             panel = whole.reshape(height, width)
@@ -111,7 +111,7 @@ class File(Store):
         """Read so many entries, from the first on, into a place of the buffer."""
         itemsize = self.dtype.itemsize
         part = buffer[at : at + count * itemsize]
-        view, done = memoryview(part), 0
+        view, done = part.data, 0
         while done < part.size:
             got = os.preadv(self.handle, [view[done:]], self.offset + first * itemsize + done)
             if got == 0:
@@ -128,7 +128,7 @@ class Chunked(Store):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     chunks: tuple[int, int]
-    by_columns: bool
+    reads_columns: bool
 
     @classmethod
     def of(cls, array: Any, size: int) -> Chunked:
@@ -138,23 +138,24 @@ class Chunked(Store):
 
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
         (rows, _), (height, width) = self.shape, self.chunks
-        wide = max(1, size // (rows * width * self.dtype.itemsize)) * width if self.by_columns else width
+        wide = max(1, size // (rows * width * self.dtype.itemsize)) * width if self.reads_columns else width
         ends = np.flatnonzero(np.diff(columns // wide)) + 1
         return [
-            Tile(slice(a, min(a + (rows if self.by_columns else height), rows)), group)
+            Tile(slice(a, min(a + (rows if self.reads_columns else height), rows)), group)
             for group in np.split(columns, ends)
-            for a in range(0, rows, rows if self.by_columns else height)
+            for a in range(0, rows, rows if self.reads_columns else height)
         ]
 
     def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
-        first, last = int(tile.columns[0]), int(tile.columns[-1]) + 1
-        whole = np.asarray(self.array[tile.rows, first:last])
-        panel = whole if tile.columns.size == last - first else whole[:, tile.columns - first]
-        chunks = (last - 1) // self.chunks[1] - first // self.chunks[1] + 1  # each is read whole
+        columns = tile.columns
+        together = bool(np.all(np.diff(columns) == 1))
+        where = slice(int(columns[0]), int(columns[-1]) + 1) if together else columns
+        panel = np.asarray(self.array.oindex[tile.rows, where])
+        chunks = np.unique(columns // self.chunks[1]).size  # each is read whole
         width = min(chunks * self.chunks[1], self.shape[1])
-        return np.asfortranarray(panel), whole.shape[0] * width * self.dtype.itemsize
+        return np.asfortranarray(panel), panel.shape[0] * width * self.dtype.itemsize
 
 
 def _whole(array: Any) -> bool:
     """Return whether a memory map has all of its file: a part of it knows the offset of the whole only."""
-    return len(array._mmap) == array.nbytes + array.offset % ALLOCATIONGRANULARITY
+    return bool(len(array._mmap) == array.nbytes + array.offset % ALLOCATIONGRANULARITY)

@@ -81,7 +81,7 @@ class Streamed(Operator):
             raise ValueError(f"memory={memory!r}: expected a positive number of bytes, such as 1e9")
         store = _store(source, int(memory / TILES))
         self._begin(store, np.arange(store.shape[0]), np.arange(store.shape[1]), memory, Budget(PACKED * memory), [0])
-        if store.by_columns:
+        if store.reads_columns:
             self.panels = np.append(np.arange(0, self.shape[1], self._width()), self.shape[1])
 
     def _begin(
@@ -92,7 +92,7 @@ class Streamed(Operator):
         self.room = MATRIX * memory
         self.shape = (rows.size, columns.size)
         self.stored = rows.size * columns.size
-        self.by_columns = store.by_columns
+        self.reads_columns = store.reads_columns
         self.panels = np.array([0, columns.size])
 
     def _width(self) -> int:
@@ -260,7 +260,7 @@ class Streamed(Operator):
 
     def outer(self, weight: Vector) -> Vector:
         self._afford(8.0 * self.shape[0] ** 2)
-        if not self.by_columns:
+        if not self.reads_columns:
             return super().outer(weight)
         return np.asarray(sum(block.outer(weight[own]) for _, own, block in self.pieces()))
 
@@ -292,7 +292,7 @@ class Streamed(Operator):
         """Return the matrix between some rows and columns, as much on disk as this one."""
         view = object.__new__(Streamed)
         view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.budget, self.count)
-        if self.by_columns:
+        if self.reads_columns:
             view.panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
         return view
 
