@@ -251,7 +251,7 @@ def test_a_flipped_byte_never_gives_another_answer(saved):
     whole = bytearray(saved.read_bytes())
     expected = sb.solve(lasso(), tol=1e-10)
     generator = np.random.default_rng(0)
-    for place in generator.integers(len(whole), size=40):
+    for place in generator.integers(len(whole), size=60):
         broken = whole.copy()
         broken[place] ^= 1 << int(generator.integers(8))
         saved.write_bytes(broken)

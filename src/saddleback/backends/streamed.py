@@ -6,7 +6,7 @@ prox and A_p dx at once; a sweep of coordinate descent is one of the compiled ke
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..operators import Operator
 from ..problem import Model
 from ..steps import Strengths
 from .descent import NativeDescender
-from .iterate import Iterate, dual_half, primal_half
+from .iterate import Iterate, dual_half
 from .newton import Smooth, conjugate_gradients
 
 
@@ -30,11 +30,16 @@ class StreamedSweeper:
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         model = self.model
-        panels = model.A.loaded([model.blocks.columns(np.array([panel])) for panel in draws.ravel()])
+        places = [model.blocks.columns(np.array([panel])) for panel in draws.ravel()]
+        panels = zip(draws.ravel(), places, model.A.loaded(places), strict=True)
         for drawn in draws:
             change = np.zeros_like(at.u)
-            for panel in drawn:  # all against the same y
-                change += primal_half(model, np.array([panel]), strengths, at, next(panels))
+            for panel, columns, own in islice(panels, drawn.size):  # all against the same y
+                step = 1.0 / strengths.primal[columns]
+                before = at.x[columns]
+                after = model.f.prox_blocks(np.array([panel]), before - step * own.rmatvec(at.y), step)
+                at.x[columns] = after
+                change += own.matvec(after - before)
             dual_half(model.g, strengths, extrapolation, change, at)
 
 

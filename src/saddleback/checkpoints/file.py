@@ -58,7 +58,7 @@ def _sync(folder: Path) -> None:
 
 
 DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError)
-"""What reading a damaged file may raise; the checksums of the zip format notice all damage."""
+"""What reading a damaged file may raise."""
 
 
 def read(path: Path) -> Stored:
@@ -66,6 +66,11 @@ def read(path: Path) -> Stored:
     if not path.is_file():
         raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume out to begin anew")
     try:
+        with zipfile.ZipFile(path) as archive:
+            if (
+                damaged := archive.testzip()
+            ) is not None:  # by the checksums of the format, before anything is believed
+                raise zipfile.BadZipFile(f"its part {damaged} is damaged")
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             header: Any = json.loads(stored["header"].tobytes()) if "header" in stored.files else None
             ours = isinstance(header, dict) and header.get("kind") == KIND

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _native
-from ..functions._base import Indices, Vector
-from ._base import Operator
+from ..functions._base import Columns, Indices, Vector
+from ._base import Operator, one_by_one
 from .dense import Dense
 from .stores import Chunked, File, Store, Tile
 
@@ -108,7 +108,7 @@ class Streamed(Operator):
         m, n = self.store.shape
         return self.count[0] / (m * n * self.store.dtype.itemsize)
 
-    def pieces(self, columns: Indices | None = None) -> Iterator[Piece]:
+    def pieces(self, columns: Columns | None = None) -> Iterator[Piece]:
         """Yield all rows of some columns, all by default, a tile at a time, while the next one is read.
 
         The places of the columns are those in what was asked for. A block is gone when the next one comes.
@@ -156,13 +156,14 @@ class Streamed(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return self.columns_rmatvec(np.arange(self.shape[1]), y)
 
-    def columns_matvec(self, columns: Indices, x: Vector) -> Vector:
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         total = np.zeros(self.shape[0])
         for rows, own, block in self.pieces(columns):
             total[rows] += block.matvec(x[own])
         return total
 
-    def columns_rmatvec(self, columns: Indices, y: Vector) -> Vector:
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        columns = one_by_one(columns)
         result = np.zeros(columns.size)
         for rows, own, block in self.pieces(columns):
             result[own] += block.rmatvec(np.ascontiguousarray(y[rows]))
@@ -216,7 +217,7 @@ class Streamed(Operator):
             of_rows[here] += across
         return of_columns, of_rows
 
-    def block_row_sums(self, columns: Indices) -> Vector:
+    def block_row_sums(self, columns: Columns) -> Vector:
         total = np.zeros(self.shape[0])
         for rows, own, block in self.pieces(columns):
             total[rows] += block.block_row_sums(np.arange(own.size))
