@@ -221,8 +221,9 @@ class Problem:
     Parameters
     ----------
     penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
-    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a
-        ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for every penalty.
+    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a ``Streamed`` or Zarr one
+        that is larger than memory, a ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for
+        every penalty.
     loss : g, from the catalogue or an object of one's own.
 
     With lists, x is a list too, each block in its own shape. A part with a matrix is split further into the blocks of
