@@ -153,6 +153,8 @@ def solve(
             else:
                 run = restore(resume, mark, known)
                 run.go_on(model, clock)
+                if run.unheard is not None:
+                    run.hear(chosen, check_every)
             keeper = Keeper(kept_in, checkpoint_every, clock, mark, known)
             judge, history, judging = run.judge, run.history, run.judging
             while status is None:
@@ -171,17 +173,17 @@ def solve(
                     status = (
                         reduction.status
                         or halted
-                        or (Status.INTERRUPTED if ask else None)
                         or stop(judge.certificate, tol, passes, max_passes, clock)
                         or judge.ray_status(state.x, state.y, passes)
                     )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
-                if status is None or ask:
-                    chosen.judged(state, judge.certificate.error)
-                run.due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
-                state.ripe = False
-            if status is Status.INTERRUPTED and halted is None:
+                run.unheard = passes, judge.certificate.error
+                if status is None and ask:
+                    status = Status.INTERRUPTED
+                elif status is None:
+                    run.hear(chosen, check_every)
+            if status in (*LIMITS, Status.INTERRUPTED) and not keeper.closed:
                 keeper.keep(run)
         if "finish_steps" in state.settings:
             judge.settle(tol)
@@ -278,6 +280,7 @@ class Run:
     memories : what the functions of the problem remember.
     due : passes of the method at which the next certificate is taken.
     weights : passes and primal weights at the certificates so far.
+    unheard : passes and error of the last certificate, until the method has heard of it.
     seconds : at the last checkpoint.
     """
 
@@ -288,7 +291,17 @@ class Run:
     history: History = field(default_factory=History)
     judging: Judging = field(default_factory=Judging)
     weights: list[tuple[float, float]] = field(default_factory=list)
+    unheard: tuple[float, float] | None = None
     seconds: float = 0.0
+
+    def hear(self, method: Method[Any], check_every: float | None) -> None:
+        """Tell the method of the last certificate, and plan the next."""
+        assert self.unheard is not None
+        passes, error = self.unheard
+        self.unheard = None
+        method.judged(self.state, error)
+        self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+        self.state.ripe = False
 
     def go_on(self, model: Model, clock: Clock) -> None:
         """Give the functions of the problem their memories back, and the clock its time."""
@@ -320,6 +333,7 @@ def run_until(
             keeper.keep(run)
     if clock.expired() or interrupts.requested or run.state.passes + run.judge.passes >= max_passes:
         keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
+        keeper.closed = True
     return Status.INTERRUPTED if interrupts.requested else None
 
 

@@ -36,6 +36,11 @@ class Keeper:
     every : seconds between checkpoints, by the clock of the run.
     fingerprint : of the problem and its options.
     known : what the problem gives, by name.
+
+    Attributes
+    ----------
+    written : whether the last attempt has succeeded.
+    closed : whether that was the last one of the run.
     """
 
     def __init__(
@@ -44,7 +49,7 @@ class Keeper:
         self.path, self.every, self.clock = path, every, clock
         self.fingerprint, self.known = dict(fingerprint), known
         self.last = clock.seconds()
-        self.written = False
+        self.written = self.closed = False
 
     def due(self) -> bool:
         """Return whether the last checkpoint is long enough ago."""
