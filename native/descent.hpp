@@ -10,12 +10,15 @@
 /// while it is still in cache, for what its moves add to A x.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "blocks.hpp"
+#include "exchange.hpp"
 #include "gradient.hpp"
 #include "matrix.hpp"
 #include "prox.hpp"
@@ -135,19 +138,33 @@ class Descent {
                              1 << 14)
                  : 1;
     measure(known);
+    const double column = matrix_.stored() / static_cast<double>(std::max<Index>(1, columns()));
+    together_ = kApart * static_cast<double>(rows_) / std::max(1.0, column);
   }
 
   Index rows() const { return rows_; }
   Index columns() const { return matrix_.columns(); }
   const double* strength() const { return strength_.data(); }
 
+  /// How many numbers a process with so many rows tells the others.
+  static Index told(Index rows) { return rows + 2; }
+
   /// Visits all blocks once, and then again `sweeps` - 1 times those whose panel is not all 0; u = A x and y follow
   /// x. Returns how many columns were visited.
-  Index sweep(Index sweeps, double* x, double* u, double* y) {
+  ///
+  /// With `exchange` the columns are some of those of a larger problem, u and y the same in all processes, and these
+  /// descend side by side: see Rounds.
+  Index sweep(Index sweeps, double* x, double* u, double* y, const Exchange& exchange = {}) {
     std::lock_guard lock(mutex_);
     Lease lease;
     std::vector<double> partial(parts_ * widest_), product(widest_), scratch(2 * blocks_.largest());
     Moves moves;
+    const auto apply_moves = [&] {
+      lease.run(parts_, [&](int i) { apply(part(rows_, i, parts_), moves, u, y); });
+      moves.clear();
+    };
+    std::optional<Rounds> rounds;
+    if (exchange) rounds.emplace(*this, exchange, x, u, y);
     Index visited = 0;
     for (Index s = 0; s < sweeps; ++s) {
       for (const Panel& panel : panels_) {
@@ -155,6 +172,11 @@ class Descent {
         const auto zero = [x](Index d) { return x[d] == 0; };
         if (s > 0 && std::all_of(panel.column.begin(), panel.column.end(), zero)) continue;
         visited += size;
+        if (rounds && rounds->is_long()) {
+          apply_moves();
+          rounds->meet(true);
+        }
+        if (rounds) rounds->visit(panel);
         lease.run(parts_, [&](int i) {
           const Range part_of = part(rows_, i, parts_);
           apply(part_of, moves, u, y);
@@ -166,8 +188,12 @@ class Descent {
         moves.clear();
         descend(panel, product.data(), x, scratch.data(), moves);
       }
+      if (!rounds) continue;
+      apply_moves();
+      while (rounds->meet(false)) {  // until the others are through too
+      }
     }
-    lease.run(parts_, [&](int i) { apply(part(rows_, i, parts_), moves, u, y); });
+    apply_moves();
     return visited;
   }
 
@@ -251,12 +277,100 @@ class Descent {
     }
   };
 
+  /// Processes that descend side by side, each on its own columns and against its own y, and meet when each has looked
+  /// at so many entries: then all take over what has become of A x. With v the sum of the changes and d that of the
+  /// penalties, the objective falls by at least -t (y'v + d) - t^2/2 v'Cv for a part t of the way. The whole way is
+  /// taken where that is about as good as the best t; otherwise that, and the next meeting is sooner.
+  class Rounds {
+   public:
+    Rounds(Descent& own, const Exchange& exchange, double* x, double* u, double* y)
+        : own_(own), exchange_(exchange), x_(x), u_(u), y_(y), told_(told(own.rows_)) {
+      begin();
+    }
+
+    bool is_long() const { return static_cast<double>(before_.size()) >= own_.together_; }
+
+    /// Before the columns of a panel move.
+    void visit(const Panel& panel) {
+      for (const Index d : panel.column) before_.push_back(x_[d]);
+      visited_.push_back(&panel);
+    }
+
+    /// Returns whether any process has more to visit.
+    bool meet(bool more) {
+      const Index m = own_.rows_;
+      for (Index k = 0; k < m; ++k) told_[k] = u_[k] - u_before_[k];
+      told_[m] = penalty_change();
+      told_[m + 1] = more;
+      exchange_(told_.data());
+      double slope = told_[m], bend = 0;
+      for (Index k = 0; k < m; ++k) {
+        slope += y_before_[k] * told_[k];
+        bend += own_.curvature_[k] * told_[k] * told_[k];
+      }
+      double way = 1;
+      if (bend > 0 && -(slope + bend / 2) < slope * slope / (4 * bend)) {
+        way = std::clamp(-slope / bend, 0.0, 1.0);
+        own_.together_ = std::max(1.0, own_.together_ / 2);
+        go_back(way);
+      }
+      for (Index k = 0; k < m; ++k) u_[k] = u_before_[k] + way * told_[k];
+      own_.gradient_({0, m}, u_, y_);
+      begin();
+      return told_[m + 1] > 0;
+    }
+
+   private:
+    void begin() {
+      u_before_.assign(u_, u_ + own_.rows_);
+      y_before_.assign(y_, y_ + own_.rows_);
+      before_.clear();
+      visited_.clear();
+    }
+
+    double penalty_change() const {
+      double change = 0;
+      const double* before = before_.data();
+      for (const Panel* panel : visited_)
+        for (const Index j : panel->block) {
+          const Block& block = own_.blocks_[j];
+          double norm = 0, norm_before = 0;
+          for (Index k = 0; k < block.size; ++k, ++before) {
+            const Index d = block.column[k];
+            change += value(own_.penalty_[d], x_[d]) - value(own_.penalty_[d], *before);
+            norm += x_[d] * x_[d];
+            norm_before += *before * *before;
+          }
+          if (block.weight > 0) change += block.weight * (std::sqrt(norm) - std::sqrt(norm_before));
+        }
+      return change;
+    }
+
+    void go_back(double way) {
+      const double* before = before_.data();
+      for (const Panel* panel : visited_)
+        for (const Index d : panel->column) {
+          x_[d] = *before + way * (x_[d] - *before);
+          ++before;
+        }
+    }
+
+    Descent& own_;
+    const Exchange& exchange_;
+    double *x_, *u_, *y_;
+    std::vector<double> told_, u_before_, y_before_, before_;
+    std::vector<const Panel*> visited_;
+  };
+
   struct Workspace {
     Workspace(Index rows, int parts, Index count)
         : image(rows), partial(parts * count), of_strip(parts * count), of_group(count) {}
 
     std::vector<double> image, partial, of_strip, of_group;
   };
+
+  // Entries for each row that are looked at before processes meet: a meeting moves some rows twice.
+  static constexpr double kApart = 128;
 
   // Rows of a part: enough for columns to be read in long pieces, or fewer where they are in cache.
   static constexpr double kLong = 1250, kFused = 400;
@@ -462,6 +576,7 @@ class Descent {
   std::vector<Panel> panels_;
   Index widest_ = 0;
   int parts_ = 1;
+  double together_ = 1;  ///< columns that are visited before processes meet
   std::mutex mutex_;
 };
 

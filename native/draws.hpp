@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,15 @@ namespace saddleback {
 /// times faster in order than at random.
 class DrawOrder {
  public:
-  explicit DrawOrder(Index blocks) : drawn_((blocks + 63) / 64) {}
+  explicit DrawOrder(Index blocks) : blocks_(blocks), drawn_((blocks + 63) / 64) {}
+
+  /// The same for draws of which some may be of no block.
+  std::span<const Index> existing(const Index* draws, Index size) {
+    existing_.clear();
+    std::copy_if(draws, draws + size, std::back_inserter(existing_),
+                 [this](Index block) { return block >= 0 && block < blocks_; });
+    return (*this)(existing_.data(), static_cast<Index>(existing_.size()));
+  }
 
   /// Valid until the next call.
   std::span<const Index> operator()(const Index* draws, Index size) {
@@ -37,6 +46,8 @@ class DrawOrder {
   }
 
  private:
+  Index blocks_;
+  std::vector<Index> existing_;
   std::vector<std::uint64_t> drawn_;  // one bit a block, all zero between calls
   std::vector<Index> order_;
 };

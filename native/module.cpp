@@ -366,6 +366,17 @@ Blocks make_blocks(const Indices& start, const Indices& columns, const Input& gr
 }
 
 /// A kernel and the arrays it looks into.
+/// The Python function as what a kernel calls while the interpreter is released; it must not
+/// outlive the function. Empty for none.
+Exchange exchange_through(const std::optional<nb::callable>& function, Index size) {
+  if (!function) return {};
+  return [&function, size](double* numbers) {
+    nb::gil_scoped_acquire acquired;
+    (*function)(nb::ndarray<nb::numpy, double, nb::ndim<1>>(
+        numbers, {static_cast<std::size_t>(size)}, nb::none()));
+  };
+}
+
 class BoundKernel {
  public:
   BoundKernel(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
@@ -379,16 +390,18 @@ class BoundKernel {
 
   void sweep(const Draws& draws, const Input& h, const Input& sigma, double extrapolation,
              const Output& x, const Output& y, const Output& r, const Output& x_sum,
-             const Output& y_sum, bool lazy) {
+             const Output& y_sum, bool lazy, std::optional<nb::callable> exchange) {
+    require(!(lazy && exchange), "changes are exchanged in all rows, and not lazily");
     require_columns(h, x, x_sum);
     require_rows(sigma, y, r, y_sum);
     const Primal primal{h.data(), x.data(), x_sum.data(), y.data()};
     const Dual dual{extrapolation, nullptr, r.data(), y.data(), y_sum.data()};
     const auto iterations = static_cast<Index>(draws.shape(0));
     const auto size = static_cast<Index>(draws.shape(1));
+    const Exchange with_others = exchange_through(exchange, kernel_->rows());
     nb::gil_scoped_release released;
     if (lazy) kernel_->sweep_lazily(draws.data(), iterations, size, sigma.data(), primal, dual);
-    else kernel_->sweep(draws.data(), iterations, size, sigma.data(), primal, dual);
+    else kernel_->sweep(draws.data(), iterations, size, sigma.data(), primal, dual, with_others);
   }
 
   void sweep_pure(const Draws& draws, const Input& h, const Input& sigma, const Input& theta,
@@ -462,12 +475,14 @@ class BoundDescent {
                                          measured ? (*measured)->descent_.get() : nullptr);
   }
 
-  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y) {
+  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y,
+              std::optional<nb::callable> exchange) {
     require(static_cast<Index>(x.size()) == descent_->columns(), "x must have one entry a column");
     require_rows(u.size());
     require_rows(y.size());
+    const Exchange with_others = exchange_through(exchange, Descent::told(descent_->rows()));
     nb::gil_scoped_release released;
-    return descent_->sweep(sweeps, x.data(), u.data(), y.data());
+    return descent_->sweep(sweeps, x.data(), u.data(), y.data(), with_others);
   }
 
   Result strength() const {
@@ -654,6 +669,7 @@ NB_MODULE(_native, m) {
       .def("sweep", &BoundKernel::sweep, "draws"_a.noconvert(), "h"_a.noconvert(),
            "sigma"_a.noconvert(), "extrapolation"_a, "x"_a.noconvert(), "y"_a.noconvert(),
            "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(), "lazy"_a = false,
+           "exchange"_a = nb::none(),
            "Run one iteration for each row of draws, updating the vectors in place.")
       .def("sweep_pure", &BoundKernel::sweep_pure, "draws"_a.noconvert(), "h"_a.noconvert(),
            "sigma"_a.noconvert(), "theta"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(),
@@ -671,7 +687,8 @@ NB_MODULE(_native, m) {
            "width"_a, "measured"_a = nb::none(),
            "Check the parts of a problem and measure the panels; take over those of a part of it.")
       .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
-           "y"_a.noconvert(), "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
+           "y"_a.noconvert(), "exchange"_a = nb::none(),
+           "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
       .def("strength", &BoundDescent::strength,
            "Return a bound on the curvature of the loss along the block of each column.")
       .def("products", &BoundDescent::products, "columns"_a.noconvert(), "y"_a.noconvert(),

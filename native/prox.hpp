@@ -29,6 +29,11 @@ inline double prox(const Coordinate& f, double v, double step) {
   return clip(free, f.lower, f.upper);
 }
 
+/// The value within the bounds.
+inline double value(const Coordinate& f, double x) {
+  return x == 0 ? 0 : (x > 0 ? f.right : f.left) * x + f.quadratic / 2 * x * x;
+}
+
 /// The rho of the proximal map of weight * ||x|| in the metric diag(h): the
 /// map is x_i = b_i rho / (h_i rho + weight), and rho is 0 where that is 0.
 ///

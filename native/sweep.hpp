@@ -12,6 +12,7 @@
 
 #include "blocks.hpp"
 #include "draws.hpp"
+#include "exchange.hpp"
 #include "lazy.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
@@ -65,11 +66,13 @@ class Kernel {
   Index rows() const { return rows_; }
   Index columns() const { return static_cast<Index>(penalty_.coordinate.size()); }
 
-  /// `iterations` iterations of `size` draws each.
+  /// `iterations` iterations of `size` draws each. `exchange`, if there is one, gets the change of
+  /// A x in every iteration and adds to it what others have changed; draws beyond the last block
+  /// are then those of nobody.
   void sweep(const Index* draws, Index iterations, Index size, const double* sigma,
-             const Primal& primal, const Dual& dual_without_change) {
+             const Primal& primal, const Dual& dual_without_change, const Exchange& exchange = {}) {
     std::lock_guard lock(mutex_);
-    validate(draws, iterations * size);
+    if (!exchange) validate(draws, iterations * size);
     make_lanes(lanes_of(size));
     Lease lease;
     Dual dual = dual_without_change;
@@ -80,11 +83,15 @@ class Kernel {
     lease.run(chunks, [&](int i) { loss_->prepare(part(rows_, i, chunks), sigma); });
     std::fill(summed_.begin(), summed_.end(), 0);
     for (Index t = 0; t < iterations; ++t, draws += size) {
-      const auto drawn = order_(draws, size);
+      const auto drawn = exchange ? order_.existing(draws, size) : order_(draws, size);
       lease.run(lanes, [&](int i) { advance(drawn, t, primal, i); });
+      if (exchange) {
+        lease.run(chunks, [&](int i) { sums_->fold(part(rows_, i, chunks)); });
+        exchange(dual.change);
+      }
       lease.run(chunks, [&](int i) {
         const Range chunk = part(rows_, i, chunks);
-        sums_->fold(chunk);
+        if (!exchange) sums_->fold(chunk);
         loss_->step(chunk, dual);
       });
     }

@@ -3,12 +3,58 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import saddleback as sb
+from saddleback.ranks import Ranks
+from saddleback.sharding import gathered
+
+STATUS = pytest.StashKey[int]()
 BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--together", action="store_true", help="solve with comm=MPI.COMM_WORLD wherever A is a matrix")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[STATUS] = exitstatus
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the other processes too, which would wait for this one for ever, where tests have failed here alone."""
+    if config.getoption("--together") and config.stash.get(STATUS, 0):
+        from mpi4py import MPI
+
+        sys.stdout.flush()
+        MPI.COMM_WORLD.Abort(1)
+
+
+@pytest.fixture(autouse=True)
+def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --together, solve every problem on all processes of an ``mpiexec``: each of them runs the same tests."""
+    if not request.config.getoption("--together"):
+        return
+    from mpi4py import MPI
+
+    solve_alone, certify_alone = sb.solve, sb.certify
+
+    def solve(problem: sb.Problem, *arguments: object, **options: object) -> sb.Result:
+        spread = isinstance(problem, sb.Problem) and problem.model.A.explicit
+        return solve_alone(problem, *arguments, **({"comm": MPI.COMM_WORLD} if spread else {}), **options)
+
+    def certify(problem: sb.Problem, x: object, y: object) -> sb.Certificate:
+        """Add up as ``solve`` does: sums over processes are rounded differently."""
+        if isinstance(problem, sb.Problem) and problem.model.A.explicit:
+            problem = gathered(problem, Ranks(MPI.COMM_WORLD))
+        return certify_alone(problem, x, y)
+
+    monkeypatch.setattr(sb, "solve", solve)
+    monkeypatch.setattr(sb, "certify", certify)
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +77,17 @@ def backend(request: pytest.FixtureRequest) -> str:
 def rng() -> np.random.Generator:
     """A generator with a fixed seed."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def regression(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Sixty samples of twelve features, columns with means, of which three count."""
+    X = rng.standard_normal((60, 12)) + 3.0
+    return X, 5.0 + X[:, :3].sum(axis=1) + rng.standard_normal(60)
+
+
+@pytest.fixture
+def classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Ninety samples of three classes that overlap."""
+    X = rng.standard_normal((90, 6))
+    return X, np.array(["ape", "bee", "cat"])[np.argmax(X[:, :3] + 0.5 * rng.standard_normal((90, 3)), axis=1)]

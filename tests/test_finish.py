@@ -366,3 +366,18 @@ def test_the_same_bits_at_any_number_of_threads(rng):
     one, two = (sb.solve(problem, method="finish", tol=TOL, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.x[0], two.x[0])
     assert np.array_equal(one.y, two.y)
+
+
+def test_columns_without_a_penalty_are_not_settled(rng):
+    """No kink holds them: a step along what rounding has left of z would lead anywhere."""
+    A, b = rng.standard_normal((200, 70)), rng.standard_normal(200)
+    free = sb.solve(sb.Problem(sb.L1(0.0), A, sb.Absolute(b)), method="finish", tol=1e-6)
+    assert free.status is sb.Status.OPTIMAL
+    steps = free.settings["finish_steps"]
+    known = sb.solve(
+        sb.Problem(sb.L1(0.0), A, sb.Absolute(b)),
+        method="finish",
+        tol=1e-6,
+        callback=lambda info: info.certificate.error <= 1e-6,
+    )
+    assert known.settings["finish_steps"] == steps

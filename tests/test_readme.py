@@ -38,7 +38,7 @@ def test_the_examples_of_the_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/scaling.md"])
 def test_the_links_lead_somewhere(page):
     path = ROOT / page
     targets = re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8"))

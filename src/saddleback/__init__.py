@@ -4,6 +4,7 @@ from importlib.metadata import version as _version
 
 from .alpha_max import alpha_max
 from .certificate import certify
+from .column_files import ColumnFile
 from .functions import (
     L1,
     Absolute,
@@ -41,6 +42,7 @@ __all__ = [
     "Absolute",
     "Box",
     "Certificate",
+    "ColumnFile",
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",

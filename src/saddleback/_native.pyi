@@ -5,7 +5,7 @@ has to be, raises TypeError or ValueError rather than being copied. Results have
 the same bits at any number of threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -134,11 +134,14 @@ class Kernel:
         x_sum: _Vector,
         y_sum: _Vector,
         lazy: bool = False,
+        exchange: Callable[[_Vector], object] | None = None,
     ) -> None:
         """Run one iteration for each row of draws, updating the last five vectors in place.
 
         The draws of a row count as a set: a block drawn twice moves once. ``lazy`` gives the same iterates up to
-        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss.
+        rounding at the cost of the entries in the drawn columns, and needs a coordinate loss. ``exchange`` is called
+        with the change of A @ x in every iteration, to add to it what others have changed; draws beyond the last block
+        are then those of nobody.
         """
 
     def sweep_pure(
@@ -193,10 +196,19 @@ class Descent:
         width: int,
         measured: Descent | None = None,
     ) -> None: ...
-    def sweep(self, sweeps: int, x: _Vector, u: _Vector, y: _Vector) -> int:
+    def sweep(
+        self,
+        sweeps: int,
+        x: _Vector,
+        u: _Vector,
+        y: _Vector,
+        exchange: Callable[[_Vector], object] | None = None,
+    ) -> int:
         """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
 
         Update x, u = A @ x and y, the gradient of the loss at u, in place; return how many columns were visited.
+        With ``exchange`` the columns are some of a larger problem: it is called with numbers to which it adds those of
+        the other processes, as many for all of them.
         """
 
     def strength(self) -> _Vector:

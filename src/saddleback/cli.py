@@ -24,6 +24,7 @@ from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
 from .files import read_problem, write_solution
+from .ranks import team_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
 from .reproduce.experiment import Settings as ReproduceSettings
@@ -178,6 +179,9 @@ def solve(
 ) -> None:
     """Solve the problem in a file and certify the answer.
 
+    Under mpiexec, as in mpiexec -n 4 saddleback solve FILE, the processes solve it together, and each reads its own
+    columns of an .npz file.
+
     An .npz file has a matrix A (or what scipy.sparse.save_npz writes), the names of a loss and a penalty (Squared
     and L1 by default) and their arguments by name: np.savez("lasso.npz", A=A, b=b, alpha=0.1).
 
@@ -188,9 +192,12 @@ def solve(
     is none.
     """
     with _input_errors():
+        comm = world()
+    with _input_errors(aloud=comm is None or comm.rank == 0):
         if out is not None and not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: there is no folder {out.parent}")
-        loaded = read_problem(file)
+        with team_of(comm) as team:
+            loaded = read_problem(file, team)
         result = sb.solve(
             loaded.problem,
             method,
@@ -201,10 +208,13 @@ def solve(
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
             resume=resume,
+            comm=comm,
         )
         if out is not None:
-            write_solution(out, loaded, result)
+            write_solution(out, loaded, result, team)
     objective = loaded.objective(result.certificate.primal_value)
+    if team.rank > 0:
+        _exit_by_status(result)
     if as_json:
         summary = {"file": str(file), **_summary(result), "objective": objective}
         _print_json({**summary, "out": None if out is None else str(out)})
@@ -359,10 +369,11 @@ def _exit_by_status(*results: sb.Result) -> NoReturn:
 
 
 @contextmanager
-def _input_errors() -> Iterator[None]:
-    """Turn the errors of bad input into one line and exit code 2."""
+def _input_errors(aloud: bool = True) -> Iterator[None]:
+    """Turn the errors of bad input into one line, of one process, and exit code 2."""
     try:
         yield
     except (ValueError, TypeError, ImportError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
+        if aloud:
+            typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,20 @@ import numpy as np
 from scipy import sparse
 
 from . import functions
+from .column_files import ColumnFile
 from .functions import Box, Interval, Linear, Loss
 from .functions.penalties import Penalty
 from .linear_program import import_highspy
 from .problem import Problem
+from .ranks import ALONE, Ranks, Team
 from .result import Result
+from .sharding import read_by_parts
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
 """What ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
+
+MATRIX_KEYS = ("A", "data", "indices", "indptr")
+"""Arrays of the size of the matrix."""
 
 SPARSE_FLAG = "_is_array"
 """What it adds for a sparse array, to tell it from a sparse matrix; the problem is the same."""
@@ -50,13 +56,14 @@ class LoadedProblem:
         return self.sign * value + self.offset
 
 
-def read_problem(path: str | Path) -> LoadedProblem:
+def read_problem(path: str | Path, team: Team = ALONE) -> LoadedProblem:
     """Read a problem from a file.
 
     Parameters
     ----------
     path : ``.npz``, with the arguments of a problem by name; or ``.mps`` or ``.mps.gz``, a linear program, which
         needs highspy.
+    team : processes that solve it together; each reads its own columns from an ``.npz`` file.
 
     Notes
     -----
@@ -78,13 +85,13 @@ def read_problem(path: str | Path) -> LoadedProblem:
         raise FileNotFoundError(f"{path} is not a file")
     name = path.name.lower()
     if name.endswith(".npz"):
-        return LoadedProblem(_problem_of(_read_arrays(path)))
+        return LoadedProblem(_problem_of(path, team))
     if name.endswith((".mps", ".mps.gz")):
         return _read_linear_program(path)
     raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
 
 
-def write_solution(path: Path, loaded: LoadedProblem, result: Result) -> None:
+def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team = ALONE) -> None:
     """Write x and y of the minimised problem to a file.
 
     Parameters
@@ -93,14 +100,19 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result) -> None:
         and its dual; any other name for the arrays x and y, and the names in an MPS file, as ``numpy.savez`` does.
     loaded : the problem as its file states it.
     result : its solution.
+    team : processes that have solved it together, of which the first writes.
     """
-    if path.suffix.lower() != ".csv":
+    x, y, activity = np.ravel(result.x), np.ravel(result.y), np.empty(0)
+    table_wanted = path.suffix.lower() == ".csv"
+    if table_wanted:
+        activity = loaded.problem.model.A.matvec(x)
+    if team.rank > 0:
+        return
+    if not table_wanted:
         columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
         with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
             np.savez(stream, x=result.x, y=result.y, column_names=columns, row_names=rows)
         return
-    x, y = np.ravel(result.x), np.ravel(result.y)
-    activity = loaded.problem.model.A.matvec(x)
     with path.open("w", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(("kind", "name", "value", "dual"))
@@ -113,13 +125,16 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result) -> None:
 # --- arrays -----------------------------------------------------------------------------------------------------------
 
 
-def _read_arrays(path: Path) -> dict[str, Any]:
-    """Return the arrays of a file by name, scalars as plain values."""
+def _read_arrays(path: Path, without: Collection[str]) -> dict[str, Any]:
+    """Return the arrays of a file by name, scalars as plain values, and None for those to be left out."""
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path.name} is not an .npz file as numpy.savez writes it")
     arrays: dict[str, Any] = {}
     with np.load(path, allow_pickle=False) as stored:
         for key in stored.files:
+            if key in without:
+                arrays[key] = None
+                continue
             try:
                 array = stored[key]
             except ValueError:
@@ -128,8 +143,9 @@ def _read_arrays(path: Path) -> dict[str, Any]:
     return arrays
 
 
-def _problem_of(arrays: Mapping[str, Any]) -> Problem:
+def _problem_of(path: Path, team: Team) -> Problem:
     """Return the problem that named arrays describe, or raise with the names that are missing or unknown."""
+    arrays = _read_arrays(path, without=MATRIX_KEYS if isinstance(team, Ranks) else ())
     loss = _class(arrays, "loss", "Squared", Loss)
     penalty = _class(arrays, "penalty", "L1", Penalty)
     matrix = ("A",) if "A" in arrays else SPARSE_KEYS
@@ -150,7 +166,7 @@ def _problem_of(arrays: Mapping[str, Any]) -> Problem:
         cls(**{name: arrays[key] for name, key in keys.items() if key in arrays})
         for cls, keys in ((penalty, penalty_keys), (loss, loss_keys))
     )
-    return Problem(f, _matrix(arrays), g)
+    return read_by_parts(f, ColumnFile(path), g, team) if isinstance(team, Ranks) else Problem(f, _matrix(arrays), g)
 
 
 def _class(arrays: Mapping[str, Any], role: str, default: str, kind: type) -> type:

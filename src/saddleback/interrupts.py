@@ -7,17 +7,26 @@ import threading
 from types import FrameType
 from typing import Any
 
+from .ranks import Team
+
 
 class Interrupts:
     """While entered, notes Ctrl-C instead of raising; a second one raises as usual.
 
-    Only the main thread may handle signals, and only it receives Ctrl-C: elsewhere this does nothing.
+    Only the main thread may handle signals, and only it receives Ctrl-C: elsewhere this does nothing. Where several
+    processes run together, a request to any of them is one to all.
     """
 
-    def __init__(self) -> None:
-        self.requested = False
+    def __init__(self, team: Team) -> None:
+        self._team = team
+        self._noted = False
         self._previous: Any = None
         self._active = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether the run is to end; all processes have to ask at the same time."""
+        return self._team.any(self._noted)
 
     def __enter__(self) -> Interrupts:
         self._active = (
@@ -33,6 +42,6 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._previous)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        if self._noted:
             signal.default_int_handler(number, frame)
-        self.requested = True
+        self._noted = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,8 @@ from .result import Certificate, Status
 from .unsolvable import Unsolvable
 
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
-"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try."""
+"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
+first finds all kinks, the others those that are clearest."""
 
 
 class Judge:
@@ -77,20 +78,22 @@ class Judge:
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
-    def settle(self, tol: float) -> None:
-        """Put x where a kink or a bound holds it, as far as the certificate allows.
+    def settle(self, tol: float, lengths: Sequence[float] = SETTLING) -> bool:
+        """Put x where a kink or a bound holds it, if a step of one of these lengths keeps the tolerance.
 
         An interior point ends next to them. A short step of the proximal map, prox(x + t z), goes to those that hold
-        and moves nothing else by more than the error.
+        and moves nothing else by more than the error. Returns whether there was one.
         """
         error = self.confirm().error
         assert self._confirmed is not None
         at, dual = self._confirmed
-        if not (np.any(at.x) and np.any(dual.z)):
-            return
-        for length in SETTLING:
-            step = length * float(np.abs(at.x).max() / np.abs(dual.z).max())
-            x = self.model.f.prox(at.x + step * dual.z, step)
+        held = np.ones(at.x.size, dtype=bool)
+        held[self.model.unpenalised] = False  # nothing does, and rounding is all that is left of z
+        if not (np.any(at.x[held]) and np.any(dual.z[held])):
+            return True
+        for length in lengths:
+            step = length * float(np.abs(at.x).max() / np.abs(dual.z[held]).max())
+            x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
             u = self._product(self.model, x)
             primal = primal_side(self.model, x, u)
             if pair(self.model, primal, dual).error > max(tol, error):
@@ -98,7 +101,8 @@ class Judge:
             # f* is judged near x, so that the bound of y is not the same for another x
             self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), y=dual.y)
             self.certificate = pair(self.model, *self._confirmed)
-            return
+            return True
+        return False
 
     def _product(self, model: Model, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size

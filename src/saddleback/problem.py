@@ -23,6 +23,7 @@ from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
+from .sampling import Strata
 
 Shape = tuple[int, ...]
 
@@ -88,7 +89,14 @@ class Model:
     @derived
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
-        A = self.A.columnar()
+        return self._on(self.A.columnar())
+
+    def collected(self) -> Model:
+        """Return the problem with all columns of A in this process, and all that is known about it."""
+        return self._on(self.A.collected())
+
+    def _on(self, A: Operator) -> Model:
+        """Return the problem with an operator that has the same entries."""
         if A is self.A:
             return self
         other = copy(self)
@@ -137,6 +145,15 @@ class Model:
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
         return self.f.blocks()
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The blocks that are drawn from independently: all of them, or those whose columns one process holds."""
+        blocks, holders = self.blocks, self.A.holders
+        if holders is None:
+            return Strata([np.arange(len(blocks))])
+        of_block = holders.of_column[blocks.order[blocks.start[:-1]]]
+        return Strata([np.flatnonzero(of_block == rank) for rank in range(holders.processes)], holders.own)
 
     @cached_property
     def unpenalised(self) -> Indices:

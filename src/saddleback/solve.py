@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -14,16 +14,17 @@ import numpy as np
 
 from .checkpoints import Keeper, fingerprint, restore, writable
 from .diagnosis import diagnose, spread
-from .functions._base import Vector
 from .interrupts import Interrupts
-from .judge import Judge
+from .judge import SETTLING, Judge
 from .methods import Method, Start, State, diverged, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
+from .ranks import Team, team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, History, Result, Status
+from .sharding import Shard, gathered
 from .threads import limited
 
 SLICE_GROWTH = 0.04
@@ -34,6 +35,10 @@ keyboard are looked at again. Never for a time: where a slice ends shows in the 
 FIRST_CHECK = 8.0
 GROWTH = 0.15
 """A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+
+TRIES = 4
+"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
+with no room below the tolerance cannot be moved."""
 
 VISITS = 1 << 22
 """Most visits of blocks in one call of a method, for the memory that their draws take."""
@@ -66,7 +71,7 @@ class Info:
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | Shard,
     method: str = "auto",
     tol: float = 1e-6,
     max_passes: float = 10_000,
@@ -83,13 +88,15 @@ def solve(
     checkpoint: Any = None,
     checkpoint_every: float = 60.0,
     resume: Any = None,
+    comm: Any = None,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
 
     Parameters
     ----------
-    problem : what to solve.
+    problem : what to solve. With ``comm``, a function ``shard(rank, size)`` may give each process the problem of its
+        own columns instead, all under the same loss: the problem is that of all columns side by side.
     method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
         of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
         for you; ``result.method`` tells which.
@@ -117,6 +124,8 @@ def solve(
     resume : a file that ``checkpoint`` has written, for the same problem and options: the run goes on from there and
         ends with the same bits as if it had never stopped. Limits, ``threads`` and ``check_every`` may be others;
         ``max_passes`` and ``result.seconds`` count from the first beginning, ``time_limit`` from here.
+    comm : an mpi4py communicator, such as ``MPI.COMM_WORLD``: its processes, of which each holds some of the columns
+        of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy" or "native") and ``dual``
         ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the classes
@@ -127,39 +136,48 @@ def solve(
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(problem, tol, max_passes, time_limit, seed, threads, callback, check_every)
+    _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
     _check_checkpoints(checkpoint_every, resume, x0, y0)
     kept_in = writable(checkpoint)
+    team = team_of(comm)
+    with team:
+        problem = gathered(problem, team)
+        threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    clock = Clock(time_limit)
-    with limited(threads, problem.model.A):
+    clock = Clock(time_limit, team)
+    with team, limited(threads, problem.model.A):
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
         chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
         refuse(chosen, reduction.model, drawn)
         if chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
-        x, y, weight = warm_start(problem, reduction, x0, y0)
-        kept = reduction.kept() if options else None  # for explicit strengths alone
-        start = Start(x, y, drawn, seed, weight, kept, tol)
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
         mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
         known = _known(model, reduction)
         status: Status | None = None
-        with Interrupts() as interrupts, progress_bar(progress, tol) as show:
-            if resume is None:
-                state = chosen.init(reduction.model, start)
-                run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
-            else:
-                run = restore(resume, mark, known)
+        settled = False
+        with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
+            stored = None if resume is None else restore(resume, mark, known, team)
+            if stored is not None and stored.run is not None:
+                run: Run = stored.run
                 run.go_on(model, clock)
                 if run.unheard is not None:
                     run.hear(chosen, check_every)
-            keeper = Keeper(kept_in, checkpoint_every, clock, mark, known)
+            else:
+                kept = reduction.kept() if options else None  # for explicit strengths alone
+                start = warm_start(problem, reduction, x0, y0) if stored is None else Start(**stored.point)
+                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
+                del start
+                run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
+                if stored is not None:
+                    run.take_over(stored.past, clock)
+            keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
             judge, history, judging = run.judge, run.history, run.judging
             while status is None:
                 halted = run_until(chosen, run, max_passes, reduction.model, clock, interrupts, keeper)
                 state = run.state
+                team.agree_on(state.x, state.y)
                 if halted is not Status.DIVERGED:
                     with judging.counted(state, judge, clock):
                         judge.look_at(chosen.candidates(state))
@@ -168,7 +186,7 @@ def solve(
                 if "primal_weight" in state.settings:
                     run.weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                ask = callback is not None and callback(_info(problem, judge, passes, seconds, judging))
+                ask = callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging))))
                 with judging.counted(state, judge, clock):
                     status = (
                         reduction.status
@@ -178,6 +196,9 @@ def solve(
                     )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
+                if status is Status.OPTIMAL and "finish_steps" in state.settings and run.tries < TRIES:
+                    run.tries, settled = run.tries + 1, judge.settle(tol, SETTLING[:1])
+                    status = status if settled else None
                 run.unheard = passes, judge.certificate.error
                 if status is None and ask:
                     status = Status.INTERRUPTED
@@ -185,7 +206,7 @@ def solve(
                     run.hear(chosen, check_every)
             if status in (*LIMITS, Status.INTERRUPTED) and not keeper.closed:
                 keeper.keep(run)
-        if "finish_steps" in state.settings:
+        if "finish_steps" in state.settings and not settled:
             judge.settle(tol)
         certificate = judge.confirm()
         if status in LIMITS and tol > 0 and certificate.error <= tol:
@@ -218,11 +239,8 @@ OPTIONS = list(signature(solve).parameters)[1:-1]
 """What ``solve`` itself takes besides the options of a method."""
 
 
-def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tuple[Vector, Vector, float]:
-    """Return flat starting points and the primal weight, from points or from the result of a similar problem.
-
-    They are points of the problem that is solved, 0 in place of None.
-    """
+def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
+    """Return where to start in the problem that is solved, from points or from the result of a similar problem."""
     weight = 1.0
     if isinstance(x0, Result):
         weight = float(x0.settings.get("primal_weight", weight))
@@ -230,16 +248,17 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> tupl
     rows, columns = reduction.model.A.shape
     x = np.zeros(columns) if x0 is None else reduction.reduce_x(problem.flatten_x(x0, "x0"))
     y = np.zeros(rows) if y0 is None else reduction.reduce_y(problem.flatten_y(y0, "y0"))
-    return x, y, weight
+    return Start(x, y, weight=weight)
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed.
+    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
 
     ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
     """
 
-    def __init__(self, limit: float | None) -> None:
+    def __init__(self, limit: float | None, team: Team) -> None:
+        self.team = team
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
         self.before = 0.0
@@ -250,7 +269,7 @@ class Clock:
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.seconds() - self.before >= self.limit
+        return self.limit < np.inf and self.team.told(self.seconds() - self.before >= self.limit)
 
 
 @dataclass
@@ -281,6 +300,7 @@ class Run:
     due : passes of the method at which the next certificate is taken.
     weights : passes and primal weights at the certificates so far.
     unheard : passes and error of the last certificate, until the method has heard of it.
+    tries : how often x was to be settled.
     seconds : at the last checkpoint.
     """
 
@@ -292,7 +312,26 @@ class Run:
     judging: Judging = field(default_factory=Judging)
     weights: list[tuple[float, float]] = field(default_factory=list)
     unheard: tuple[float, float] | None = None
+    tries: int = 0
     seconds: float = 0.0
+
+    def contents(self) -> dict[str, Any]:
+        """Return the run, and beside it what one on another number of processes may begin with."""
+        weight = float(self.state.settings.get("primal_weight", 1.0))
+        past = {"passes": self.state.passes, "judged": self.judge.passes, "seconds": self.seconds}
+        return {
+            "run": self,
+            "point": {"x": self.state.x, "y": self.state.y, "weight": weight},
+            "past": past | {"history": self.history, "weights": self.weights},
+        }
+
+    def take_over(self, past: dict[str, Any], clock: Clock) -> None:
+        """Go on with what a run of other processes has counted."""
+        self.state.passes += past["passes"]
+        self.judge.passes += past["judged"]
+        self.due += past["passes"]
+        self.history, self.weights = past["history"], past["weights"]
+        clock.before = past["seconds"]
 
     def hear(self, method: Method[Any], check_every: float | None) -> None:
         """Tell the method of the last certificate, and plan the next."""
@@ -341,7 +380,7 @@ def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
     blocks = int(state.settings["n_blocks"])
     iterations = blocks / int(state.settings["blocks_per_iteration"])
-    work = 2 * model.A.stored + iterations * model.A.shape[0]
+    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
 
 
@@ -416,7 +455,6 @@ def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:
 
 
 def _check_arguments(
-    problem: Problem,
     tol: float,
     max_passes: float,
     time_limit: float | None,
@@ -425,8 +463,6 @@ def _check_arguments(
     callback: Callable[[Info], bool | None] | None,
     check_every: float | None,
 ) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
         if not isinstance(value, (int, float, np.number)) and not (name == "time_limit" and value is None):
             raise TypeError(f"{name}={value!r}: expected a number")

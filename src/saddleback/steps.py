@@ -19,6 +19,9 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
 
+    Where several processes draw from their own blocks each, two blocks of different ones are drawn together more often
+    (``sampling.py``), and the second beta of both rules is K/J instead.
+
 ``pure``
     For PURE-CD (``methods/pure_cd.py``), which needs another condition. With :math:`w_k` the number of blocks that are
     not 0 in row k, :math:`\pi_k = 1 - \binom{J-w_k}{K} / \binom{J}{K}` the probability that one of them is drawn and
@@ -44,6 +47,7 @@ import numpy as np
 from .functions._base import Indices, Vector
 from .operators import Operator
 from .problem import Model
+from .sampling import Strata
 
 SLACK = 1.01
 """On kappa: the proof allows equality, rounding does not."""
@@ -73,6 +77,9 @@ weight with it."""
 
 EXPLOSION = 1e3
 """A residual that has grown so far since a restart means strengths that are too weak: the norm was underestimated."""
+
+EXCHANGE = 2.0
+"""Entries that a process looks at, for each row, before it exchanges what it has changed with others."""
 
 GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
@@ -119,10 +126,10 @@ class Norms:
     whole: float
     passes: float
 
-    def kappa(self, n_blocks: int, drawn: int) -> float:
-        """Return what the product of h and sigma must be, relative to that of the weights, for K drawn of J blocks."""
-        beta = (drawn - 1) / (n_blocks - 1) if n_blocks > 1 else 1.0
-        kappa = SLACK * n_blocks / drawn * ((1 - beta) * self.largest_block + beta * self.whole)
+    def kappa(self, strata: Strata, drawn: int) -> float:
+        """Return what the product of h and sigma must be, relative to that of the weights, for K drawn blocks."""
+        within, any_two = strata.together(drawn)
+        kappa = SLACK / strata.share(drawn) * ((1 - within) * self.largest_block + any_two * self.whole)
         return kappa if kappa > 0 else 1.0
 
 
@@ -132,20 +139,23 @@ def automatic_draw(model: Model, norms: Norms) -> int:
     Where f alone is unbounded below the problem may have no solution; all blocks are drawn then, since the direction
     that proves it is the drift of the iterates, and draws would hide it in noise.
     """
-    J = len(model.blocks)
+    J = model.strata.size
     if norms.whole == 0 or not model.f.bounded_below():
         return J
-    return int(np.clip(1 + (J - 1) * norms.largest_block / norms.whole, 1, J))
+    K = 1 + (J - 1) * norms.largest_block / norms.whole
+    if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
+        K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.stored, 1))
+    return int(np.clip(K, 1, J))
 
 
 def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
     """Return the ``norm`` rule for K drawn blocks, with the primal weight that the units of the data suggest."""
-    kappa = norms.kappa(len(model.blocks), drawn)
+    kappa = norms.kappa(model.strata, drawn)
     weights = norms.weights
     plain = Strengths(np.sqrt(kappa) * weights.columns, np.sqrt(kappa) * weights.rows, norms.passes)
     if weights.descent:
         return plain.weighted(1.0 / np.sqrt(kappa))  # y follows x: h is that of coordinate descent, h = c
-    return plain.weighted(data_weight(model, plain, drawn))
+    return plain.weighted(data_weight(model, plain, model.strata.share(drawn)))
 
 
 def measure_norms(model: Model, even: float = RUIZ_SPREAD) -> Norms:
@@ -313,11 +323,10 @@ def diagonal_strengths(model: Model, alpha: int) -> Strengths:
 
 def l1_strengths(model: Model, drawn: int) -> Strengths:
     """Return the ``l1`` rule for K drawn blocks: sound, and no norm estimate."""
-    J = len(model.blocks)
-    beta = (drawn - 1) / (J - 1) if J > 1 else 1.0
+    within, any_two = model.strata.together(drawn)
     columns, rows = model.A.sums(1)
     largest = _largest_block_row_sums(model)
-    dual = SLACK * J / drawn * ((1 - beta) * largest + beta * rows)
+    dual = SLACK / model.strata.share(drawn) * ((1 - within) * largest + any_two * rows)
     return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(dual)), 1.0)
 
 
@@ -338,7 +347,7 @@ def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
     plain = Strengths(model.f.admissible(positive(primal)), dual, weights.passes + 1.0)
     if weights.descent:
         return plain, theta
-    return plain.weighted(data_weight(model, replace(plain, dual=dual / theta), J)), theta
+    return plain.weighted(data_weight(model, replace(plain, dual=dual / theta), 1.0)), theta
 
 
 def coverage(count: Indices, drawn: int, n_blocks: int) -> Vector:
@@ -431,19 +440,19 @@ def explicit_strengths(
     return Strengths(model.f.admissible(sides[0]), model.g.admissible(sides[1]))
 
 
-def data_weight(model: Model, strengths: Strengths, drawn: int) -> float:
+def data_weight(model: Model, strengths: Strengths, share: float) -> float:
     r"""Return the primal weight that suits the units of the data, 1 where they do not tell.
 
-    The best is :math:`\omega = \|y\|_\sigma / (\sqrt{J/K} \|x\|_h)` with the distances that y and x have to go. They
-    are guessed from the data: y at the gradient of a smooth loss at 0, at the bounds of its domain, or where A'y
-    balances the penalty; x where Ax balances the targets.
+    With p = K/J the share of the blocks that are drawn, the best is :math:`\omega = \sqrt p\, \|y\|_\sigma / \|x\|_h`
+    with the distances that y and x have to go. They are guessed from the data: y at the gradient of a smooth loss at 0,
+    at the bounds of its domain, or where A'y balances the penalty; x where Ax balances the targets.
     """
     slope = model.g.subgradient(np.zeros(model.A.shape[0])) if model.g.smooth else model.g.typical_slope()
     y = _norm(slope, strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)
     x = _norm(model.g.typical_point(), 1.0 / strengths.dual)
     if x == 0 or y == 0:
         return 1.0
-    return float(y / (np.sqrt(len(model.blocks) / drawn) * x))
+    return float(y * np.sqrt(share) / x)
 
 
 def typical_distance(model: Model) -> float:

@@ -60,7 +60,8 @@ class FinishState(State):
 
     Attributes
     ----------
-    blocks : state of the block method; None while it has not begun.
+    start : where the run began, and from the first switch on where the last one was made.
+    blocks : state of the block method; None while it is not running.
     interior : state of the interior point; None while it is not running.
     errors : passes and errors of the certificates so far.
     retry : passes before which the finish is not tried (again).
@@ -175,10 +176,12 @@ class Finish(Layer[FinishState]):
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         state.passes += 0.5 * (len(primals) + len(duals))
         _, primal, dual = best_pair(model, primals, duals)
-        return replace(state.start, x=primal.x, y=dual.y, u=None)
+        weight = state.settings.get("primal_weight", state.start.weight)
+        return replace(state.start, x=primal.x, y=dual.y, weight=weight)
 
     def _switch(self, state: FinishState, start: Start) -> None:
-        """Go over to the interior point."""
+        """Go over to the interior point, and let go of the block method: its vectors are long."""
+        state.start = start
         state.at_switch = state.errors[-1][1] if state.errors else np.inf
         state.interior = self.interior(state.model).init(state.model, start)
         rows, columns = state.model.A.shape
@@ -188,6 +191,8 @@ class Finish(Layer[FinishState]):
         self._mirror(state, 0.0)
         if state.interior.ended:
             self._go_back(state)
+        else:
+            state.blocks = None
 
     def _go_back(self, state: FinishState) -> None:
         """Go on with block passes, from where the interior point has got if that is closer."""

@@ -30,7 +30,7 @@ LARGEST = 0.5
 LEAST_PER_COLUMN = 6
 """Rows that are kept for every column, at the least."""
 
-MORE = 4.0
+MORE = 2.0
 """By how much the rows grow where the method has failed on them."""
 
 ROUNDS = 4
@@ -155,6 +155,7 @@ class SettledRows(Layer[Any]):
     def _take(self, state: SettledState, rows: Indices) -> None:
         """Go on with these rows."""
         model, m = state.model, state.model.A.shape[0]
+        state.inner = None  # its rows are let go before others are copied
         state.rounds += 1
         if rows.size >= LARGEST * m or state.rounds > ROUNDS:
             rows = np.arange(m)

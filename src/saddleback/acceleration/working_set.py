@@ -20,7 +20,7 @@ from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side
 from ..derived import derived
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
-from ..operators import Operator, Stacked
+from ..operators import Operator
 from ..problem import Model
 
 Mask = NDArray[np.bool_]
@@ -361,7 +361,7 @@ class WorkingSet(Layer[Any]):
             return self._pack(state, np.arange(len(model.blocks)), y)
         new = model.blocks.columns(added)
         columns = np.concatenate([before.columns, new])
-        A = side_by_side(before.model.A, model.packed(new, before.single))
+        A = beside(before.model.A, model.packed(new, before.single))
         part = model.of_blocks(blocks, A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
         small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
@@ -410,10 +410,9 @@ def closest(distance: Vector, size: int) -> Indices:
 
 
 @derived
-def side_by_side(first: Operator, second: Operator) -> Operator:
-    """Return [A_1, A_2], without a stack of stacks."""
-    parts = [list(part.parts) if isinstance(part, Stacked) else [part] for part in (first, second)]
-    return Stacked([*parts[0], *parts[1]])
+def beside(first: Operator, second: Operator) -> Operator:
+    """Return [A_1, A_2]."""
+    return first.beside(second)
 
 
 def pays(model: Model) -> bool:

@@ -2,8 +2,9 @@
 
 ``array`` is the readable specification and takes every problem; ``native`` is compiled and takes those whose matrices
 are dense or column-compressed and whose functions it knows. They differ by rounding only, and so do the two ways to
-treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``). ``streamed`` is for matrices
-that are not in memory: a block is then a panel of columns, and is read once for all that an iteration does with it.
+treat y: to step in all rows, or lazily, in those that matter to an iteration (``lazy``). Where the columns are spread
+over processes, ``sharded`` runs either of them next to each process's own. ``streamed`` is for matrices that are not in
+memory: a block is then a panel of columns, and is read once for all that an iteration does with it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal, Protocol, get_args
 
 from ..derived import derived
 from ..functions._base import Indices
+from ..operators import Sharded
 from ..problem import Model
 from ..steps import Strengths
 from . import lazy, native
@@ -21,6 +23,7 @@ from .iterate import Iterate
 from .native import NativeSweeper
 from .newton import Smooth, smooth_part
 from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
+from .sharded import ShardedDescender, ShardedSweeper, local_model
 from .streamed import StreamedDescender, StreamedSweeper
 
 __all__ = [
@@ -55,11 +58,29 @@ class Sweeper(Protocol):
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
     _check("dual", dual, get_args(DualName))
+    if isinstance(model.A, Sharded):
+        return _sharded_sweeper(model, model.A, name, dual)
     if model.A.panels is not None and name == "auto" and dual != "lazy":
         return StreamedSweeper(model)
     lazily = _is_lazy(model, drawn, dual)
     compiled = _is_native(name, native.missing(model))
     return NativeSweeper(model, lazily) if compiled else ArraySweeper(model, lazily)
+
+
+def _sharded_sweeper(model: Model, A: Sharded, name: BackendName, dual: DualName) -> Sweeper:
+    """Return the kernels of that name next to the columns of each process; all of them the same."""
+    if dual == "lazy":
+        raise ValueError("dual='lazy': where columns are spread over processes all rows change; use dual='auto'")
+    local, compiled = _next_to_columns(model, A, name)
+    kernels = NativeSweeper if compiled else ArraySweeper
+    return ShardedSweeper(A, kernels(local, lazy=False, exchange=A.ranks.sum))
+
+
+def _next_to_columns(model: Model, A: Sharded, name: BackendName) -> tuple[Model, bool]:
+    """Return the problem of the columns that this process holds, and whether all processes take compiled kernels."""
+    local = local_model(model, A)
+    lacking = next((missing for missing in A.ranks.all(native.missing(local)) if missing), None)
+    return local, _is_native(name, lacking)
 
 
 @derived
@@ -72,6 +93,10 @@ def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
 @derived
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
+    if isinstance(model.A, Sharded):
+        local, compiled = _next_to_columns(model, model.A, name)
+        descent = NativeDescender if compiled else ArrayDescender
+        return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
     if model.A.panels is not None and model.A.reads_columns and name == "auto":
         return StreamedDescender(model, width)
     compiled = _is_native(name, native.missing(model))

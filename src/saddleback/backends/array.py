@@ -7,7 +7,7 @@ import numpy as np
 from ..functions._base import Indices
 from ..problem import Model
 from ..steps import Strengths
-from .iterate import Iterate, dual_half, primal_half, touched_rows
+from .iterate import Exchange, Iterate, dual_half, existing, primal_half, touched_rows
 from .lazy import LazyRows
 
 
@@ -18,20 +18,25 @@ class ArraySweeper:
     ----------
     model : the problem.
     lazy : whether rows that no drawn block touches are left behind, and brought up to date when they are next needed.
+    exchange : adds to a change of Ax what other processes have changed; draws beyond the last block are those of nobody
+        then. Not for lazy rows.
     """
 
     name = "numpy"
 
-    def __init__(self, model: Model, lazy: bool) -> None:
+    def __init__(self, model: Model, lazy: bool, exchange: Exchange | None = None) -> None:
         self.model = model
         self.lazy = lazy
+        self.exchange = exchange
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         if self.lazy:
             self._sweep_lazily(draws, strengths, extrapolation, at)
             return
         for drawn in draws:
-            change = primal_half(self.model, drawn, strengths, at)
+            change = primal_half(self.model, existing(self.model, drawn), strengths, at)
+            if self.exchange is not None:
+                self.exchange(change)
             dual_half(self.model.g, strengths, extrapolation, change, at)
 
     def _sweep_lazily(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:

@@ -10,6 +10,7 @@ from .. import _native
 from ..functions._base import Indices, Vector
 from ..problem import Model
 from . import native
+from .iterate import Exchange
 from .newton import Smooth, conjugate_gradients
 
 
@@ -56,11 +57,12 @@ class ArrayDescender:
 
     name = "numpy"
 
-    def __init__(self, model: Model, width: int) -> None:
+    def __init__(self, model: Model, width: int, exchange: Exchange | None = None) -> None:
         curvature = model.g.curvature()
         assert curvature is not None
         self.model = model
         self.width = width
+        self.exchange = exchange
         self.curvature = curvature
         self.panels = _panels(model.blocks.sizes, width)
         self.strength = np.empty(model.A.shape[1])
@@ -69,17 +71,40 @@ class ArrayDescender:
             self.strength[own] = max(np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1], FLAT)
 
     def extended(self, model: Model) -> ArrayDescender:
-        return ArrayDescender(model, self.width)
+        return ArrayDescender(model, self.width, self.exchange)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
         for sweep in range(sweeps):
+            before = x.copy(), u.copy(), y.copy()
             for panel in self.panels:
                 columns = self.model.blocks.columns(np.array(panel))
                 if sweep == 0 or np.any(x[columns]):
                     self._visit(panel, x, u, y)
                     visited += columns.size
+            if self.exchange is not None:
+                self._meet(self.exchange, before, x, u, y)
         return visited
+
+    def _meet(self, exchange: Exchange, before: tuple[Vector, Vector, Vector], x: Vector, u: Vector, y: Vector) -> None:
+        """Go on from where all processes have got, each on its own columns, or from a part of the way there.
+
+        With v the sum of their changes of u and d that of the penalties, the objective falls by at least
+        -t (y'v + d) - t^2/2 v'Cv for a part t of the way. The whole way is taken where that is about as good as the
+        best t. The compiled kernel meets many times in a sweep, and sooner where it could not go the whole way.
+        """
+        x_before, u_before, y_before = before
+        f = self.model.f
+        told = np.append(u - u_before, f.finite_value(x) - f.finite_value(x_before))
+        exchange(told)
+        v, d = told[:-1], told[-1]
+        slope, bend = float(y_before @ v + d), float(self.curvature @ v**2)
+        way = 1.0
+        if bend > 0 and -(slope + bend / 2) < slope**2 / (4 * bend):
+            way = min(max(-slope / bend, 0.0), 1.0)
+            x[:] = x_before + way * (x - x_before)
+        u[:] = u_before + way * v
+        y[:] = self.model.g.subgradient(u)
 
     def _visit(self, panel: list[int], x: Vector, u: Vector, y: Vector) -> None:
         f, A = self.model.f, self.model.A
@@ -127,7 +152,9 @@ class NativeDescender:
 
     name = "native"
 
-    def __init__(self, model: Model, width: int, measured: _native.Descent | None = None) -> None:
+    def __init__(
+        self, model: Model, width: int, exchange: Exchange | None = None, measured: _native.Descent | None = None
+    ) -> None:
         curvature = model.g.curvature()
         assert curvature is not None
         self.kernel = _native.Descent(
@@ -138,13 +165,14 @@ class NativeDescender:
             measured,
         )
         self.width = width
+        self.exchange = exchange
         self.strength = self.kernel.strength()
 
     def extended(self, model: Model) -> NativeDescender:
-        return NativeDescender(model, self.width, self.kernel)
+        return NativeDescender(model, self.width, self.exchange, self.kernel)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        return self.kernel.sweep(sweeps, x, u, y)
+        return self.kernel.sweep(sweeps, x, u, y, self.exchange)
 
     def products(self, columns: Indices, y: Vector) -> Vector:
         return self.kernel.products(columns, y)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +12,15 @@ from ..functions._base import Function, Indices, Vector
 from ..problem import Model
 from ..steps import Strengths
 
-if TYPE_CHECKING:
-    from ..methods._base import Averages
+Exchange = Callable[[Vector], object]
+"""What adds to a change of Ax, in place, by how much other processes have changed it."""
+
+
+class Sums(Protocol):
+    """Sums of the points so far."""
+
+    x: Vector
+    y: Vector
 
 
 class Iterate(Protocol):
@@ -21,11 +29,16 @@ class Iterate(Protocol):
     x: Vector
     y: Vector
     u: Vector
-    averages: Averages
+
+    @property
+    def averages(self) -> Sums:
+        """The sums, to which every new point is added."""
 
 
 def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
     """Take the primal step of the drawn blocks against y, and return by how much it changes Ax."""
+    if drawn.size == 0:
+        return np.zeros_like(at.u)
     changes = []
     for columns, blocks in model.blocks.pieces(drawn):
         step = 1.0 / strengths.primal[columns]
@@ -34,6 +47,11 @@ def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate)
         changes.append(model.A.columns_matvec(columns, after - before))
         at.x[columns] = after
     return reduce(np.add, changes)
+
+
+def existing(model: Model, drawn: Indices) -> Indices:
+    """Return the draws that are of a block: a process with fewer of them than others fills them up with none."""
+    return drawn[drawn < len(model.blocks)]
 
 
 def touched_rows(model: Model, drawn: Indices) -> Indices:

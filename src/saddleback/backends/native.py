@@ -10,7 +10,7 @@ from .. import _native
 from ..functions._base import Compiled, Indices, Slopes, Vector
 from ..problem import Model
 from ..steps import Strengths
-from .iterate import Iterate, dual_half
+from .iterate import Exchange, Iterate, dual_half, existing
 
 
 class NativeSweeper:
@@ -18,9 +18,10 @@ class NativeSweeper:
 
     name = "native"
 
-    def __init__(self, model: Model, lazy: bool) -> None:
+    def __init__(self, model: Model, lazy: bool, exchange: Exchange | None = None) -> None:
         self.model = model
         self.lazy = lazy
+        self.exchange = exchange
         self.fused = model.g.compiled() is not None
         self.kernel = make_kernel(model)
 
@@ -29,11 +30,13 @@ class NativeSweeper:
             draws = np.ascontiguousarray(draws)
             sides = strengths.primal, strengths.dual
             vectors = at.x, at.y, at.u, at.averages.x, at.averages.y
-            self.kernel.sweep(draws, *sides, extrapolation, *vectors, lazy=self.lazy)
+            self.kernel.sweep(draws, *sides, extrapolation, *vectors, lazy=self.lazy, exchange=self.exchange)
             return
         change = np.empty_like(at.u)
         for drawn in draws:
-            self.kernel.primal_step(drawn, strengths.primal, at.x, at.y, change)
+            self.kernel.primal_step(existing(self.model, drawn), strengths.primal, at.x, at.y, change)
+            if self.exchange is not None:
+                self.exchange(change)
             dual_half(self.model.g, strengths, extrapolation, change, at)
 
 

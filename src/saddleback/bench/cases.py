@@ -91,6 +91,13 @@ def quantile_l1(settings: Settings) -> Iterator[Instance]:
         yield Instance("with intercept" if intercept else "no intercept", make)
 
 
+def quantile_rows(settings: Settings) -> Iterator[Instance]:
+    """Yield a quantile regression with few columns: of as many rows as a linear program can have, and of a million."""
+    for rows in (1000, 6000) if settings.quick else (10_000, 1_000_000):
+        make = partial(data.quantile, 0, m=rows, n=50, nonzeros=25, quantile=0.8, alpha=0.01, intercept=True)
+        yield Instance(f"{rows:,} rows", make)
+
+
 LASSO_PEERS = ("skglm", "celer", "adelie", "scikit-learn")
 MIDDLE = {"m": 1000, "n": 5000, "nonzeros": 500}
 SMALL = {"m": 300, "n": 1500, "nonzeros": 100}
@@ -181,6 +188,15 @@ CASES = {
                 1,
             ),
             cap=600.0,
+            slow=True,
+        ),
+        Case(
+            "quantile-rows",
+            "quantile regression, 10,000 and 1,000,000 x 50 dense, quantile 0.8, L1 penalty, an intercept",
+            ("scikit-learn",),
+            quantile_rows,
+            target=1e-4,
+            cap=40.0,
             slow=True,
         ),
         Case(

@@ -20,17 +20,18 @@ KIND = "saddleback checkpoint"
 
 
 class Stored(NamedTuple):
-    """What a file holds: who wrote it, for which run, and the run."""
+    """What a file holds: who wrote it, for which run, the run, and the random generators of each process."""
 
     version: str
     fingerprint: dict[str, Any]
     graph: Graph
+    generators: list[dict[str, Any]]
 
 
 def write(path: Path, stored: Stored) -> None:
     """Write a checkpoint beside the last one, and put it in its place once it is safely on the disk."""
     header = {"kind": KIND, "format": FORMAT, "version": stored.version}
-    header |= {"fingerprint": stored.fingerprint, "table": stored.graph.table}
+    header |= {"fingerprint": stored.fingerprint, "table": stored.graph.table, "generators": stored.generators}
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     arrays |= {f"buffer_{i}": buffer for i, buffer in enumerate(stored.graph.buffers)}
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -76,7 +77,8 @@ def read(path: Path) -> Stored:
             ours = isinstance(header, dict) and header.get("kind") == KIND
             if ours and header["format"] == FORMAT:
                 buffers = [stored[f"buffer_{i}"] for i in range(len(stored.files) - 1)]
-                return Stored(header["version"], header["fingerprint"], Graph(header["table"], buffers))
+                graph = Graph(header["table"], buffers)
+                return Stored(header["version"], header["fingerprint"], graph, header["generators"])
     except DAMAGE as error:
         raise ValueError(
             f"resume={str(path)!r} is not a complete checkpoint ({error}): use another one, or leave resume out to "

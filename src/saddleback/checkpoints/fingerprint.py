@@ -28,9 +28,13 @@ def fingerprint(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
     if model.A.entries_known:
         columns = model.A.squares[0]
         found["the squared entries of A"] = [float(columns.sum()), float(columns @ np.cos(np.arange(columns.size)))]
-    for name, terms in (("the penalty", problem.terms), ("the loss", [problem.loss])):
-        found[name] = " + ".join(ADDRESS.sub("", repr(term)) for term in terms)
-        found[f"the data of {name}"] = digest(terms)
+    # a process may know the terms of its own columns only, but the function of all of them
+    probe = np.cos(np.arange(model.A.shape[1]))
+    inside = model.f.project(probe)
+    found["the penalty"] = ", ".join(sorted({type(term).__name__ for term in problem.terms}))
+    found["the values of the penalty"] = [float(model.f.finite_value(inside)), float(inside @ probe)]
+    found["the loss"] = ADDRESS.sub("", repr(problem.loss))
+    found["the data of the loss"] = digest(problem.loss)
     return found | {name: _told(value) for name, value in options.items()}
 
 

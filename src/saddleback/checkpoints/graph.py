@@ -9,7 +9,7 @@ from the problem is stored by its name, and what was made of that as the call th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -44,9 +44,20 @@ def freeze(whole: Any, known: Known) -> Graph:
     return Graph(writer.table, writer.buffers)
 
 
-def thaw(graph: Graph, known: Known) -> Any:
-    """Return the object of a graph, given those that the graph only names."""
-    return _Reader(graph, known).object(0)
+def thaw(graph: Graph, known: Known, names: Sequence[str]) -> dict[str, Any]:
+    """Return some entries of the dictionary that is a graph, given the objects that the graph only names."""
+    reader = _Reader(graph, known)
+    return reader.named({name: graph.table[0]["dict"][name] for name in names})
+
+
+def generators(graph: Graph) -> dict[str, Any]:
+    """Return the states of the random generators in a graph, by their places: what differs between processes."""
+    return {str(place): entry for place, entry in enumerate(graph.table) if "random" in entry}
+
+
+def with_generators(graph: Graph, own: Mapping[str, Any]) -> Graph:
+    """Return the graph with the generators of another process."""
+    return graph._replace(table=[own.get(str(place), entry) for place, entry in enumerate(graph.table)])
 
 
 class _Writer:

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from ..ranks import Team
 from .file import Stored, read, write
 from .fingerprint import differences
-from .graph import Known, Unreadable, freeze, thaw
+from .graph import Known, Unreadable, freeze, generators, thaw, with_generators
 
 
 class Clock(Protocol):
@@ -21,10 +22,24 @@ class Clock(Protocol):
         """Return the time since its beginning."""
 
 
-class Timed(Protocol):
-    """A run, which remembers how long it took."""
+class Keepable(Protocol):
+    """A run, which remembers how long it took, and says what is to be kept of it."""
 
     seconds: float
+
+    def contents(self) -> dict[str, Any]:
+        """Return the run, and beside it what a run on other processes may begin with."""
+
+
+class Kept(NamedTuple):
+    """What a checkpoint has for a run: all of it, or where another number of processes is to go on from.
+
+    The draws of processes, and what follows from them, are those of their number; the point is anybody's.
+    """
+
+    run: Any = None
+    point: Any = None
+    past: Any = None
 
 
 class Keeper:
@@ -36,6 +51,7 @@ class Keeper:
     every : seconds between checkpoints, by the clock of the run.
     fingerprint : of the problem and its options.
     known : what the problem gives, by name.
+    team : the processes of the run, of which the first writes.
 
     Attributes
     ----------
@@ -44,25 +60,29 @@ class Keeper:
     """
 
     def __init__(
-        self, path: Path | None, every: float, clock: Clock, fingerprint: Mapping[str, Any], known: Known
+        self, path: Path | None, every: float, clock: Clock, fingerprint: Mapping[str, Any], known: Known, team: Team
     ) -> None:
-        self.path, self.every, self.clock = path, every, clock
+        self.path, self.every, self.clock, self.team = path, every, clock, team
         self.fingerprint, self.known = dict(fingerprint), known
         self.last = clock.seconds()
         self.written = self.closed = False
 
     def due(self) -> bool:
         """Return whether the last checkpoint is long enough ago."""
-        return self.path is not None and self.clock.seconds() - self.last >= self.every
+        return self.path is not None and self.team.told(self.clock.seconds() - self.last >= self.every)
 
-    def keep(self, run: Timed) -> None:
+    def keep(self, run: Keepable) -> None:
         """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""
         if self.path is None:
             return
         run.seconds = self.last = self.clock.seconds()
+        graph = freeze(run.contents(), self.known)
+        stored = Stored(version("saddleback"), self.fingerprint, graph, self.team.all(generators(graph)))
+        if self.team.rank > 0:
+            return
         try:
             self.written = False
-            write(self.path, Stored(version("saddleback"), self.fingerprint, freeze(run, self.known)))
+            write(self.path, stored)
             self.written = True
         except OSError as error:
             warnings.warn(
@@ -91,8 +111,8 @@ def writable(path: Any) -> Path | None:
     return found
 
 
-def restore(path: Any, fingerprint: Mapping[str, Any], known: Known) -> Any:
-    """Return the run in a checkpoint, or raise where the file is damaged or belongs to another run."""
+def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team) -> Kept:
+    """Return what a checkpoint has for a team, or raise where the file is damaged or belongs to another run."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"resume={path!r}: expected the name of a file that checkpoint= has written")
     stored = read(Path(path))
@@ -103,7 +123,9 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known) -> Any:
             "and options, or leave resume out and pass x0"
         )
     try:
-        return thaw(stored.graph, known)
+        if len(stored.generators) != team.size:
+            return Kept(**thaw(stored.graph, known, ("point", "past")))
+        return Kept(**thaw(with_generators(stored.graph, stored.generators[team.rank]), known, ("run",)))
     except (Unreadable, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "

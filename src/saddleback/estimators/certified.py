@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 import joblib
@@ -15,14 +18,46 @@ from sklearn.utils import check_random_state
 
 import saddleback as sb
 
+OF_OTHERS = {
+    "copy_X": "X is never changed",
+    "precompute": "which products are kept is for the solver to decide",
+    "selection": "the order of the columns is for the solver to decide",
+    "solver": "the solver is chosen by the problem",
+    "solver_options": "the solver is chosen by the problem; tol and the limit on passes are its only options",
+}
+"""Parameters of scikit-learn's models that say how to compute, not what: why each has no meaning here."""
+
+
+def explained(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says why it does not take a parameter, where Python would say only that it does not."""
+    known = [*signature(init).parameters][1:]
+
+    @wraps(init)
+    def explaining(self: Any, *args: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                reason = OF_OTHERS.get(name) or (f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}")
+                advice = "; leave it out" if name in OF_OTHERS else ""
+                raise TypeError(f"{type(self).__name__} has no parameter {name}: {reason}{advice}")
+        init(self, *args, **parameters)
+
+    return explaining
+
 
 class Certified(BaseEstimator):
     """Base of the estimators: parameters that limit a solve, attributes that judge it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
 
     tol: float
     n_jobs: int | None = None
     random_state: Any = None
     verbose: Any = False
+    comm: Any = None
 
     passes_parameter = "max_iter"
     """The parameter that limits the passes."""
@@ -38,18 +73,21 @@ class Certified(BaseEstimator):
             "seed": _seed(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
+            "comm": self.comm,
         }
 
     def _threads(self) -> int | None:
         """Return how many threads a solve may use."""
         return free_threads() if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
 
-    def _warn(self, results: Sequence[sb.Result]) -> None:
-        """Warn of the result furthest from what was asked, if one is."""
+    def _warn(self, results: Sequence[sb.Result], obstacle: str = "") -> None:
+        """Warn of what stands in the way of a solution, where that is known; else of the result furthest from one."""
         if any(result.status is sb.Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt  # solve gives back what it has, but no one asked for half a model
         worst = furthest(results)
-        if worst.status is not sb.Status.OPTIMAL:
+        if obstacle:
+            warnings.warn(f"{type(self).__name__}: {obstacle}", ConvergenceWarning, stacklevel=3)
+        elif worst.status is not sb.Status.OPTIMAL:
             name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
             warnings.warn(
                 f"{type(self).__name__} reached a certified relative gap of {worst.relative_gap:.1e}, where "

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 import saddleback as sb
 
 from .design import Design
-from .linear import LinearModel, Target, check_weight
+from .linear import Fit, LinearModel, Target, check_weight
 from .objective import CLASSIFICATION, Objective
 from .path import coefficients
 from .samples import Vector
@@ -63,9 +63,22 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         given: Vector = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         return given
 
-    def _targets(self, y: Any, design: Design) -> list[Target]:
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
+
+    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
+        penalised = ready.objective.penalty is not None and ready.objective.alpha > 0
+        if ready.objective.loss != "logistic" or penalised:
+            return ""
+        for target, (coef, intercept) in zip(ready.targets, map(coefficients, results), strict=True):
+            if np.all(target.values * (ready.samples.X @ coef + intercept) > 0):
+                return (
+                    "the classes are separable, so without a penalty the logistic loss falls to 0 as the coefficients "
+                    "grow, and no finite ones are the best; those that were found separate the classes, but their size "
+                    "means nothing. Add a penalty: penalty='l1' with a positive alpha"
+                )
+        return ""
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
@@ -111,7 +124,8 @@ class SparseClassifier(LinearClassifier):
     penalty, alpha, l1_ratio, groups, weights : as in ``SparseRegressor``.
     class_weight : a dict from class to weight, or "balanced" for weights inverse to how often a class occurs; they
         multiply the sample weights.
-    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose : as in ``SparseRegressor``.
+    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose, comm : as in
+        ``SparseRegressor``.
 
     Attributes
     ----------
@@ -141,6 +155,7 @@ class SparseClassifier(LinearClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        comm: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -157,6 +172,7 @@ class SparseClassifier(LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.comm = comm
 
     def _objective(self) -> Objective:
         return Objective(

@@ -94,7 +94,7 @@ class LinearModel(Certified, ABC):
         """Return what the parameters ask for."""
 
     @abstractmethod
-    def _targets(self, y: Any, design: Design) -> list[Target]:
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         """Return the targets of every problem to solve, from y as ``_check_data`` has left it."""
 
     @abstractmethod
@@ -122,9 +122,13 @@ class LinearModel(Certified, ABC):
             starts = before if len(before) == len(ready.targets) else starts
         options = self._options()
         results = [ready.solve(target, start, options) for target, start in zip(ready.targets, starts, strict=True)]
-        self._warn(results)
+        self._warn(results, self._obstacle(ready, results))
         self._store(results, X.dtype)
         return self
+
+    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
+        """Return why there is no solution, where the data show it; empty where they do not."""
+        return ""
 
     def path(
         self,
@@ -158,8 +162,8 @@ class LinearModel(Certified, ABC):
         """Return checked data as problems to solve."""
         objective = self._objective()
         samples = distinct(X, y, weight)
-        design = Design(samples.X, samples.weight, self.fit_intercept)
-        return Fit(objective, samples, design, self._targets(samples.y, design))
+        design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
+        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design))
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}

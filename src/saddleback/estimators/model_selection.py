@@ -80,7 +80,8 @@ class CrossValidated(LinearModel):
         coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
         intercepts = path.intercepts.reshape(-1, alphas.size)
         loss = np.zeros(alphas.size)
-        for target, coef, intercept in zip(self._targets(y[test], ready.design), coefs, intercepts, strict=True):
+        targets = self._targets(y[test], of_test, ready.design)
+        for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
             scores = (rows[test] @ coef + intercept - target.shift).T
             function = ready.objective.loss_term(target.values, of_test).bind(target.values.shape)
             loss += [function.value(np.ascontiguousarray(u)) for u in scores]

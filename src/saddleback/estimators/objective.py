@@ -25,20 +25,29 @@ from .samples import Vector
 
 @dataclass(frozen=True)
 class Choice:
-    """A function of the catalogue, which parameters of a model it reads, and to what power n divides it."""
+    """A function of the catalogue, as a part of a linear model.
+
+    Attributes
+    ----------
+    make : the function.
+    reads : which parameters of a model it takes.
+    power : to what power of n a loss is divided.
+    mean_is_best : whether the constant with the least loss is the mean of the targets.
+    """
 
     make: Callable[..., Any]
     reads: tuple[str, ...] = ()
     power: float = 1.0
+    mean_is_best: bool = False
 
 
 REGRESSION: Mapping[str, Choice] = {
-    "squared": Choice(sb.Squared),
+    "squared": Choice(sb.Squared, mean_is_best=True),
     "absolute": Choice(sb.Absolute),
     "quantile": Choice(sb.Pinball, ("quantile",)),
     "huber": Choice(sb.Huber, ("delta",)),
     "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",)),
-    "sqrt": Choice(sb.Norm2, power=0.5),
+    "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True),
 }
 
 CLASSIFICATION: Mapping[str, Choice] = {
@@ -95,6 +104,11 @@ class Objective:
                     UserWarning,
                     stacklevel=4,
                 )
+
+    @property
+    def mean_is_best(self) -> bool:
+        """Whether the constant with the least loss is the mean of the targets."""
+        return self._loss.mean_is_best
 
     @property
     def _loss(self) -> Choice:

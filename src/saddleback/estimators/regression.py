@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
@@ -22,6 +23,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
     """Base of the regressors."""
 
     several_outputs = False
+    """Whether y may have several columns."""
+
+    joint = False
+    """Whether they are fitted together, with a penalty on all of them; one by one otherwise."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
         self._objective().check(REGRESSION)
@@ -35,16 +40,20 @@ class LinearRegressor(RegressorMixin, LinearModel):
             ensure_min_samples=self.least_samples,
             multi_output=self.several_outputs,
         )
-        return X, np.asarray(y, dtype=np.float64), check_weight(sample_weight, X)
+        y = np.asarray(y, dtype=np.float64)
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and not self.joint else y
+        return X, y, check_weight(sample_weight, X)
 
-    def _targets(self, y: Any, design: Design) -> list[Target]:
-        shift = design.shift(y)
-        return [Target(y - shift, shift)]
+    def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
+        columns = [y] if y.ndim == 1 or self.joint else y.T
+        shifts = [design.shift(column, weight) for column in columns]
+        return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
-        coef, intercept = coefficients(results[0])
-        self.coef_ = coef.T.astype(dtype)
-        self.intercept_ = intercept.astype(dtype)[()]
+        coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
+        single = len(results) == 1
+        self.coef_ = (coefs[0].T if single else np.stack(coefs)).astype(dtype)
+        self.intercept_ = (intercepts[0] if single else np.stack(intercepts)).astype(dtype)[()]
         self._judgement(results)
 
     def predict(self, X: Any) -> Any:
@@ -97,6 +106,8 @@ class SparseRegressor(LinearRegressor):
     n_jobs : threads; all cores by default, one inside of a joblib worker. The result is the same, bit by bit.
     random_state : seed of the draws; None is 0.
     verbose : whether to show a progress bar.
+    comm : an mpi4py communicator, whose processes fit the model together: all call ``fit`` with the same data, each
+        works on some of the features, and all get the fitted model.
 
     Attributes
     ----------
@@ -139,6 +150,7 @@ class SparseRegressor(LinearRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        comm: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -157,6 +169,7 @@ class SparseRegressor(LinearRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.comm = comm
 
     def _objective(self) -> Objective:
         return Objective(
@@ -173,12 +186,15 @@ class SparseRegressor(LinearRegressor):
         )
 
 
-class Lasso(LinearRegressor):
+class Lasso(MultiOutputMixin, LinearRegressor):
     r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
 
     Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
-    counts passes; attributes as in ``SparseRegressor``.
+    counts passes; attributes as in ``SparseRegressor``. Several columns of y are fitted one by one: ``coef_`` then has
+    a row for each.
     """
+
+    several_outputs = True
 
     def __init__(
         self,
@@ -198,6 +214,11 @@ class Lasso(LinearRegressor):
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """The coefficients as a sparse matrix, a row for every target."""
+        return sparse.csr_array(np.atleast_2d(self.coef_))
 
     def _objective(self) -> Objective:
         return Objective(alpha=self.alpha, positive=self.positive)
@@ -352,14 +373,14 @@ class QuantileRegressor(LinearRegressor):
         return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
 
 
-class MultiTaskLasso(MultiOutputMixin, Lasso):
+class MultiTaskLasso(Lasso):
     r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
 
     A feature is used by all tasks or by none. ``coef_`` has one row a task, ``intercept_`` one value; otherwise as
     ``Lasso``.
     """
 
-    several_outputs = True
+    joint = True
 
     def _objective(self) -> Objective:
         return Objective(penalty="group", alpha=self.alpha, positive=self.positive)
@@ -372,6 +393,5 @@ class MultiTaskLasso(MultiOutputMixin, Lasso):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags

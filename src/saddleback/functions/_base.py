@@ -270,6 +270,10 @@ class Function(ABC):
         """Return the function of some blocks alone, their coordinates one block after the other."""
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
+    def beside(self, other: Function) -> Function | None:
+        """Return f and another function, each of its own stretch of one vector, as one; None where that is no kind."""
+        return None
+
     def admissible(self, strength: Vector) -> Vector:
         """Return the least strengths, at least the given ones, under which the prox has a closed form."""
         return np.full_like(strength, strength.max()) if self.scalar_step else strength

@@ -282,6 +282,14 @@ class BlockSum(Function):
         )
 
 
+def side_by_side(functions: Sequence[Function], sizes: Sequence[int]) -> Function:
+    """Return functions, each of its own stretch of one vector, as a single one where they are of one kind."""
+    whole: Function | None = functions[0]
+    for function in functions[1:]:
+        whole = None if whole is None else whole.beside(function)
+    return whole or BlockSum(functions, sizes, [True] * len(sizes))
+
+
 def _sum_of_rays(rays: Sequence[Ray]) -> Ray:
     return Ray(sum(ray.value for ray in rays), np.concatenate([ray.violation for ray in rays]))
 

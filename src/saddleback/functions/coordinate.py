@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
+from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
 
 Parameter = float | Vector
@@ -53,6 +53,13 @@ def combined(formula: Callable[..., Any], *parameters: Vector) -> Vector:
     if parameters[0].size and is_one_value(*parameters):
         return everywhere(formula(*(parameter[0] for parameter in parameters)), parameters[0].size)
     return np.asarray(formula(*parameters))
+
+
+def one_after_the_other(first: Vector, second: Vector) -> Vector:
+    """Return two parameters as one: still a single value where both are the same."""
+    if is_one_value(first, second) and first.size and second.size and first[0] == second[0]:
+        return everywhere(first[0], first.size + second.size)
+    return np.concatenate([first, second])
 
 
 def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
@@ -359,6 +366,11 @@ class Coordinate(Restrictable):
 
     def restrict_blocks(self, blocks: Indices) -> Coordinate:
         return self.restrict(blocks)
+
+    def beside(self, other: Function) -> Coordinate | None:
+        if not isinstance(other, Coordinate):
+            return None
+        return Coordinate(*(one_after_the_other(a, b) for a, b in zip(self.slopes(), other.slopes(), strict=True)))
 
     def typical_slope(self) -> Vector:
         return combined(_largest_finite, self.left, self.right)

@@ -217,6 +217,19 @@ class GroupNorms(Function):
         partition_ = Blocks(None, start)
         return GroupNorms(partition_, self.weight[blocks], self.left[columns], self.right[columns])
 
+    def beside(self, other: Function) -> GroupNorms | None:
+        if not isinstance(other, GroupNorms):
+            return None
+        mine, theirs, size = self.partition, other.partition, self.left.size
+        contiguous = mine.contiguous and theirs.contiguous
+        order = None if contiguous else np.concatenate([mine.order, theirs.order + size])
+        return GroupNorms(
+            Blocks(order, np.concatenate([mine.start, theirs.start[1:] + size])),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.left, other.left]),
+            np.concatenate([self.right, other.right]),
+        )
+
     def typical_slope(self) -> Vector:
         per_column = np.empty(self.left.size)
         per_column[self.partition.order] = np.repeat(self.weight / np.sqrt(self.partition.sizes), self.partition.sizes)

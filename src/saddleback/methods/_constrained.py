@@ -73,7 +73,7 @@ def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]
     balance = Balance(rho is None)
     if rho is None:
         uniform = uniform_strengths(model)
-        rho = data_weight(model, uniform, len(model.blocks)) / float(uniform.dual[0])
+        rho = data_weight(model, uniform, 1.0) / float(uniform.dual[0])
         passes += uniform.passes
     image, cost = start.image(model)
     w = np.concatenate([start.x, image]) if split is not model else start.x.copy()

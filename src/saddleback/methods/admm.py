@@ -169,7 +169,7 @@ class ADMM(Method[ADMMState]):
             return self.rho, self.rho, 0.0
         uniform = uniform_strengths(model)
         norm = float(uniform.primal[0])
-        rho = self.rho or data_weight(model, uniform, len(model.blocks)) * norm
+        rho = self.rho or data_weight(model, uniform, 1.0) * norm
         return rho, rho / norm**2, uniform.passes
 
     @staticmethod

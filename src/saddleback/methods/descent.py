@@ -95,9 +95,8 @@ class Descent(Method[DescentState]):
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
-        streamed = model.A.panels is not None and model.A.reads_columns and model.A.tasks == 1
-        if not (model.A.explicit and (model.A.native() or streamed)):
-            return "A is not a dense or sparse matrix that acts on a vector, with its columns at hand"
+        if not model.A.is_matrix:
+            return "A is not a dense or sparse matrix that acts on a vector"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:

@@ -134,7 +134,7 @@ class R2HPDHG(Method[R2HPDHGState]):
     def init(self, model: Model, start: Start) -> R2HPDHGState:
         settings = all_blocks(model)
         model = model.columnar()
-        base = norm_strengths(model, measure_norms(model, EVEN), len(model.blocks))
+        base = norm_strengths(model, measure_norms(model, EVEN), model.strata.size)
         u, cost = start.image(model)
         at = Point(start.x.copy(), start.y.copy(), u)
         return R2HPDHGState(

@@ -81,7 +81,7 @@ class SPBCD(Method[SPBCDState]):
         u, cost = start.image(model)
         settings = {
             "step": self.step if isinstance(self.step, str) else "explicit",
-            "blocks_per_iteration": drawn,
+            "blocks_per_iteration": model.strata.expected(drawn),
             "n_blocks": len(model.blocks),
             "backend": sweeper.name,
             "dual": "lazy" if sweeper.lazy else "eager",
@@ -95,7 +95,7 @@ class SPBCD(Method[SPBCDState]):
             model=model,
             averages=Averages.of(model),
             strengths=strengths,
-            sampling=KNice(len(model.blocks), drawn, start.seed),
+            sampling=KNice.of(model.strata, drawn, start.seed),
             sweeper=sweeper,
         )
 
@@ -103,10 +103,10 @@ class SPBCD(Method[SPBCDState]):
         """Return the strengths and K, which the norms give where the user did not."""
         by_norm = isinstance(self.step, str) and self.step == "norm"
         if start.drawn is not None and not by_norm:
-            K = min(start.drawn, len(model.blocks))
+            K = model.strata.drawn(start.drawn)
             return self._rule(model, K, start), K
         norms = measure_norms(model)
-        K = automatic_draw(model, norms) if start.drawn is None else min(start.drawn, len(model.blocks))
+        K = automatic_draw(model, norms) if start.drawn is None else model.strata.drawn(start.drawn)
         return (norm_strengths(model, norms, K) if by_norm else self._rule(model, K, start)), K
 
     def _rule(self, model: Model, K: int, start: Start) -> Strengths:

@@ -6,6 +6,7 @@ from .compressed import Compressed, Transposed
 from .dense import Dense
 from .entry import as_operator
 from .identity import Identity, ScaledIdentity
+from .sharded import Sharded
 from .stacked import Stacked
 from .streamed import Streamed
 from .tasks import Tasks
@@ -17,6 +18,7 @@ __all__ = [
     "Identity",
     "Operator",
     "ScaledIdentity",
+    "Sharded",
     "Stacked",
     "Streamed",
     "Tasks",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,14 @@ def one_by_one(columns: Columns) -> Indices:
     return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
 
+class Holders(NamedTuple):
+    """Which of several processes holds each column, how many there are, and which of them this is."""
+
+    of_column: Indices
+    processes: int
+    own: int
+
+
 class Operator(ABC):
     """A linear map from R^n to R^m; ``shape`` is (m, n)."""
 
@@ -33,6 +41,9 @@ class Operator(ABC):
 
     entries_known: bool = True
     """True where sums over entries can be had."""
+
+    is_matrix: bool = False
+    """True where it consists of dense or sparse matrices, side by side, as the native kernels take them."""
 
     stored: int
     """How many entries a product reads."""
@@ -55,6 +66,9 @@ class Operator(ABC):
 
     room: float = np.inf
     """Bytes that a matrix made of this one may take."""
+
+    holders: Holders | None = None
+    """The processes that hold the columns, where these are spread over several; None where all of them are here."""
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
@@ -140,6 +154,16 @@ class Operator(ABC):
         """Return some columns in memory of their own, in float32 where ``single`` and that saves memory."""
         return self.restrict(np.arange(self.shape[0]), columns)
 
+    def beside(self, other: Operator) -> Operator:
+        """Return [A, B]."""
+        from .stacked import Stacked  # which is an operator itself
+
+        return Stacked([*self.side_by_side(), *other.side_by_side()])
+
+    def side_by_side(self) -> Sequence[Operator]:
+        """Return the operators that this one consists of, side by side."""
+        return [self]
+
     def columnar(self) -> Operator:
         """Return an operator with the same entries whose columns are contiguous in memory."""
         return self
@@ -156,6 +180,10 @@ class Operator(ABC):
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         return (self.pack(run, False) for run in runs)
+
+    def collected(self) -> Operator:
+        """Return an operator with the same entries, all of them in this process."""
+        return self
 
     @cached_property
     def squares(self) -> tuple[Vector, Vector]:

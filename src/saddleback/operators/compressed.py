@@ -21,6 +21,7 @@ class Compressed(Operator):
     """
 
     explicit = True
+    is_matrix = True
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -120,6 +121,7 @@ class Transposed(Operator):
     """A row-compressed matrix, read as the transpose of a column-compressed one until a method needs its columns."""
 
     explicit = True
+    is_matrix = True
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix

@@ -18,6 +18,7 @@ class Dense(Operator):
     """A 2-D array of float32 or float64, in any order."""
 
     explicit = True
+    is_matrix = True
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
@@ -102,6 +103,8 @@ class Dense(Operator):
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         if rows.size == self.shape[0]:
+            if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
+                return Dense(self.array[:, columns[0] : columns[-1] + 1])  # neighbours need no copy
             return Dense(np.take(self.array.T, columns, axis=0).T)
         return Dense(self.array.T[np.ix_(columns, rows)].T)  # what is left out is never copied
 

@@ -25,6 +25,8 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
         source = Streamed(source)
     if isinstance(source, Streamed):
         return _streamed(source, name, y)
+    if isinstance(source, Operator):
+        return source  # made here, and checked then
     if sparse.issparse(source):
         return _compressed(source, name, y)
     if hasattr(source, "matvec") and hasattr(source, "rmatvec"):

@@ -33,7 +33,7 @@ def gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
     """Return the sum of P' diag(w) P over panels of rows, in the lower triangle."""
     total: Vector | None = None
     for panel, weight in zip(panels, weights, strict=True):
-        scaled = np.asfortranarray(np.sqrt(weight)[:, None] * panel)
+        scaled = np.multiply(np.sqrt(weight)[:, None], panel, order="F")
         if total is None:
             total = np.zeros((panel.shape[1], panel.shape[1]), order="F")
         if total.size:

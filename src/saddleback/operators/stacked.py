@@ -23,6 +23,7 @@ class Stacked(Operator):
         self.shape = (parts[0].shape[0], int(self.start[-1]))
         self.stored = sum(part.stored for part in parts)
         self.explicit = all(part.explicit for part in parts)
+        self.is_matrix = all(part.is_matrix for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
         scales = [part.identity_scales for part in parts]
@@ -39,6 +40,9 @@ class Stacked(Operator):
     def without(self, part: int) -> Stacked:
         """Return the operators without one of them."""
         return Stacked([other for i, other in enumerate(self.parts) if i != part])
+
+    def side_by_side(self) -> Sequence[Operator]:
+        return self.parts
 
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
@@ -115,6 +119,19 @@ class Stacked(Operator):
             result[:, mine] = part.dense_columns(local)
         return result
 
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        total = np.zeros((columns.size,) * 2, order="F")
+        own = [(part, np.flatnonzero(mine), local) for part, mine, local in self._own(columns)]
+        for i, (part, mine, local) in enumerate(own):
+            total[np.ix_(mine, mine)] = part.gram(local, weight)
+            for other, theirs, far in own[:i]:
+                if mine.size <= theirs.size:
+                    cross = _cross(part.dense_columns(local), other, far, weight)
+                else:
+                    cross = _cross(other.dense_columns(far), part, local, weight).T
+                total[np.ix_(mine, theirs)], total[np.ix_(theirs, mine)] = cross, cross.T
+        return total
+
     def compressed(self) -> Any:
         return sparse.hstack([part.compressed() for part in self.parts], format="csc")
 
@@ -165,3 +182,8 @@ class Stacked(Operator):
     def native(self) -> list[Any]:
         matrices = [part.native() for part in self.parts]
         return [matrix for part in matrices for matrix in part] if all(matrices) else []
+
+
+def _cross(narrow: Vector, wide: Operator, columns: Indices, weight: Vector) -> Vector:
+    """Return N' diag(weight) A_S for a few columns N and some columns S of an operator, which stays as it is."""
+    return np.stack([wide.columns_rmatvec(columns, weight * column) for column in narrow.T])

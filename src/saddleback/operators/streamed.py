@@ -92,7 +92,7 @@ class Streamed(Operator):
         self.room = MATRIX * memory
         self.shape = (rows.size, columns.size)
         self.stored = rows.size * columns.size
-        self.reads_columns = store.reads_columns
+        self.reads_columns = self.is_matrix = store.reads_columns
         self.panels = np.array([0, columns.size])
 
     def _width(self) -> int:

@@ -92,8 +92,10 @@ def drop_empty(model: Model) -> Reduction:
         if columns.size:
             constant += f.restrict(np.flatnonzero(settled)).finite_value(minimiser[settled])
             f = f.restrict(columns)
+    if rows.size == m and columns.size == n:
+        return Unchanged(model, 0.5)
     y = np.where(np.isfinite(y), y, 0.0)
-    if status is not None or (rows.size == m and columns.size == n) or not (rows.size and columns.size):
+    if status is not None or not (rows.size and columns.size):
         return WithoutEmpty(model, np.arange(m), np.arange(n), x, y, 0.5, status)
     smaller = replace(model, f=f, A=model.A.restrict(rows, columns), g=g, constant=constant)
     return WithoutEmpty(smaller, rows, columns, x, y, 0.5)

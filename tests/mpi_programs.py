@@ -1,0 +1,281 @@
+"""Programs that ``test_mpi.py`` starts with ``mpiexec -n N python mpi_programs.py NAME...``, and their problems.
+
+What a program returns is printed as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+import saddleback as sb
+from saddleback.datasets import make_group_hinge, make_lasso
+from saddleback.estimators import SparseRegressor
+from saddleback.operators import Stacked, as_operator
+from saddleback.ranks import Ranks
+from saddleback.sharding import gathered
+
+
+def lasso():
+    data = make_lasso(120, 600, 20)
+    return sb.L1(data.alpha), data.A, sb.Squared(data.b)
+
+
+def sparse_logistic():
+    rng = np.random.default_rng(1)
+    A = sparse.random(150, 500, 0.05, random_state=1, format="csc")
+    return sb.L1(0.3), A, sb.Logistic(np.where(rng.random(150) < 0.5, 1, -1))
+
+
+def group_lasso():
+    rng = np.random.default_rng(8)
+    A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))  # correlated: meetings are too far apart at first
+    return sb.GroupL2(20.0, 4), A, sb.Squared(A[:, :8].sum(axis=1) + rng.standard_normal(60))
+
+
+def group_hinge():
+    """Groups that are no neighbours, so that processes hold their columns in another order than the user."""
+    sites = make_group_hinge(150)
+    rng = np.random.default_rng(2)
+    order = rng.permutation(sites.A.shape[1])
+    place = np.argsort(order)
+    groups, start = [], 0
+    for size in sites.groups:
+        groups.append(np.sort(place[start : start + size]).tolist())
+        start += size
+    return sb.GroupL2(5e-3, groups), sites.A.tocsc()[:, order], sb.Hinge(sites.labels, scale=1 / len(sites.labels))
+
+
+def quantile():
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((300, 40))
+    return sb.L1(5.0), A, sb.Pinball(A[:, :4].sum(axis=1) + rng.standard_normal(300), 0.3)
+
+
+def linear_program():
+    rng = np.random.default_rng(4)
+    A = rng.uniform(size=(20, 33))
+    return sb.Linear(rng.uniform(size=33)) + sb.Box(0, 1), A, sb.Interval(A @ rng.uniform(size=33) - 0.1, np.inf)
+
+
+def regression():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((80, 30))
+    return X, 3 + X[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(80)
+
+
+def several_tasks():
+    rng = np.random.default_rng(5)
+    return sb.GroupL2(0.5, 1), rng.standard_normal((30, 12)), sb.Squared(rng.standard_normal((30, 3)))
+
+
+def one_block():
+    rng = np.random.default_rng(6)
+    return sb.Nuclear(0.5, (4, 5)), rng.standard_normal((30, 20)), sb.Squared(rng.standard_normal(30))
+
+
+PROBLEMS = {
+    make.__name__: make
+    for make in (lasso, sparse_logistic, group_lasso, group_hinge, quantile, linear_program, several_tasks, one_block)
+}
+TOL = 1e-6
+
+
+def report(result):
+    """Return what is to be told of a result, after all processes have found that they have the same."""
+    points = np.concatenate([np.ravel(part) for part in (*result.x, result.y)]).tobytes()
+    everywhere = COMM.allgather((points, result.status, result.passes))
+    assert all(there == everywhere[0] for there in everywhere)
+    return {
+        "status": result.status.name,
+        "method": result.method,
+        "value": result.certificate.primal_value,
+        "error": result.certificate.error,
+        "shape": np.shape(result.x) if isinstance(result.x, np.ndarray) else None,
+    }
+
+
+def answers():
+    """Solve every problem, given whole."""
+    return {name: report(sb.solve(sb.Problem(*make()), tol=TOL, comm=COMM)) for name, make in PROBLEMS.items()}
+
+
+def ways():
+    """Solve in all ways that are not the default: shards, other methods, backends and seeds."""
+    penalty, A, loss = lasso()
+
+    def shard(rank, size):
+        own = slice(rank * A.shape[1] // size, (rank + 1) * A.shape[1] // size)
+        return sb.Problem(penalty, A[:, own], loss)
+
+    def groups(rank, size):
+        """Whole groups, whose columns are not neighbours, for each process."""
+        norm, B, hinge = group_hinge()
+        own = norm.groups[rank * len(norm.groups) // size : (rank + 1) * len(norm.groups) // size]
+        columns = np.sort(np.concatenate(own))
+        return sb.Problem(sb.GroupL2(5e-3, [np.searchsorted(columns, g).tolist() for g in own]), B[:, columns], hinge)
+
+    program, B, interval = linear_program()
+
+    def found(problem, **options):
+        return report(sb.solve(problem, tol=TOL, comm=COMM, **options))
+
+    first, again = (sb.solve(shard, tol=TOL, comm=COMM, method="sp-bcd") for _ in range(2))
+    assert np.array_equal(first.x, again.x)  # bit by bit, on as many processes
+    model = clone(SparseRegressor(alpha=0.01, tol=TOL, comm=COMM)).fit(*regression())
+    return {
+        "estimator": report(model.result_),
+        "shard": found(shard),
+        "shard of groups": found(groups),
+        "sp-bcd": found(shard, method="sp-bcd"),
+        "sp-bcd, 1 block": found(shard, blocks_per_iteration=1, max_passes=2000),
+        "sp-bcd, numpy": found(shard, method="sp-bcd", backend="numpy"),
+        "sp-bcd, l1": found(shard, step="l1", working_set=False),
+        "descent, numpy": found(shard, method="descent", backend="numpy"),
+        "pure-cd": found(shard, method="pure-cd"),
+        "pdhg": found(shard, method="pdhg"),
+        "two threads": found(shard, threads=2),
+        "linear program, sp-bcd": found(sb.Problem(program, B, interval), method="sp-bcd"),
+    }
+
+
+def operators():
+    """Compare a spread operator with the same one in one place, in all that it can do."""
+    rng = np.random.default_rng(0)
+    m, n = 7, 11
+    A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+    split = np.arange(n) < 4
+    wholes = {
+        "dense": as_operator(A, "A"),
+        "sparse": as_operator(sparse.csc_matrix(A), "A"),
+        "stacked": Stacked([as_operator(A[:, split], "A"), as_operator(sparse.csr_matrix(A[:, ~split]), "A")]),
+    }
+    x, y = rng.standard_normal(n), rng.standard_normal(m)
+    some, rows, weight = np.array([9, 0, 5, 4]), np.array([1, 2, 6]), rng.random(n)
+    checked = 0
+    for whole in wholes.values():
+        problem = sb.Problem(sb.L1(1.0), whole, sb.Squared(y))
+        spread = gathered(problem, Ranks(COMM)).model.A
+        assert whole.holders is None
+        assert spread.holders is not None
+        pairs = [(whole.columnar(), spread.columnar())]
+        pairs.append((whole.restrict(rows, np.arange(n)), spread.restrict(rows, np.arange(n))))
+        pairs.append((whole.columnar().pack(some, False), spread.columnar().pack(some, False)))
+        pairs.append(
+            (
+                pairs[-1][0].beside(whole.columnar().pack(some[:1], False)),
+                pairs[-1][1].beside(spread.columnar().pack(some[:1], False)),
+            )
+        )
+        for here, there in pairs:
+            u, z = x[: here.shape[1]], y[: here.shape[0]]
+            last = np.array([here.shape[1] - 1, 1])
+            at = np.arange(here.shape[0])[1:]
+            w = weight[: here.shape[1]]
+            both = [
+                (op.matvec(u), op.rmatvec(z), op.columns_matvec(last, u[:2]), op.columns_rmatvec(last, z),
+                 op.rows_matvec(at, u), op.rows_rmatvec(at, z[1:]), *op.squares, *op.sums(0), *op.sums(1),
+                 op.squares_rmatvec(z**2), *op.largest(abs(u), abs(z)), *op.absolute_products(abs(u), abs(z)),
+                 op.block_row_sums(last), op.dense_columns(last), op.compressed().toarray(), np.tril(op.outer(w)),
+                 np.tril(op.gram(last, z**2)), op.times(sparse.diags_array(w)), op.rowwise().rows_matvec(at, u),
+                 np.array([op.stored, op.explicit, op.entries_known, op.tasks]))
+                for op in (here, there)
+            ]  # fmt: skip
+            for a, b in zip(*both, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+                checked += 1
+    return checked
+
+
+def decisions():
+    """What depends on a clock, on Ctrl-C or on a callback is decided for all of them."""
+    problem = sb.Problem(*quantile())
+
+    def interrupt(info, sent=[]):  # noqa: B006
+        if COMM.rank == COMM.size - 1 and not sent:
+            sent.append(os.kill(os.getpid(), signal.SIGINT))
+
+    options = {"tol": 0, "max_passes": 1e9, "finish": False, "comm": COMM}
+    return {
+        "clock": report(sb.solve(problem, time_limit=0.2 if COMM.rank == 0 else 1e6, **options))["status"],
+        "interrupt": report(sb.solve(problem, callback=interrupt, **options))["status"],
+        "callback": report(sb.solve(problem, callback=lambda info: COMM.rank == 1, **options))["status"],
+    }
+
+
+def message(problem, options):
+    """Return the message with which a problem is refused."""
+    try:
+        sb.solve(problem, comm=COMM, **options)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def refused():
+    """An error that all processes meet is an error as everywhere else."""
+    penalty, A, loss = lasso()
+    messages = {}
+    for name, problem, options in (
+        ("losses", lambda rank, size: sb.Problem(penalty, A, sb.Squared(loss.b + rank)), {}),
+        ("no problem", lambda rank, size: A, {}),
+        ("lists", lambda rank, size: sb.Problem([penalty], [A], loss), {}),
+        ("nothing", None, {}),
+        ("lazy", sb.Problem(penalty, A, loss), {"method": "sp-bcd", "dual": "lazy"}),
+        ("identity", sb.Problem([sb.L1(1.0)], [sb.Identity()], loss), {}),
+    ):
+        messages[name] = message(problem, options)
+    return messages
+
+
+def fails():
+    """One process meets an error while it makes its shard, and the others wait for it."""
+
+    def shard(rank, size):
+        if rank == 1:
+            raise OSError("the disk of rank 1 is gone")
+        return sb.Problem(*lasso())
+
+    sb.solve(shard, comm=COMM)
+
+
+def dies():
+    """One process is killed in the middle of a run."""
+
+    def die(info):
+        if COMM.rank == 1 and info.passes > 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sb.solve(sb.Problem(*quantile()), tol=0, max_passes=1e9, finish=False, callback=die, comm=COMM)
+
+
+def memory():
+    """Tell how much of a file each process holds at most while it solves."""
+    path = Path(sys.argv[-1])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    file = sb.ColumnFile(path)
+    b = np.random.default_rng(0).standard_normal(file.shape[0])
+
+    def shard(rank, size):
+        return sb.Problem(sb.L1(60.0), file[file.share(rank, size)], sb.Squared(b))
+
+    result = sb.solve(shard, comm=COMM, max_passes=20)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"largest": max(COMM.allgather(1024 * used)), "status": result.status.name}
+
+
+if __name__ == "__main__":
+    from mpi4py import MPI
+
+    COMM = MPI.COMM_WORLD
+    told = {name: globals()[name]() for name in sys.argv[1:] if name in globals()}
+    if COMM.rank == 0:
+        print("\n" + json.dumps(told), flush=True)
