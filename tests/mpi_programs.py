@@ -211,6 +211,18 @@ def decisions():
     }
 
 
+class OwnPenalty:
+    """An L1 norm that is known by its prox alone."""
+
+    separable = True
+
+    def value(self, x):
+        return np.abs(x).sum()
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - step, 0)
+
+
 def message(problem, options):
     """Return the message with which a problem is refused."""
     try:
@@ -229,6 +241,7 @@ def refused():
         ("no problem", lambda rank, size: A, {}),
         ("lists", lambda rank, size: sb.Problem([penalty], [A], loss), {}),
         ("nothing", None, {}),
+        ("own penalty", sb.Problem(OwnPenalty(), A, loss), {"method": "sp-bcd"}),
         ("lazy", sb.Problem(penalty, A, loss), {"method": "sp-bcd", "dual": "lazy"}),
         ("identity", sb.Problem([sb.L1(1.0)], [sb.Identity()], loss), {}),
     ):

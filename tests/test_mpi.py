@@ -101,6 +101,7 @@ def test_what_cannot_be_spread_is_refused_on_all(two):
     assert "shard(0, 2) is ndarray" in messages["no problem"]
     assert "expected one penalty" in messages["lists"]
     assert "problem is NoneType" in messages["nothing"]
+    assert "by a function shard(rank, size)" in messages["own penalty"]
     assert "dual='lazy'" in messages["lazy"]
     assert "no matrix" in messages["identity"]
 

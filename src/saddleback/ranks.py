@@ -70,8 +70,7 @@ class Ranks:
         MPI = import_mpi()
         if not isinstance(comm, MPI.Intracomm):
             raise TypeError(f"comm is {type(comm).__name__}: expected an mpi4py communicator such as MPI.COMM_WORLD")
-        own = _own_communicators(comm)
-        self.comm, self.faults, self.beside = own
+        self.comm, self.faults, self.beside = _own_communicators(comm)
         self.rank, self.size = int(comm.rank), int(comm.size)
         self._in_place, self._max, self._double = MPI.IN_PLACE, MPI.MAX, MPI.DOUBLE
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..functions import Zero
+from ..functions import Function, Zero
 from ..functions._base import Indices, Vector
 from ..operators import Sharded
 from ..problem import Model
@@ -30,8 +30,19 @@ def local_model(model: Model, A: Sharded) -> Model:
     if blocks.size == 0:
         return Model(Zero().bind((0,)), A.local, model.g, 0.0)
     assert np.array_equal(model.blocks.columns(blocks), A.own), "a process holds its columns block by block"
-    f = model.f if blocks.size == len(model.blocks) and np.array_equal(A.own, np.arange(A.own.size)) else None
-    return Model(f or model.f.restrict_blocks(blocks), A.local, model.g, model.linear_norm)
+    return Model(_own_penalty(model, A, blocks), A.local, model.g, model.linear_norm)
+
+
+def _own_penalty(model: Model, A: Sharded, blocks: Indices) -> Function:
+    """Return the penalty of the columns that this process holds."""
+    if blocks.size == len(model.blocks) and np.array_equal(A.own, np.arange(A.own.size)):
+        return model.f
+    try:
+        return model.f.restrict_blocks(blocks)
+    except TypeError as error:
+        raise TypeError(
+            f"comm: {error}; give each process the penalty of its own columns, by a function shard(rank, size)"
+        ) from None
 
 
 @dataclass
