@@ -145,6 +145,8 @@ class Descent {
   Index rows() const { return rows_; }
   Index columns() const { return matrix_.columns(); }
   const double* strength() const { return strength_.data(); }
+  double together() const { return together_; }
+  void set_together(double columns) { together_ = columns; }
 
   /// How many numbers a process with so many rows tells the others.
   static Index told(Index rows) { return rows + 2; }

@@ -485,6 +485,9 @@ class BoundDescent {
     return descent_->sweep(sweeps, x.data(), u.data(), y.data(), with_others);
   }
 
+  double together() const { return descent_->together(); }
+  void set_together(double columns) { descent_->set_together(columns); }
+
   Result strength() const {
     double* entries;
     Result result = new_array(descent_->columns(), entries);
@@ -689,6 +692,8 @@ NB_MODULE(_native, m) {
       .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
            "y"_a.noconvert(), "exchange"_a = nb::none(),
            "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
+      .def_prop_rw("together", &BoundDescent::together, &BoundDescent::set_together,
+                   "Columns that are visited before processes meet.")
       .def("strength", &BoundDescent::strength,
            "Return a bound on the curvature of the loss along the block of each column.")
       .def("products", &BoundDescent::products, "columns"_a.noconvert(), "y"_a.noconvert(),

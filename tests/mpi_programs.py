@@ -270,6 +270,40 @@ def dies():
     sb.solve(sb.Problem(*quantile()), tol=0, max_passes=1e9, finish=False, callback=die, comm=COMM)
 
 
+KEPT = {
+    "quantile": {"method": "sp-bcd", "finish": False, "tol": 1e-5},
+    "group_lasso": {"tol": 1e-9},
+}
+
+
+def kept():
+    """Stop runs in the middle, each with a checkpoint in a folder; tell how runs without a stop end."""
+    folder = Path(sys.argv[-1])
+    ends = {}
+    for name, options in KEPT.items():
+        problem = sb.Problem(*globals()[name]())
+        whole = sb.solve(problem, comm=COMM, **options)
+        sb.solve(
+            problem,
+            comm=COMM,
+            checkpoint=folder / name,
+            callback=lambda info, end=whole: info.passes > end.passes / 2,
+            **options,
+        )
+        ends[name] = [whole.passes, whole.x.tolist(), whole.y.tolist()]
+    return ends
+
+
+def resumed():
+    """Go on with the runs of ``kept``."""
+    ends = {}
+    for name, options in KEPT.items():
+        problem = sb.Problem(*globals()[name]())
+        result = sb.solve(problem, comm=COMM, resume=Path(sys.argv[-1]) / name, **options)
+        ends[name] = [result.passes, result.x.tolist(), result.y.tolist(), result.status.name, len(result.history)]
+    return ends
+
+
 def memory():
     """Tell how much of a file each process holds at most while it solves."""
     path = Path(sys.argv[-1])

@@ -85,6 +85,19 @@ def test_the_options_reach_the_solver(lasso):
     assert limited["status"] == "TIME_LIMIT"
 
 
+def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
+    kept = tmp_path / "run"
+    stopped = run("solve", lasso, "--method", "ista", "--tol", "0", "--max-passes", "20", "--checkpoint", kept)
+    assert stopped.exit_code == 1
+    assert f"Pass resume='{kept}'" in stopped.stdout.replace("\n", "")
+    options = ("--method", "ista", "--tol", "0", "--max-passes", "40", "--resume", kept, "--json")
+    again = json.loads(run("solve", lasso, *options).stdout)
+    assert 40 <= again["passes"] < 60
+    refused = run("solve", lasso, "--resume", kept)
+    assert refused.exit_code == 2
+    assert "belongs to another run" in refused.stderr
+
+
 def test_the_exit_code_is_1_without_a_certificate(lasso):
     result = run("solve", lasso, "--tol", 0, "--max-passes", 20, "--no-progress")
     assert result.exit_code == 1

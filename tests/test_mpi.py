@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mpi_programs import PROBLEMS, TOL, regression
+from mpi_programs import KEPT, PROBLEMS, TOL, regression
 from scipy import sparse
 
 import saddleback as sb
@@ -115,6 +115,22 @@ def test_a_process_that_ends_ends_the_others(name, said):
     assert done.returncode != 0
     assert said in done.stdout + done.stderr
     assert time.monotonic() - began < 10 + 5  # and what it takes to start
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_a_run_goes_on_from_its_checkpoint(processes, tmp_path):
+    """With the same bits on as many processes, and to the same answer on others, one among them."""
+    ends = told(2, "kept", tmp_path)["kept"]
+    for name, (passes, x, y, status, _) in told(processes, "resumed", tmp_path)["resumed"].items():
+        assert status == "OPTIMAL"
+        if processes == 2:
+            assert [passes, x, y] == ends[name]
+    for name, options in KEPT.items():
+        problem = sb.Problem(*PROBLEMS[name]())
+        alone = sb.solve(problem, resume=tmp_path / name, **options)
+        assert alone.status is sb.Status.OPTIMAL
+        assert np.all(np.diff(alone.history.passes) > 0)
+        assert alone.objective == pytest.approx(sb.solve(problem, **options).objective, rel=2 * options["tol"])
 
 
 def test_a_process_holds_its_own_columns(tmp_path):

@@ -28,7 +28,7 @@ from .functions import (
     SquaredL2,
     Zero,
 )
-from .operators import Identity
+from .operators import Identity, Streamed
 from .path import path
 from .problem import Problem
 from .registry import methods
@@ -66,6 +66,7 @@ __all__ = [
     "SquaredHinge",
     "SquaredL2",
     "Status",
+    "Streamed",
     "Zero",
     "alpha_max",
     "certify",

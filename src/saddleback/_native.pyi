@@ -196,6 +196,10 @@ class Descent:
         width: int,
         measured: Descent | None = None,
     ) -> None: ...
+
+    together: float
+    """Columns that are visited before processes meet: fewer, as the sweeps go on, where a step had to be shortened."""
+
     def sweep(
         self,
         sweeps: int,

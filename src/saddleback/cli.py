@@ -167,6 +167,13 @@ def solve(
     out: Annotated[
         Path | None, typer.Option(help="Where to write x and y: .npz, or .csv with names.", show_default="nowhere")
     ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Where to keep the run, for --resume.", show_default="nowhere")
+    ] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 60.0,
+    resume: Annotated[
+        Path | None, typer.Option(help="What --checkpoint has written, to go on from.", show_default="none")
+    ] = None,
     as_json: Json = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
@@ -191,8 +198,18 @@ def solve(
             raise ValueError(f"--out {out}: there is no folder {out.parent}")
         with team_of(comm) as team:
             loaded = read_problem(file, team)
-        progress = progress and not as_json
-        result = sb.solve(loaded.problem, method, tol, max_passes, time_limit, progress=progress, comm=comm)
+        result = sb.solve(
+            loaded.problem,
+            method,
+            tol,
+            max_passes,
+            time_limit,
+            progress=progress and not as_json,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            comm=comm,
+        )
         if out is not None:
             write_solution(out, loaded, result, team)
     objective = loaded.objective(result.certificate.primal_value)

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .derived import derived
 from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Indices, Restrictable, Vector
+from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
@@ -57,6 +59,38 @@ class Model:
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         return part
 
+    @derived
+    def of_blocks(self, blocks: Indices, A: Operator) -> Model:
+        """Return the problem of some of the blocks, whose columns A holds."""
+        return self.part(self.f.restrict_blocks(blocks), A)
+
+    @derived
+    def packed(self, columns: Indices, single: bool) -> Operator:
+        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory."""
+        return self.A.pack(columns, single)
+
+    @derived
+    def in_panels(self) -> Model:
+        """Return the problem in which a block is what is best read at once: as it is where A has no panels.
+
+        A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
+        """
+        ends = self.A.panels
+        if ends is None or (self.A.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
+            return self
+        inside = ends[:-1] if self.A.reads_columns else ends[:1]
+        firsts = np.unique(np.append(np.searchsorted(self.blocks.start, inside), len(self.blocks)))
+        runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
+        parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]
+        sizes = np.diff(self.blocks.start[firsts]).tolist()
+        return self.part(BlockSum(parts, sizes, [False] * len(parts)), self.A)
+
+    @derived
+    def rowwise(self) -> Model:
+        """Return the problem with the rows of A contiguous in memory."""
+        return replace(self, A=self.A.rowwise())
+
+    @derived
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
         return self._on(self.A.columnar())
@@ -73,6 +107,14 @@ class Model:
         object.__setattr__(other, "A", A)
         return other
 
+    @derived
+    def sample(self, rows: Indices) -> Model:
+        """Return the problem of a sample of the rows, in which each counts for several."""
+        assert isinstance(self.g, Restrictable)
+        g = self.g.restrict(rows).repeated(np.full(rows.size, self.A.shape[0] / rows.size))
+        return replace(self, A=self.A.restrict(rows, np.arange(self.A.shape[1])), g=g)
+
+    @derived
     def rows_part(self, rows: Indices, pull: Vector) -> Model:
         """Return the problem of some of the rows, where the others add <pull, x> to the objective.
 
@@ -99,6 +141,15 @@ class Model:
         if A.identity_scales is None:
             return replace(self, A=A)
         return replace(self, f=self.f.placed(device.place), A=A, g=self.g.placed(device.place))
+
+    def memories(self) -> list[Any]:
+        """Return what the functions remember from call to call, in a fixed order."""
+        return [*self.f.memories(), *self.g.memories()]
+
+    @cached_property
+    def compiled_penalty(self) -> Compiled | None:
+        """The penalty as the native kernels know it."""
+        return self.f.compiled()
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -197,8 +248,9 @@ class Problem:
     Parameters
     ----------
     penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
-    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a
-        ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for every penalty.
+    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a ``Streamed`` or Zarr one
+        that is larger than memory, a ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for
+        every penalty.
     loss : g, from the catalogue or an object of one's own.
 
     With lists, x is a list too, each block in its own shape. A part with a matrix is split further into the blocks of

@@ -34,6 +34,10 @@ class Alone:
         """Return how many threads to use."""
         return wanted
 
+    def all(self, thing: Any) -> list[Any]:
+        """Return a thing of every process."""
+        return [thing]
+
     def any(self, flag: bool) -> bool:
         """Return whether the flag is set somewhere."""
         return flag

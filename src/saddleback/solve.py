@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .checkpoints import Keeper, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, spread
 from .interrupts import Interrupts
@@ -85,6 +86,9 @@ def solve(
     y0: Any = None,
     eliminate: Any = "auto",
     check_every: float | None = None,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
+    resume: Any = None,
     comm: Any = None,
     device: Any = None,
     **options: Any,
@@ -117,6 +121,11 @@ def solve(
         as given.
     check_every : passes between certificates, for a history as fine as that. By default every 8 passes at first, then
         ever less often, so that certificates are a small part of the work.
+    checkpoint : a file to write the run to, every ``checkpoint_every`` seconds and when it is stopped by Ctrl-C, a
+        callback or a limit. A file that cannot be written is no reason to end the run: that is a warning.
+    resume : a file that ``checkpoint`` has written, for the same problem and options: the run goes on from there and
+        ends with the same bits as if it had never stopped. Limits, ``threads`` and ``check_every`` may be others;
+        ``max_passes`` and ``result.seconds`` count from the first beginning, ``time_limit`` from here.
     comm : an mpi4py communicator, such as ``MPI.COMM_WORLD``: its processes, of which each holds some of the columns
         of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
     device : where A lies and is worked on: "cuda", "cpu" or another device of torch. By default it stays where it was
@@ -132,6 +141,8 @@ def solve(
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
     _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
+    _check_checkpoints(checkpoint_every, resume, x0, y0)
+    kept_in = writable(checkpoint)
     team = team_of(comm)
     with team:
         problem = gathered(problem, team)
@@ -147,22 +158,31 @@ def solve(
         refuse(chosen, reduction.model, drawn)
         if chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
-        judge = Judge(model, reduction)
-        history = History()
-        judging = Judging()
-        weights: list[tuple[float, float]] = []
+        asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
+        mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
+        known = _known(model, reduction)
         status: Status | None = None
-        due = chosen.opening
-        tries, settled = 0, False
+        settled = False
         with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
-            kept = reduction.kept() if options else None  # for explicit strengths alone
-            start = warm_start(problem, reduction, x0, y0)
-            state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
-            del start
+            stored = None if resume is None else restore(resume, mark, known, team)
+            if stored is not None and stored.run is not None:
+                run: Run = stored.run
+                run.go_on(model, clock)
+                if run.unheard is not None:
+                    run.hear(chosen, check_every)
+            else:
+                kept = reduction.kept() if options else None  # for explicit strengths alone
+                start = warm_start(problem, reduction, x0, y0) if stored is None else Start(**stored.point)
+                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
+                del start
+                run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
+                if stored is not None:
+                    run.take_over(stored.past, clock)
+            keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
+            judge, history, judging = run.judge, run.history, run.judging
             while status is None:
-                state, halted = run_until(
-                    chosen, state, min(due, max_passes - judge.passes), reduction.model, clock, interrupts
-                )
+                halted = run_until(chosen, run, max_passes, reduction.model, clock, interrupts, keeper)
+                state = run.state
                 team.agree_on(state.x, state.y)
                 if halted is not Status.DIVERGED:
                     with judging.counted(state, judge, clock):
@@ -170,10 +190,9 @@ def solve(
                 passes, seconds = state.passes + judge.passes, clock.seconds()
                 history.add(passes, seconds, judge.certificate)
                 if "primal_weight" in state.settings:
-                    weights.append((passes, state.settings["primal_weight"]))
+                    run.weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                if callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging)))):
-                    halted = halted or Status.INTERRUPTED
+                ask = callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging))))
                 with judging.counted(state, judge, clock):
                     status = (
                         reduction.status
@@ -183,12 +202,16 @@ def solve(
                     )
                 if status is Status.OPTIMAL:
                     status = stop(judge.confirm(), tol, passes, max_passes, clock)
-                if status is Status.OPTIMAL and "finish_steps" in state.settings and tries < TRIES:
-                    tries, settled = tries + 1, judge.settle(tol, SETTLING[:1])
+                if status is Status.OPTIMAL and "finish_steps" in state.settings and run.tries < TRIES:
+                    run.tries, settled = run.tries + 1, judge.settle(tol, SETTLING[:1])
                     status = status if settled else None
-                if status is None:
-                    chosen.judged(state, judge.certificate.error)
-                due = state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+                run.unheard = passes, judge.certificate.error
+                if status is None and ask:
+                    status = Status.INTERRUPTED
+                elif status is None:
+                    run.hear(chosen, check_every)
+            if status in (*LIMITS, Status.INTERRUPTED) and not keeper.closed:
+                keeper.keep(run)
         if "finish_steps" in state.settings and not settled:
             judge.settle(tol)
         certificate = judge.confirm()
@@ -199,7 +222,10 @@ def solve(
         said = message(status, certificate, tol, passes, chosen.name)
         if status in LIMITS:
             apart = spread(problem.model.A)
-            said += " " + diagnose(status, certificate, tol, history, weights, state.settings, drawn is not None, apart)
+            reached = certificate, tol, history, run.weights
+            said += " " + diagnose(status, *reached, state.settings, drawn is not None, apart)
+        if status in (*LIMITS, Status.INTERRUPTED):
+            said += keeper.advice()
     x, y = judge.point()
     return Result(
         x=problem.shape_x(x),
@@ -235,20 +261,24 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first."""
+    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
+
+    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
+    """
 
     def __init__(self, limit: float | None, team: Team) -> None:
         self.team = team
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
+        self.before = 0.0
 
     def seconds(self) -> float:
-        """Return the time since the start."""
-        return time.perf_counter() - self.begin
+        """Return the time since the start, that of earlier runs included."""
+        return self.before + time.perf_counter() - self.begin
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.limit < np.inf and self.team.told(self.seconds() >= self.limit)
+        return self.limit < np.inf and self.team.told(self.seconds() - self.before >= self.limit)
 
 
 @dataclass
@@ -267,19 +297,92 @@ class Judging:
         self.seconds += clock.seconds() - seconds
 
 
+@dataclass
+class Run:
+    """All that a run remembers from one slice to the next, and a checkpoint holds.
+
+    Attributes
+    ----------
+    state : of the method.
+    judge : with the best pair so far.
+    memories : what the functions of the problem remember.
+    due : passes of the method at which the next certificate is taken.
+    weights : passes and primal weights at the certificates so far.
+    unheard : passes and error of the last certificate, until the method has heard of it.
+    tries : how often x was to be settled.
+    seconds : at the last checkpoint.
+    """
+
+    state: State
+    judge: Judge
+    memories: list[Any]
+    due: float = 0.0
+    history: History = field(default_factory=History)
+    judging: Judging = field(default_factory=Judging)
+    weights: list[tuple[float, float]] = field(default_factory=list)
+    unheard: tuple[float, float] | None = None
+    tries: int = 0
+    seconds: float = 0.0
+
+    def contents(self) -> dict[str, Any]:
+        """Return the run, and beside it what one on another number of processes may begin with."""
+        weight = float(self.state.settings.get("primal_weight", 1.0))
+        past = {"passes": self.state.passes, "judged": self.judge.passes, "seconds": self.seconds}
+        return {
+            "run": self,
+            "point": {"x": self.state.x, "y": self.state.y, "weight": weight},
+            "past": past | {"history": self.history, "weights": self.weights},
+        }
+
+    def take_over(self, past: dict[str, Any], clock: Clock) -> None:
+        """Go on with what a run of other processes has counted."""
+        self.state.passes += past["passes"]
+        self.judge.passes += past["judged"]
+        self.due += past["passes"]
+        self.history, self.weights = past["history"], past["weights"]
+        clock.before = past["seconds"]
+
+    def hear(self, method: Method[Any], check_every: float | None) -> None:
+        """Tell the method of the last certificate, and plan the next."""
+        assert self.unheard is not None
+        passes, error = self.unheard
+        self.unheard = None
+        method.judged(self.state, error)
+        self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+        self.state.ripe = False
+
+    def go_on(self, model: Model, clock: Clock) -> None:
+        """Give the functions of the problem their memories back, and the clock its time."""
+        for memory, stored in zip(model.memories(), self.memories, strict=True):
+            vars(memory).update(vars(stored))
+        self.memories = model.memories()
+        clock.before = self.seconds
+
+
 def run_until(
-    method: Method[Any], state: State, passes: float, model: Model, clock: Clock, interrupts: Interrupts
-) -> tuple[State, Status | None]:
-    """Advance in slices up to a number of passes, or until the method has something to judge.
+    method: Method[Any],
+    run: Run,
+    max_passes: float,
+    model: Model,
+    clock: Clock,
+    interrupts: Interrupts,
+    keeper: Keeper,
+) -> Status | None:
+    """Advance in slices until a certificate is due, or the method has something to judge.
 
     Returns early, with the reason, on Ctrl-C or divergence.
     """
-    state.ripe = False
-    while state.passes < passes and not (state.ripe or clock.expired() or interrupts.requested):
-        state = method.advance(state, min(slice_passes(state, model), passes - state.passes))
+    passes = min(run.due, max_passes - run.judge.passes)
+    while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
+        state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
         if diverged(state.x, state.y):
-            return state, Status.DIVERGED
-    return state, Status.INTERRUPTED if interrupts.requested else None
+            return Status.DIVERGED
+        if keeper.due():
+            keeper.keep(run)
+    if clock.expired() or interrupts.requested or run.state.passes + run.judge.passes >= max_passes:
+        keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
+        keeper.closed = True
+    return Status.INTERRUPTED if interrupts.requested else None
 
 
 def slice_passes(state: State, model: Model) -> float:
@@ -342,6 +445,22 @@ def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging
         return problem.shape_x(x.copy()), problem.shape_y(y.copy())
 
     return Info(passes, seconds, judge.certificate, judging.passes, judging.seconds, shaped)
+
+
+def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
+    """Return what is there before a run begins, by name: a checkpoint refers to it, and does not hold it."""
+    smaller = reduction.model
+    found: dict[str, Any] = {"model": model, "reduction": reduction, "smaller": smaller}
+    for name, each in (("model", model), ("smaller", smaller)):
+        found |= {f"{name}.f": each.f, f"{name}.A": each.A, f"{name}.g": each.g}
+    return found
+
+
+def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:
+    if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not every >= 0:
+        raise ValueError(f"checkpoint_every={every!r}: expected a number of seconds that is at least 0")
+    if resume is not None and not (x0 is None and y0 is None):
+        raise ValueError("resume with x0 or y0: the checkpoint holds where to go on from; leave them out")
 
 
 def _check_arguments(

@@ -38,6 +38,7 @@ All may be multiplied by a primal weight omega, as h omega and sigma / omega, wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -252,20 +253,28 @@ def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[fl
     """Return max_j ||At_j||^2 and the passes it took."""
     blocks = model.blocks
     largest, passes = 0.0, 0.0
-    for own in blocks:
-        norm, cost = _block_norm(model, own, columns[own], rows)
+    for own, (A, places) in zip(blocks, _blocks_in_memory(model), strict=True):
+        norm, cost = _block_norm(A, places, columns[own], rows)
         largest = max(largest, norm)
         passes += cost * own.size / columns.size
     return largest, passes
 
 
-def _block_norm(model: Model, own: Indices, columns: Vector, rows: Vector) -> tuple[float, float]:
-    if own.size <= GRAM_LIMIT:
-        scaled = model.A.dense_columns(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
+def _blocks_in_memory(model: Model) -> Iterator[tuple[Operator, Indices]]:
+    """Yield for each block an operator that has it at hand, and the places of its columns there."""
+    if model.A.panels is None:
+        yield from ((model.A, own) for own in model.blocks)
+    else:
+        yield from ((A, np.arange(A.shape[1])) for A in model.A.loaded(list(model.blocks)))
+
+
+def _block_norm(A: Operator, own: Indices, columns: Vector, rows: Vector) -> tuple[float, float]:
+    if own.size <= GRAM_LIMIT and 8.0 * rows.size * own.size <= A.room:
+        scaled = A.dense_columns(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
         return float(np.linalg.eigvalsh(scaled.T @ scaled)[-1]), 1.0
     return operator_norm(
-        lambda z: model.A.columns_matvec(own, z / np.sqrt(columns)) / np.sqrt(rows),
-        lambda z: model.A.columns_rmatvec(own, z / np.sqrt(rows)) / np.sqrt(columns),
+        lambda z: A.columns_matvec(own, z / np.sqrt(columns)) / np.sqrt(rows),
+        lambda z: A.columns_rmatvec(own, z / np.sqrt(rows)) / np.sqrt(columns),
         own.size,
     )
 
@@ -396,8 +405,8 @@ def block_squares(model: Model) -> tuple[Vector, float]:
     """Return ||A_j||^2, the same for all columns of a block, and the passes that it took."""
     m, n = model.A.shape
     squares, passes = np.empty(n), 0.0
-    for own in model.blocks:
-        squares[own], cost = _block_norm(model, own, np.ones(own.size), np.ones(m))
+    for own, (A, places) in zip(model.blocks, _blocks_in_memory(model), strict=True):
+        squares[own], cost = _block_norm(A, places, np.ones(own.size), np.ones(m))
         passes += cost * own.size / n
     return positive(squares), passes
 

@@ -14,10 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from .certificate import RAY_RADIUS, excluded
+from .derived import derived
 from .functions import Interval
 from .functions._base import Vector
 from .functions.coordinate import Coordinate
-from .linear_program import LinearProgram, as_linear_program
+from .linear_program import as_linear_program
 from .methods import R2HPDHG, Start
 from .problem import Model
 from .result import Status
@@ -78,17 +79,16 @@ class Unsolvable:
 
     def _ask(self, no_point: float, no_bound: float, passes: float) -> tuple[float, float]:
         """Return what the simpler programs prove, or the rays where that is more."""
-        program = as_linear_program(self.model)
-        if program is None:
+        if as_linear_program(self.model) is None:
             return no_point, no_bound
         zero_x, zero_y = np.zeros(self.model.A.shape[1]), np.zeros(self.model.A.shape[0])
         if no_bound >= SUSPECT and not self._falls:
-            self._directions = self._directions or Search(directions_alone(self.model, program))
+            self._directions = self._directions or Search(directions_alone(self.model))
             self.passes += self._directions.advance(SHARE * passes)
             no_bound = max(no_bound, excluded(self.model, self._directions.ray[0], zero_y).dual)
         falls = self._falls or no_bound >= RAY_RADIUS
         if no_point >= SUSPECT or falls:
-            self._constraints = self._constraints or Search(constraints_alone(self.model, program))
+            self._constraints = self._constraints or Search(constraints_alone(self.model))
             self.passes += self._constraints.advance((SURE_SHARE if falls else SHARE) * passes)
             no_point = max(no_point, excluded(self.model, zero_x, self._constraints.ray[1]).primal)
         return no_point, no_bound
@@ -104,14 +104,20 @@ class Unsolvable:
         return bool(np.all(distance <= NEARLY_FEASIBLE * (self.model.target_norm or 1.0) + RUNAWAY * np.abs(u)))
 
 
-def constraints_alone(model: Model, program: LinearProgram) -> Model:
-    """Return the program without its costs: what has a solution, or a dual ray."""
+@derived
+def constraints_alone(model: Model) -> Model:
+    """Return a linear program without its costs: what has a solution, or a dual ray."""
+    program = as_linear_program(model)
+    assert program is not None
     free = np.zeros(program.cost.size)
     return replace(model, f=Coordinate(free, free, free, program.lower, program.upper), linear_norm=0.0)
 
 
-def directions_alone(model: Model, program: LinearProgram) -> Model:
-    """Return the program with 0 for every finite bound, over the directions in which one can go for ever."""
+@derived
+def directions_alone(model: Model) -> Model:
+    """Return a linear program with 0 for every finite bound, over the directions in which one can go for ever."""
+    program = as_linear_program(model)
+    assert program is not None
     free = np.zeros(program.cost.size)
     lower, upper, row_lower, row_upper = (
         np.where(np.isfinite(bound), 0.0, bound)

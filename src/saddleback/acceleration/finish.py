@@ -109,10 +109,9 @@ class Finish(Layer[FinishState]):
     def name(self) -> str:  # type: ignore[override]
         return "finish" if self.at_once else str(self.method.name)
 
-    @property
-    def interior(self) -> WorkingSet:
-        """The interior point, on the columns and rows that matter."""
-        return WorkingSet(SettledRows(InteriorPoint(self.finish_memory)))
+    def interior(self, model: Model) -> WorkingSet:
+        """Return the interior point, on the columns and rows of a problem that matter."""
+        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.room))))
 
     def missing(self, model: Model) -> str | None:
         return InteriorPoint().missing(model) if self.at_once else super().missing(model)
@@ -136,7 +135,7 @@ class Finish(Layer[FinishState]):
         if state.interior is None:
             state.blocks = self.method.advance(state.blocks, passes)
         else:
-            state.interior = self.interior.advance(state.interior, passes)
+            state.interior = self.interior(state.model).advance(state.interior, passes)
         self._mirror(state, before)
         if state.interior is not None and (state.interior.ended or diverged(state.x, state.y)):
             self._go_back(state)
@@ -184,7 +183,7 @@ class Finish(Layer[FinishState]):
         """Go over to the interior point, and let go of the block method: its vectors are long."""
         state.start = start
         state.at_switch = state.errors[-1][1] if state.errors else np.inf
-        state.interior = self.interior.init(state.model, start)
+        state.interior = self.interior(state.model).init(state.model, start)
         rows, columns = state.model.A.shape
         chosen = state.interior.settings
         columns, rows = chosen.get("working_set_columns", columns), chosen.get("rows", rows)
@@ -217,7 +216,7 @@ class Finish(Layer[FinishState]):
     def candidates(self, state: Any) -> Candidates:
         if not isinstance(state, FinishState):
             return self.method.candidates(state)  # type: ignore[no-any-return]
-        return (self.method if state.interior is None else self.interior).candidates(state.running)
+        return (self.method if state.interior is None else self.interior(state.model)).candidates(state.running)
 
 
 def finish_passes(model: Model, x: Vector) -> float:

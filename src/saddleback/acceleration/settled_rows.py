@@ -119,14 +119,11 @@ class SettledRows(Layer[Any]):
     def _sample(self, state: SettledState) -> None:
         """Begin with the problem of a sample of the rows, in which each counts for several."""
         model, m = state.model, state.model.A.shape[0]
-        assert isinstance(model.g, Restrictable)
         size = kept_rows(model)
         state.rows = np.sort(np.random.default_rng(state.start.seed).choice(m, size, replace=False))
-        g = model.g.restrict(state.rows).repeated(np.full(size, m / size))
-        part = replace(model, A=model.A.restrict(state.rows, np.arange(model.A.shape[1])), g=g)
         start = replace(state.start, y=state.y[state.rows] * (m / size), u=None)
         state.target = ROUGH * model.value_at_zero
-        self._begin(state, self.method.init(part, start))
+        self._begin(state, self.method.init(model.sample(state.rows), start))
 
     def _begin(self, state: SettledState, inner: Any) -> None:
         """Go on with the problem of the rows at hand."""

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
+from ..derived import derived
 from ..functions._base import Indices, Vector
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
+from ..operators import Operator
 from ..problem import Model
 
 Mask = NDArray[np.bool_]
@@ -347,8 +349,7 @@ class WorkingSet(Layer[Any]):
             small = Small(model, blocks, np.arange(state.x.size), 1.0, None, False)
         else:
             columns = model.blocks.columns(blocks)
-            A = model.A.pack(columns, state.single)
-            part = model.part(model.f.restrict_blocks(blocks), A)
+            part = model.of_blocks(blocks, model.packed(columns, state.single))
             small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
         small.state = self.method.init(small.model, self._start(state, small, y))
         return self._counted(state, small, 1.0)
@@ -361,8 +362,8 @@ class WorkingSet(Layer[Any]):
             return self._pack(state, np.arange(len(model.blocks)), y)
         new = model.blocks.columns(added)
         columns = np.concatenate([before.columns, new])
-        A = before.model.A.beside(model.A.pack(new, before.single))
-        part = model.part(model.f.restrict_blocks(blocks), A)
+        A = beside(before.model.A, model.packed(new, before.single))
+        part = model.of_blocks(blocks, A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
         small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
         return self._counted(state, small, new.size / columns.size)
@@ -412,6 +413,12 @@ def closest(distance: Vector, size: int) -> Indices:
 def smallest(model: Model) -> int:
     """Return how many blocks a working set has at the least: as many as cost no more than a few."""
     return max(SMALLEST, model.A.free_entries * len(model.blocks) // max(model.A.stored, 1))
+
+
+@derived
+def beside(first: Operator, second: Operator) -> Operator:
+    """Return [A_1, A_2]."""
+    return first.beside(second)
 
 
 def pays(model: Model) -> bool:

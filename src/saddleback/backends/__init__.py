@@ -4,13 +4,15 @@
 are dense or column-compressed and whose functions it knows; ``on_device`` takes those whose matrices are on a device of
 torch. They differ by rounding only, and so do the two ways to treat y: to step in all rows, or lazily, in those that
 matter to an iteration (``lazy``). Descent alone takes other steps on a device than elsewhere. Where the columns are
-spread over processes, ``sharded`` runs one of the first two next to each process's own.
+spread over processes, ``sharded`` runs one of the first two next to each process's own. ``streamed`` is for matrices
+that are not in memory: a block is then a panel of columns, and is read once for all that an iteration does with it.
 """
 
 from __future__ import annotations
 
 from typing import Literal, Protocol, get_args
 
+from ..derived import derived
 from ..functions._base import Indices
 from ..operators import Sharded
 from ..problem import Model
@@ -23,6 +25,7 @@ from .native import NativeSweeper
 from .newton import Smooth, smooth_part
 from .pure import ArrayPureSweeper, NativePureSweeper, PureSweeper
 from .sharded import ShardedDescender, ShardedSweeper, local_model
+from .streamed import StreamedDescender, StreamedSweeper
 
 __all__ = [
     "BackendName",
@@ -32,6 +35,7 @@ __all__ = [
     "Smooth",
     "Sweeper",
     "descender_for",
+    "extended",
     "pure_sweeper_for",
     "smooth_part",
     "sweeper_for",
@@ -51,11 +55,14 @@ class Sweeper(Protocol):
         """Run one iteration a row of ``draws``, in place, and add each new point to the sums."""
 
 
+@derived
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
     _check("dual", dual, get_args(DualName))
     if isinstance(model.A, Sharded):
         return _sharded_sweeper(model, model.A, name, dual)
+    if model.A.panels is not None and name == "auto" and dual != "lazy":
+        return StreamedSweeper(model)
     lazily = _is_lazy(model, drawn, dual)
     chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
     if chosen == "torch":
@@ -81,24 +88,34 @@ def _next_to_columns(model: Model, A: Sharded, name: BackendName) -> tuple[Model
     return local, _chosen(name, {"native": lacking}) == "native"
 
 
+@derived
 def pure_sweeper_for(model: Model, name: BackendName) -> PureSweeper:
     """Return the kernels of PURE-CD of that name for a problem; "auto" takes the fastest that can treat it."""
     chosen = _chosen(name, {"native": NativePureSweeper.missing(model)})
     return NativePureSweeper(model) if chosen == "native" else ArrayPureSweeper(model)
 
 
+@derived
 def descender_for(model: Model, name: BackendName, width: int) -> Descender:
     """Return coordinate descent in panels of so many columns, on the kernels of that name or the fastest."""
     if isinstance(model.A, Sharded):
         local, compiled = _next_to_columns(model, model.A, name)
         descent = NativeDescender if compiled else ArrayDescender
         return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
+    if model.A.panels is not None and model.A.reads_columns and name == "auto":
+        return StreamedDescender(model, width)
     chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
     if chosen == "torch":
         from .on_device import DeviceDescender
 
         return DeviceDescender(model, width)
     return NativeDescender(model, width) if chosen == "native" else ArrayDescender(model, width)
+
+
+@derived
+def extended(descender: Descender, model: Model) -> Descender:
+    """Return coordinate descent on a problem that has another one as its first blocks; that one is given up."""
+    return descender.extended(model)
 
 
 def _missing_on_device(model: Model) -> str | None:

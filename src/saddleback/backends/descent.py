@@ -58,6 +58,7 @@ class ArrayDescender:
 
     name = "numpy"
     passes = 0.5
+    pace = np.inf  # processes meet after a sweep
 
     def __init__(self, model: Model, width: int, exchange: Exchange | None = None) -> None:
         curvature = model.g.curvature()
@@ -153,6 +154,15 @@ class NativeDescender:
     """Coordinate descent on a smooth loss over dense and column-compressed matrices."""
 
     name = "native"
+
+    @property
+    def pace(self) -> float:
+        """Columns that are visited before processes meet, where there are several."""
+        return self.kernel.together
+
+    @pace.setter
+    def pace(self, columns: float) -> None:
+        self.kernel.together = columns
 
     def __init__(
         self, model: Model, width: int, exchange: Exchange | None = None, measured: _native.Descent | None = None

@@ -16,7 +16,7 @@ from ..functions._base import Indices, Vector
 from ..operators import Sharded
 from ..problem import Model
 from ..steps import Strengths
-from .descent import Descender
+from .descent import ArrayDescender, NativeDescender
 from .iterate import Iterate
 from .newton import Smooth, conjugate_gradients
 
@@ -85,7 +85,18 @@ class ShardedSweeper:
 class ShardedDescender:
     """Coordinate descent of all processes side by side, each on its own columns."""
 
-    def __init__(self, A: Sharded, inner: Descender) -> None:
+    carries = ("paces",)
+
+    @property
+    def paces(self) -> list[float]:
+        """How soon each process meets the others, which changes on the way."""
+        return self.A.ranks.all(self.inner.pace)
+
+    @paces.setter
+    def paces(self, paces: list[float]) -> None:
+        self.inner.pace = paces[self.A.ranks.rank]
+
+    def __init__(self, A: Sharded, inner: ArrayDescender | NativeDescender) -> None:
         self.A = A
         self.inner = inner
         self.name = inner.name

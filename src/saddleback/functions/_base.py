@@ -237,6 +237,10 @@ class Function(ABC):
         """Return the function with its parameters where ``place`` puts them, which is where its arguments then lie."""
         raise TypeError(f"{type(self).__name__} cannot be moved to a device: leave device at None")
 
+    def memories(self) -> list[Any]:
+        """Return what the function remembers: for a checkpoint, which brings back a function and its memory apart."""
+        return []
+
     def conjugate_member(self) -> Coordinate | None:
         """Return f*, but for a constant, where it belongs to the family of ``coordinate.py``."""
         return None

@@ -95,6 +95,9 @@ class Tilted(Function):
     def placed(self, place: Place) -> Tilted:
         return Tilted(self.base.placed(place), place(self.linear))
 
+    def memories(self) -> list[Any]:
+        return self.base.memories()
+
     def typical_slope(self) -> Vector:
         return np.abs(self.linear) + self.base.typical_slope()
 
@@ -257,6 +260,9 @@ class BlockSum(Function):
 
     def placed(self, place: Place) -> BlockSum:
         return BlockSum([part.placed(place) for part in self.parts], self.sizes, self.split)
+
+    def memories(self) -> list[Any]:
+        return [memory for part in self.parts for memory in part.memories()]
 
     def admissible(self, strength: Vector) -> Vector:
         return np.concatenate(self._each("admissible", strength))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Step, Vector
@@ -28,6 +30,9 @@ class NuclearNorm(Function):
 
     def placed(self, place: Place) -> NuclearNorm:
         return self
+
+    def memories(self) -> list[Any]:
+        return [] if self.memory is None else [self.memory]
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.shape[0] * self.shape[1])

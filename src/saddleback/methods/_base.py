@@ -71,6 +71,10 @@ class Candidates(NamedTuple):
 class State:
     """What every method keeps: its point, and the work done so far in passes.
 
+    A state is data, all of which a checkpoint holds: numbers, arrays, and classes of this library made of them. What is
+    not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``. Whoever changes what
+    a state holds changes the FORMAT of ``checkpoints/file.py``.
+
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
     that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
     error is still to fall. ``notes`` are for the history: what was decided on the way.

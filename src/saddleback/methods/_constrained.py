@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..derived import derived
 from ..functions import Equality
 from ..functions._base import Indices, Vector
 from ..functions.calculus import BlockSum
@@ -46,20 +47,28 @@ class ConstrainedState(State):
         return self.residual + self.b + (u if u.size else 0.0)
 
 
-def constrained(model: Model) -> tuple[Model, Vector]:
-    """Return the problem under a linear constraint, as one whose loss is that equality, and b."""
-    affine = affine_gradient(model.g)
-    if affine is not None and not np.any(affine.weight):
-        return model, affine.b
+@derived
+def constrained(model: Model) -> Model:
+    """Return the problem under a linear constraint, as one whose loss is that equality."""
+    if target(model) is not None:
+        return model
     m, n = model.A.shape
     f = BlockSum([model.f, model.g], [n, m], [True, False])
-    b = np.zeros(m)
-    return Model(f, Stacked([model.A, ScaledIdentity(m, -1.0)]), Equality(b).bind((m,)), model.linear_norm), b
+    A = Stacked([model.A, ScaledIdentity(m, -1.0)])
+    return Model(f, A, Equality(np.zeros(m)).bind((m,)), model.linear_norm)
+
+
+def target(model: Model) -> Vector | None:
+    """Return b where the loss of a problem is the equality Ax = b."""
+    affine = affine_gradient(model.g)
+    return affine.b if affine is not None and not np.any(affine.weight) else None
 
 
 def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]:
     """Return the fields of a first state; rho from the units of the data where it is not given."""
-    split, b = constrained(model)
+    split = constrained(model)
+    b = target(split)
+    assert b is not None
     squares, passes = block_squares(split)
     balance = Balance(rho is None)
     if rho is None:

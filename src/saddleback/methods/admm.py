@@ -30,6 +30,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
+from ..derived import derived
 from ..functions._base import Vector
 from ..operators import Operator
 from ..problem import Model
@@ -62,30 +63,45 @@ class Normal:
         """Whether AA' is diagonal."""
         return bool(self.gram.ndim == 1)
 
-    def factor(self, rho: float, c: float) -> None:
-        """Prepare to solve for these parameters."""
-        self.rho, self.weight = rho, c * self.diagonal
+    @derived
+    def factored(self, rho: float, c: float) -> Factored:
+        """Return the system for these parameters, ready to be solved."""
+        return Factored(self, rho, c)
+
+
+class Factored:
+    """The system of a ``Normal`` for one rho and c; ``weight`` is c Q."""
+
+    def __init__(self, normal: Normal, rho: float, c: float) -> None:
+        gram = normal.gram
+        self.normal, self.rho, self.c, self.weight = normal, rho, c, c * normal.diagonal
         # both forms times what makes the Gram matrix stand alone: AA' + rho c Q, A'Q^{-1}A + rho c I
-        shift = rho * self.weight if self.wide else np.full(self.gram.shape[0], rho * c)
-        self.c = c
-        if self.gram.ndim == 1:
-            self.solver: Any = lambda right: right / (self.gram + shift)
-        elif sparse.issparse(self.gram):
-            self.solver = splu((self.gram + sparse.diags(shift)).tocsc()).solve
+        shift = rho * self.weight if normal.wide else np.full(gram.shape[0], rho * c)
+        if gram.ndim == 1:
+            self.solver: Any = lambda right: right / (gram + shift)
+        elif sparse.issparse(gram):
+            self.solver = splu((gram + sparse.diags(shift)).tocsc()).solve
         else:
-            matrix = self.gram.copy()
+            matrix = gram.copy()
             matrix[np.diag_indices_from(matrix)] += shift
             factors = cho_factor(matrix, lower=True, overwrite_a=True)
             self.solver = lambda right: cho_solve(factors, right)
 
     def solve(self, v: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
         """Return z, A'y and y."""
-        if self.wide:
-            y = self.rho * self.solver(self.A.matvec(v) - b)
-            pull = self.A.rmatvec(y)
+        A = self.normal.A
+        if self.normal.wide:
+            y = self.rho * self.solver(A.matvec(v) - b)
+            pull = A.rmatvec(y)
             return v - pull / self.rho, pull, y
-        z = self.solver(self.rho * self.c * v + self.A.rmatvec(b / self.diagonal))
-        return z, self.rho * (v - z), (self.A.matvec(z) - b) / self.weight
+        z = self.solver(self.rho * self.c * v + A.rmatvec(b / self.normal.diagonal))
+        return z, self.rho * (v - z), (A.matvec(z) - b) / self.weight
+
+
+@derived
+def normal_system(model: Model, diagonal: Vector) -> Normal:
+    """Return the system of a problem with Q = diag(diagonal)."""
+    return Normal(model.A, diagonal)
 
 
 @dataclass(kw_only=True)
@@ -94,6 +110,7 @@ class ADMMState(State):
 
     model: Model
     normal: Normal
+    system: Factored
     target: Vector | None
     """b where the loss is part of the linear system; None where it has a prox of its own."""
 
@@ -129,13 +146,14 @@ class ADMM(Method[ADMMState]):
         normal, target = self._system(model)
         rho, loss_rho, passes = self._strengths(model, target is None)
         image, cost = start.image(model)
-        state = ADMMState(
+        return ADMMState(
             x=start.x.copy(),
             y=start.y.copy(),
             passes=passes + normal.passes + cost + 0.5,
-            settings=all_blocks(model),
+            settings=all_blocks(model) | {"rho": rho},
             model=model,
             normal=normal,
+            system=self._factored(normal, target, rho, loss_rho),
             target=target,
             z=start.x.copy(),
             image=image,
@@ -144,8 +162,6 @@ class ADMM(Method[ADMMState]):
             loss_rho=loss_rho,
             balance=Balance(self.rho is None),
         )
-        self._use(state, 1.0)
-        return state
 
     def _strengths(self, model: Model, with_loss: bool) -> tuple[float, float, float]:
         """Return rho for x, rho for u where the loss has one, and the passes that it took."""
@@ -161,23 +177,27 @@ class ADMM(Method[ADMMState]):
         """Return the linear system, and b where the loss is part of it."""
         affine = affine_gradient(model.g)
         if affine is not None and np.all(affine.weight > 0):
-            return Normal(model.A, affine.weight), affine.b
-        normal = Normal(model.A, np.ones(model.A.shape[0]))
+            return normal_system(model, affine.weight), affine.b
+        normal = normal_system(model, np.ones(model.A.shape[0]))
         if affine is not None and normal.is_diagonal and not np.any(affine.weight):
-            normal.diagonal = affine.weight
-            return normal, affine.b
+            return normal_system(model, affine.weight), affine.b
         return normal, None
 
     @staticmethod
     def _use(state: ADMMState, factor: float) -> None:
         """Change rho by a factor."""
         state.rho, state.loss_rho = factor * state.rho, factor * state.loss_rho
-        state.normal.factor(state.rho, 1.0 if state.target is not None else 1.0 / state.loss_rho)
+        state.system = ADMM._factored(state.normal, state.target, state.rho, state.loss_rho)
         state.settings["rho"] = state.rho
 
+    @staticmethod
+    def _factored(normal: Normal, target: Vector | None, rho: float, loss_rho: float) -> Factored:
+        return normal.factored(rho, 1.0 if target is not None else 1.0 / loss_rho)
+
     def advance(self, state: ADMMState, passes: float) -> ADMMState:
-        f, g, normal = state.model.f, state.model.g, state.normal
+        f, g = state.model.f, state.model.g
         for _ in range(max(1, round(passes))):
+            system = state.system
             rho, loss_rho, before = state.rho, state.loss_rho, (state.z, state.image)
             state.x = f.prox(state.z - state.pull / rho, 1.0 / rho)
             u = None
@@ -185,8 +205,8 @@ class ADMM(Method[ADMMState]):
                 u = g.prox(state.image + state.y / loss_rho, 1.0 / loss_rho)
             b = state.target if u is None else u - state.y / loss_rho
             assert b is not None
-            state.z, state.pull, state.y = normal.solve(state.x + state.pull / rho, b)
-            state.image = b + normal.weight * state.y
+            state.z, state.pull, state.y = system.solve(state.x + state.pull / rho, b)
+            state.image = b + system.weight * state.y
             state.passes += 1.0
             if state.balance.due():
                 factor = state.balance.factor(*self._residuals(state, u, *before))

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..backends import BackendName, Descender, Smooth, descender_for, smooth_part
-from ..functions._base import Compiled, Vector
+from ..backends import BackendName, Descender, Smooth, descender_for, extended, smooth_part
+from ..functions._base import Vector
 from ..problem import Model
 from ._base import Candidates, Method, Start, State
 
@@ -65,7 +65,6 @@ class DescentState(State):
     """
 
     model: Model
-    penalty: Compiled
     u: Vector
     descender: Descender
     free: Vector
@@ -109,12 +108,10 @@ class Descent(Method[DescentState]):
         return self._first(model, start, descender_for(model, self.backend, PANEL))
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
-        return self._first(model, start, state.descender.extended(model))
+        return self._first(model, start, extended(state.descender, model))
 
     @staticmethod
     def _first(model: Model, start: Start, descender: Descender) -> DescentState:
-        penalty = model.f.compiled()
-        assert penalty is not None
         x = model.f.project(start.x)
         start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
         u, cost = start.image(model)
@@ -130,7 +127,6 @@ class Descent(Method[DescentState]):
                 "backend": descender.name,
             },
             model=model,
-            penalty=penalty,
             descender=descender,
             free=start.x != 0,
         )
@@ -152,7 +148,8 @@ class Descent(Method[DescentState]):
     def _newton(self, state: DescentState, tolerance: float) -> None:
         """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
         model, x = state.model, state.x
-        part = smooth_part(state.penalty, model.blocks, x)
+        assert model.compiled_penalty is not None
+        part = smooth_part(model.compiled_penalty, model.blocks, x)
         part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
@@ -186,7 +183,8 @@ class Descent(Method[DescentState]):
         """Return Newton's direction, and the visits of each free column that it took."""
         weight = state.model.g.curvature_at(state.u)
         size = part.free.size
-        if size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size):
+        small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
+        if small and 8.0 * size**2 <= state.model.A.room:
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)

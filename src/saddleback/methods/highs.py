@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..derived import derived
 from ..functions._base import Vector
-from ..linear_program import LinearProgram, as_linear_program, import_highspy
+from ..linear_program import as_linear_program, import_highspy
 from ..problem import Model
 from ._base import Candidates, Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
@@ -36,7 +37,7 @@ class HighsState(State):
 
     Attributes
     ----------
-    begun, again, done : whether HiGHS was started, a second time without presolve, and has said its last word.
+    again, done : whether HiGHS was started a second time, without presolve, and whether it has said its last word.
     iterations : of the simplex method so far.
     rays : directions of x and y that HiGHS says prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.
@@ -44,8 +45,7 @@ class HighsState(State):
 
     model: Model
     start: Start
-    solver: Any
-    begun: bool = False
+    solver: Simplex
     again: bool = False
     done: bool = False
     iterations: int = 0
@@ -67,8 +67,6 @@ class Highs(Method[HighsState]):
         )
 
     def init(self, model: Model, start: Start) -> HighsState:
-        program = as_linear_program(model)
-        assert program is not None
         settings = all_blocks(model)
         return HighsState(
             x=start.x.copy(),
@@ -76,22 +74,18 @@ class Highs(Method[HighsState]):
             settings=settings | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
             model=model,
             start=start,
-            solver=_solver(program, model.A.compressed(), start),
+            solver=simplex(model, start.tol, start.seed),
             rays=[],
         )
 
     def advance(self, state: HighsState, passes: float) -> HighsState:
         if state.done:
             return self._go_on(state, passes)
-        if not state.begun:
-            state.begun = True
-            state.solver.startSolve()
-        if state.solver.wait(POLL)[0]:
+        state.solver.begin(presolve=not state.again)
+        if state.solver.ended(POLL):
             self._take(state)
-            if _no_solution(state.solver) and not state.rays and not state.again:
+            if _no_solution(state.solver.highs) and not state.rays and not state.again:
                 state.again = True  # what presolve finds out may come without a ray
-                state.solver.setOptionValue("presolve", "off")
-                state.solver.startSolve()
             else:
                 self._end(state)
         return state
@@ -99,7 +93,7 @@ class Highs(Method[HighsState]):
     @staticmethod
     def _take(state: HighsState) -> None:
         """Take over what a run that has stopped found."""
-        solver = state.solver
+        solver = state.solver.highs
         state.iterations += max(1, solver.getInfo().simplex_iteration_count)
         state.settings["highs"] = solver.modelStatusToString(solver.getModelStatus())
         answer = solver.getSolution()
@@ -134,16 +128,45 @@ class Highs(Method[HighsState]):
     def candidates(self, state: HighsState) -> Candidates:
         if state.after is not None:
             return R2HPDHG().candidates(state.after)
-        if state.begun and not state.done:  # the loop will not wait any longer
-            state.solver.cancelSolve()
-            state.solver.wait()
+        if state.solver.running and not state.done:  # the loop will not wait any longer
+            state.solver.cancel()
             self._take(state)
             self._end(state)
         return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)], state.rays)
 
 
-def _solver(program: LinearProgram, A: Any, start: Start) -> Any:
-    """Return HiGHS with a program."""
+class Simplex:
+    """HiGHS with a program, in a thread of its own while it runs. What it has done so far cannot be taken out of it."""
+
+    def __init__(self, highs: Any) -> None:
+        self.highs = highs
+        self.running = False
+
+    def begin(self, presolve: bool) -> None:
+        """Start it, unless it runs."""
+        if not self.running:
+            self.highs.clearSolver()
+            self.highs.setOptionValue("presolve", "choose" if presolve else "off")
+            self.highs.startSolve()
+            self.running = True
+
+    def ended(self, seconds: float) -> bool:
+        """Wait for it, and return whether it has stopped."""
+        self.running = not self.highs.wait(seconds)[0]
+        return not self.running
+
+    def cancel(self) -> None:
+        """Stop it where it is."""
+        self.highs.cancelSolve()
+        self.highs.wait()
+        self.running = False
+
+
+@derived
+def simplex(model: Model, tol: float, seed: int) -> Simplex:
+    """Return HiGHS with a linear program, to be solved to a tolerance."""
+    program, A = as_linear_program(model), model.A.compressed()
+    assert program is not None
     highspy = import_highspy("method='highs'")
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = A.shape
@@ -151,12 +174,12 @@ def _solver(program: LinearProgram, A: Any, start: Start) -> Any:
     lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
-    tolerance = float(np.clip(MARGIN * start.tol, TIGHTEST, LOOSEST))
+    tolerance = float(np.clip(MARGIN * tol, TIGHTEST, LOOSEST))
     solver = highspy.Highs()
     options = {
         "output_flag": False,
         "solver": "simplex",
-        "random_seed": start.seed % 2**31,
+        "random_seed": seed % 2**31,
         "primal_feasibility_tolerance": tolerance,
         "dual_feasibility_tolerance": tolerance,
     }
@@ -165,7 +188,7 @@ def _solver(program: LinearProgram, A: Any, start: Start) -> Any:
     solver.HandleUserInterrupt = True
     if solver.passModel(lp) == highspy.HighsStatus.kError:
         raise ValueError("HiGHS does not take this linear program: check that costs and entries are below 1e15")
-    return solver
+    return Simplex(solver)
 
 
 def _no_solution(solver: Any) -> bool:

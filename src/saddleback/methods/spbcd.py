@@ -15,7 +15,7 @@ Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018) with the roles of x and y e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..backends import BackendName, DualName, Sweeper, sweeper_for
@@ -72,7 +72,10 @@ class SPBCD(Method[SPBCDState]):
         return isinstance(self.step, str)
 
     def init(self, model: Model, start: Start) -> SPBCDState:
-        model = model.columnar()
+        blocks = len(model.blocks)
+        model = model.columnar().in_panels()
+        if start.drawn is not None and len(model.blocks) < blocks:  # as large a share of the panels
+            start = replace(start, drawn=max(1, round(start.drawn * len(model.blocks) / blocks)))
         strengths, drawn = self._strengths(model, start)
         sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)

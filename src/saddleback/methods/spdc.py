@@ -26,7 +26,7 @@ then solves that problem; what it offers is judged by the one that was written, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class SPDC(Method[SPDCState]):
         return None if model.A.entries_known else "A is a LinearOperator, whose rows are not known"
 
     def init(self, model: Model, start: Start) -> SPDCState:
-        model = replace(model, A=model.A.rowwise())
+        model = model.rowwise()
         m = model.A.shape[0]
         K = min(self.rows_per_iteration or -(-m // ITERATIONS_A_PASS), m)
         ridges, convexity = self._strong_convexity(model)

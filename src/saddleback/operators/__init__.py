@@ -8,6 +8,7 @@ from .entry import as_operator
 from .identity import Identity, ScaledIdentity
 from .sharded import Sharded
 from .stacked import Stacked
+from .streamed import Streamed
 from .tasks import Tasks
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ScaledIdentity",
     "Sharded",
     "Stacked",
+    "Streamed",
     "Tasks",
     "Transposed",
     "as_operator",

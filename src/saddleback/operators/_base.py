@@ -8,7 +8,7 @@ brought into column order once, by ``columnar``, when a method starts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,6 +62,16 @@ class Operator(ABC):
 
     identity_scales: Sequence[float] | None = None
     """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
+
+    panels: Indices | None = None
+    """Where the panels of neighbouring columns begin that are best read at once, and the end of the last; None where
+    any column is at hand."""
+
+    reads_columns: bool = True
+    """Whether some columns can be read without the others."""
+
+    room: float = np.inf
+    """Bytes that a matrix made of this one may take."""
 
     holders: Holders | None = None
     """The processes that hold the columns, where these are spread over several; None where all of them are here."""
@@ -163,6 +173,19 @@ class Operator(ABC):
     def columnar(self) -> Operator:
         """Return an operator with the same entries whose columns are contiguous in memory."""
         return self
+
+    def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        """Yield one run of columns after the other in memory, for a moment: each is gone when the next one comes.
+
+        A run lies within a panel. Where columns cannot be read without the others a run stays where it is.
+        """
+        if self.reads_columns:
+            return self._load(runs)
+        every = np.arange(self.shape[0])
+        return (self if run.size == self.shape[1] else self.restrict(every, run) for run in runs)
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        return (self.pack(run, False) for run in runs)
 
     def collected(self) -> Operator:
         """Return an operator with the same entries, all of them in this process."""

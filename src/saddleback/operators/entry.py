@@ -14,6 +14,7 @@ from ._base import Operator
 from .abstract import Abstract
 from .compressed import Compressed, Transposed
 from .dense import Dense
+from .streamed import Streamed, is_zarr
 
 
 def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
@@ -21,6 +22,10 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
 
     All entries are looked at once, and where that is all it takes A'y is found on the way.
     """
+    if is_zarr(source):
+        source = Streamed(source)
+    if isinstance(source, Streamed):
+        return _streamed(source, name, y)
     if isinstance(source, Operator):
         return source  # made here, and checked then
     if sparse.issparse(source):
@@ -54,6 +59,15 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
         array = np.array(array, order="F")
     return _finite(Dense(array), array, name, y)
+
+
+def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
+    if y is not None and y.size == operator.shape[0]:
+        operator.survey(y)
+    if not np.all(np.isfinite(operator.squares[0])) and (found := operator.not_finite()) is not None:
+        where, value = found
+        raise ValueError(f"{name} has the value {value} at {where}: expected finite numbers")
+    return operator
 
 
 def _compressed(source: Any, name: str, y: Vector | None) -> Operator:

@@ -33,6 +33,13 @@ class Stacked(Operator):
         if all(known is not None for known in scales):
             self.identity_scales = [scale for known in scales if known is not None for scale in known]
 
+        self.room = min(part.room for part in parts)
+        self.reads_columns = all(part.reads_columns for part in parts)
+        if any(part.panels is not None for part in parts):
+            ends = ([0, part.shape[1]] if part.panels is None else part.panels for part in parts)
+            places = [first + np.asarray(own)[:-1] for first, own in zip(self.start, ends, strict=False)]
+            self.panels = np.append(np.concatenate(places), self.shape[1])
+
     def without(self, part: int) -> Stacked:
         """Return the operators without one of them."""
         return Stacked([other for i, other in enumerate(self.parts) if i != part])
@@ -148,6 +155,11 @@ class Stacked(Operator):
     def rowwise(self) -> Operator:
         return Stacked([part.rowwise() for part in self.parts])
 
+    def times(self, matrix: Any) -> Vector:
+        rows = sparse.csr_array(matrix)
+        own = zip(self.parts, self.start[:-1], self.start[1:], strict=True)
+        return np.asarray(np.sum([part.times(rows[a:b]) for part, a, b in own], axis=0))
+
     def outer(self, weight: Vector) -> Vector:
         own = zip(self.parts, self._stretches(weight), strict=True)
         return np.asarray(np.sum([part.outer(stretch) for part, stretch in own], axis=0))
@@ -162,6 +174,12 @@ class Stacked(Operator):
         return Stacked(
             [self.parts[i].pack(columns[run] - self.start[i], single) for i, run in zip(homes, runs, strict=True)]
         )
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        homes = [int(np.searchsorted(self.start, run[0], side="right")) - 1 for run in runs]
+        mine = {i: [run - self.start[i] for run, home in zip(runs, homes, strict=True) if home == i] for i in homes}
+        coming = {i: self.parts[i].loaded(own) for i, own in mine.items()}
+        return (next(coming[i]) for i in homes)
 
     def columnar(self) -> Operator:
         parts = [part.columnar() for part in self.parts]

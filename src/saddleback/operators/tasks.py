@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,9 @@ class Tasks(Operator):
         self.stored = single.stored * tasks
         self.explicit = single.explicit
         self.entries_known = single.entries_known
+        self.room = single.room
+        self.reads_columns = single.reads_columns
+        self.panels = None if single.panels is None else tasks * single.panels
 
     def matvec(self, x: Vector) -> Vector:
         return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
@@ -109,6 +112,10 @@ class Tasks(Operator):
         return Tasks(
             self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
         )
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        rows = [run[:: self.tasks] // self.tasks for run in runs]
+        return (Tasks(single, self.tasks) for single in self.single.loaded(rows))
 
     def columnar(self) -> Operator:
         single = self.single.columnar()

@@ -1,0 +1,395 @@
+"""Checkpoints: a run that goes on from one ends with the same bits, and a bad file or disk ends in words."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import saddleback as sb
+from saddleback.checkpoints import file, graph, keeper
+from saddleback.derived import derived
+from saddleback.functions import singular
+from saddleback.registry import METHODS
+
+RNG = np.random.default_rng(3)
+A = RNG.standard_normal((60, 20)) * (RNG.random((60, 20)) < 0.6)
+B = A[:, :4].sum(axis=1) + 0.5 * RNG.standard_normal(60)
+WIDE = RNG.standard_normal((40, 450))
+TARGET = WIDE[:, ::45].sum(axis=1) + 0.1 * RNG.standard_normal(40)
+TALL = RNG.standard_normal((6000, 5))
+HEIGHTS = TALL.sum(axis=1) + RNG.standard_normal(6000)
+
+
+def low_rank(rows: int, columns: int) -> Any:
+    matrix = RNG.standard_normal((rows, 3)) @ RNG.standard_normal((3, columns))
+    return matrix + 10.0 * (RNG.random((rows, columns)) < 0.05)
+
+
+SMALL_MATRIX, MATRIX = low_rank(12, 9), low_rank(60, 70)
+
+
+def pca(matrix: Any) -> sb.Problem:
+    parts = [sb.SquaredL2(1.0), sb.L1(0.3), sb.Nuclear(5.0, matrix.shape)]
+    return sb.Problem(parts, [sb.Identity()] * 3, sb.Equality(matrix))
+
+
+PROBLEMS = {
+    "lasso": lambda: sb.Problem(sb.L1(3.0), A, sb.Squared(B)),
+    "row-major sparse": lambda: sb.Problem(sb.L1(1.0), sparse.csr_matrix(A), sb.Absolute(B)),
+    "operator": lambda: sb.Problem(sb.L1(3.0), aslinearoperator(A), sb.Squared(B)),
+    "hinge": lambda: sb.Problem(sb.GroupL2(0.5, 4), A, sb.Hinge(np.sign(B))),
+    "linear program": lambda: sb.Problem(
+        sb.Linear(np.cos(np.arange(20.0))) + sb.Box(-1.0, 2.0), A, sb.Interval(B - 9.0, B + 3.0)
+    ),
+    "unbounded": lambda: sb.Problem(
+        sb.Linear(A.T @ B) + sb.NonNegative(), -np.abs(A), sb.Interval(-np.inf, 1.0 + 0 * B)
+    ),
+    "intercept": lambda: sb.Problem([sb.ElasticNet(0.4, 0.5), sb.Zero()], [A, np.ones(60)], sb.Pinball(B, 0.3)),
+    "tasks": lambda: sb.Problem(sb.GroupL2(1.0, 2), A, sb.Squared(np.column_stack([B, -B]))),
+    "identities": lambda: sb.Problem(
+        [sb.L1(0.3), sb.Nuclear(5.0, SMALL_MATRIX.shape)], [sb.Identity()] * 2, sb.Squared(SMALL_MATRIX)
+    ),
+    "matrices": lambda: pca(SMALL_MATRIX),
+}
+
+
+def stopped_after(writes: int, path: Any, problem: sb.Problem, **options: Any) -> bool:
+    """Run until so many checkpoints are written, one after every slice, then die; return whether it came to that."""
+
+    class Death(BaseException):
+        pass
+
+    left = writes
+
+    def write(*args: Any) -> None:
+        nonlocal left
+        file.write(*args)
+        left -= 1
+        if left == 0:
+            raise Death
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeper, "write", write)
+        try:
+            sb.solve(problem, checkpoint=path, checkpoint_every=0.0, **options)
+        except Death:
+            return True
+    return False
+
+
+def assert_same(found: sb.Result, expected: sb.Result) -> None:
+    """All but the seconds is equal to the bit."""
+    for one, other in zip(points(found), points(expected), strict=True):
+        assert np.array_equal(one, other)
+    plain, reference = (dict(vars(result)) for result in (found, expected))
+    for each in (plain, reference):
+        each["history"] = each["history"].to_dict()
+        del each["seconds"], each["history"]["seconds"], each["x"], each["y"]
+    np.testing.assert_equal(plain, reference)
+
+
+def points(result: sb.Result) -> list[Any]:
+    return [*(result.x if isinstance(result.x, list) else [result.x]), result.y]
+
+
+def check_resumed(path: Any, make: Any, writes: tuple[int, ...], **options: Any) -> int:
+    expected = sb.solve(make(), **options)
+    resumed = 0
+    for count in writes:
+        if stopped_after(count, path, make(), **options):
+            resumed += 1
+            assert_same(sb.solve(make(), resume=path, **options), expected)
+    return resumed
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_on_with_the_same_bits(method, tmp_path):
+    """On every problem that the method takes, from its first checkpoint and from a later one."""
+    options = {"method": method, "tol": 1e-9, "max_passes": 40, "check_every": 9}
+    resumed = 0
+    for make in PROBLEMS.values():
+        if METHODS[method]().missing(make().model) is None:
+            resumed += check_resumed(tmp_path / "run", make, (1, 7), **options)
+    assert resumed >= 1
+
+
+LAYERED = {
+    "descent on a set": (lambda: sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET)), {}),
+    "descent on arrays": (lambda: sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET)), {"backend": "numpy"}),
+    "row-major": (lambda: sb.Problem(sb.L1(2.0), np.ascontiguousarray(WIDE), sb.Logistic(np.sign(TARGET))), {}),
+    "blocks on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"finish": False}),
+    "blocks on arrays": (
+        lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)),
+        {"finish": False, "backend": "numpy"},
+    ),
+    "no layers": (
+        lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)),
+        {"finish": False, "working_set": False, "restarts": False, "blocks_per_iteration": 7},
+    ),
+    "lazy dual": (
+        lambda: sb.Problem(sb.L1(1.0), sparse.csc_matrix(A), sb.Hinge(np.sign(B))),
+        {"finish": False, "dual": "lazy", "blocks_per_iteration": 1},
+    ),
+    "finish at once": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "finish"}),
+    "finish in its turn": (lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Absolute(TARGET)), {"tol": 1e-9}),
+    "finish on some rows": (lambda: sb.Problem(sb.L1(5.0), TALL, sb.Pinball(HEIGHTS, 0.3)), {"method": "finish"}),
+    "pure-cd on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "pure-cd"}),
+    "equal rows": (lambda: sb.Problem(sb.L1(1.0), np.repeat(A, 3, axis=0), sb.Absolute(np.repeat(B, 3))), {}),
+    "quadratic block": (lambda: pca(SMALL_MATRIX), {}),
+    "an infeasible program": (
+        lambda: sb.Problem(sb.Linear(np.ones(20)) + sb.Box(0.0, 1.0), A, sb.Interval(B + 50.0, B + 60.0)),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_every_layer_goes_on_with_the_same_bits(name, tmp_path):
+    make, options = LAYERED[name]
+    assert check_resumed(tmp_path / "run", make, (1, 4, 15), **({"max_passes": 150} | options)) >= 1
+
+
+def test_singular_vectors_are_remembered(tmp_path, monkeypatch):
+    """The nuclear norm begins where it found them last, which shows in the last bits."""
+    monkeypatch.setattr(singular, "GRAM_SIDE", 4)
+    options = {"method": "alternating", "eliminate": True, "max_passes": 60, "tol": 1e-12}
+    assert check_resumed(tmp_path / "run", lambda: pca(MATRIX), (4, 15), **options) == 2
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.data())
+def test_any_stop_of_any_run(data):
+    """Death at any checkpoint, and again after having gone on, wherever the layers are."""
+    import tempfile
+
+    name = data.draw(st.sampled_from(["descent on a set", "blocks on a set", "finish in its turn", "finish at once"]))
+    make, options = LAYERED[name]
+    first, second = (data.draw(st.integers(1, 40)) for _ in range(2))
+    expected = _expected(name)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run")
+        if stopped_after(first, path, make(), **options):
+            stopped_after(second, path, make(), resume=path, **options)
+            assert_same(sb.solve(make(), resume=path, **options), expected)
+
+
+@cache
+def _expected(name: str) -> sb.Result:
+    make, options = LAYERED[name]
+    return sb.solve(make(), **options)
+
+
+def lasso(alpha: float = 2.0, seed: int = 3) -> sb.Problem:
+    shift = 0.0 if seed == 3 else 1e-3 * np.random.default_rng(seed).standard_normal(WIDE.shape)
+    return sb.Problem(sb.L1(alpha), WIDE + shift, sb.Squared(TARGET))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of a Lasso."""
+    assert stopped_after(2, tmp_path / "run", lasso(), tol=1e-10)
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (lambda p: sb.solve(lasso(), tol=1e-4, resume=p), r"tol \(1e-10 there, 0.0001 here\)"),
+        (lambda p: sb.solve(lasso(), tol=1e-10, seed=4, resume=p), r"seed \(0 there, 4 here\)"),
+        (lambda p: sb.solve(lasso(), "sp-bcd", tol=1e-10, resume=p), r"method \(descent there, sp-bcd here\)"),
+        (lambda p: sb.solve(lasso(), tol=1e-10, working_set=False, resume=p), r"working_set \(left out there, False"),
+        (lambda p: sb.solve(lasso(2.5), tol=1e-10, resume=p), r"the values of the penalty"),
+        (lambda p: sb.solve(lasso(seed=5), tol=1e-10, resume=p), "the squared entries of A"),
+        (
+            lambda p: sb.solve(sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET + 1.0)), tol=1e-10, resume=p),
+            "the data of the loss",
+        ),
+        (
+            lambda p: sb.solve(sb.Problem(sb.L1(2.0), WIDE[:, 1:], sb.Squared(TARGET)), tol=1e-10, resume=p),
+            r"the shape of A \(\[40, 450\] there, \[40, 449\] here\)",
+        ),
+        (lambda p: sb.solve(lasso(), tol=1e-10, x0=np.zeros(450), resume=p), "leave them out"),
+        (lambda p: sb.solve(lasso(), resume=p.with_name("none")), "is not a file"),
+        (lambda p: sb.solve(lasso(), checkpoint=p.parent), "is a folder"),
+        (lambda p: sb.solve(lasso(), checkpoint=p.parent / "none" / "run"), "no folder"),
+        (lambda p: sb.solve(lasso(), checkpoint=p, checkpoint_every=-1), "at least 0"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(saved, changed, told):
+    with pytest.raises((ValueError, FileNotFoundError), match=told):
+        changed(saved)
+
+
+def test_limits_and_threads_may_change(saved):
+    expected = sb.solve(lasso(), tol=1e-10)
+    assert_same(sb.solve(lasso(), tol=1e-10, threads=1, time_limit=60.0, max_passes=1e6, resume=saved), expected)
+
+
+def test_a_damaged_file_is_told(saved):
+    whole = saved.read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        saved.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="not a complete checkpoint"):
+            sb.solve(lasso(), tol=1e-10, resume=saved)
+    saved.write_bytes(b"something else")
+    with pytest.raises(ValueError, match="not a complete checkpoint"):
+        sb.solve(lasso(), tol=1e-10, resume=saved)
+
+
+def test_a_flipped_byte_never_gives_another_answer(saved):
+    whole = bytearray(saved.read_bytes())
+    expected = sb.solve(lasso(), tol=1e-10)
+    generator = np.random.default_rng(0)
+    for place in generator.integers(len(whole), size=60):
+        broken = whole.copy()
+        broken[place] ^= 1 << int(generator.integers(8))
+        saved.write_bytes(broken)
+        told = "resume="
+        try:
+            result = sb.solve(lasso(), tol=1e-10, resume=saved)
+        except ValueError as error:
+            told = str(error)
+        else:
+            assert_same(result, expected)
+        assert "resume=" in told
+
+
+def test_foreign_and_newer_files_are_told(saved):
+    stored = dict(np.load(saved))
+    header = json.loads(stored["header"].tobytes())
+
+    def rewritten(**changes: Any) -> None:
+        with saved.open("wb") as stream:
+            text = json.dumps(header | changes).encode()
+            np.savez(stream, **(stored | {"header": np.frombuffer(text, dtype=np.uint8)}))
+
+    rewritten(format=file.FORMAT + 1, version="9.9")
+    with pytest.raises(ValueError, match=r"written by saddleback 9\.9, in format 2"):
+        sb.solve(lasso(), tol=1e-10, resume=saved)
+    rewritten(kind="another")
+    with pytest.raises(ValueError, match="not a checkpoint of saddleback"):
+        sb.solve(lasso(), tol=1e-10, resume=saved)
+    table = json.loads(json.dumps(header["table"]).replace('"passes"', '"miles"'))
+    rewritten(table=table)
+    with pytest.raises(ValueError, match="parts that this version does not know"):
+        sb.solve(lasso(), tol=1e-10, resume=saved)
+    for entry in (
+        {"class": "os:system", "fields": {}},
+        {"maker": "os:system", "args": [], "options": {}, "carries": {}},
+    ):
+        rewritten(table=[entry])
+        with pytest.raises(ValueError, match="parts that this version does not know"):
+            sb.solve(lasso(), tol=1e-10, resume=saved)
+
+
+def test_a_full_disk_is_a_warning_and_keeps_the_last_checkpoint(saved, monkeypatch):
+    before, expected = saved.read_bytes(), sb.solve(lasso(), tol=1e-10)
+
+    def full(stream: Any, **arrays: Any) -> None:
+        stream.write(b"the beginning")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file.np, "savez", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        result = sb.solve(lasso(), tol=1e-10, checkpoint=saved, checkpoint_every=0.0)
+    assert_same(result, expected)
+    assert saved.read_bytes() == before
+    assert [each.name for each in saved.parent.iterdir()] == ["run"]
+
+
+def slow() -> sb.Problem:
+    return sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET))
+
+
+@pytest.mark.parametrize("how", ["callback", "keyboard", "time"])
+def test_a_run_that_is_stopped_leaves_a_checkpoint(how, tmp_path):
+    options = {"method": "sp-bcd", "tol": 1e-9, "finish": False, "max_passes": 3000}
+    path = tmp_path / "run"
+
+    stops = iter([True])
+
+    def stop(info: sb.Info) -> bool:
+        now = info.passes >= 100 and next(stops, False)
+        if now and how == "keyboard":
+            os.kill(os.getpid(), signal.SIGINT)
+        return now and how == "callback"
+
+    limit = {"time_limit": 0.02} if how == "time" else {"callback": stop}
+    first = sb.solve(slow(), checkpoint=path, **limit, **options)
+    assert first.status is (sb.Status.TIME_LIMIT if how == "time" else sb.Status.INTERRUPTED)
+    assert "resume" in first.message
+    again = sb.solve(slow(), resume=path, **options)
+    assert again.seconds > first.seconds - 0.01
+    assert np.all(np.diff(again.history.seconds) >= 0)
+    assert_same(again, sb.solve(slow(), **options))
+
+
+def test_a_pass_limit_can_be_raised(tmp_path):
+    options = {"method": "sp-bcd", "finish": False}
+    first = sb.solve(slow(), checkpoint=tmp_path / "run", max_passes=50, **options)
+    assert first.status is sb.Status.MAX_PASSES
+    assert sb.solve(slow(), resume=tmp_path / "run", max_passes=20_000, **options).status is sb.Status.OPTIMAL
+
+
+class Toy:
+    """Derived, with something that changes."""
+
+    carries = ("count",)
+
+    def __init__(self, size: int) -> None:
+        self.size, self.count = size, np.zeros(size)
+
+
+@derived
+def make_toy(size: int) -> Toy:
+    return Toy(size)
+
+
+def test_a_graph_keeps_what_is_shared(rng):
+    base = rng.standard_normal((4, 6))
+    toy = make_toy(2)
+    toy.count += 5.0
+    known = object()
+    generator = np.random.default_rng(5)
+    whole = {
+        "base": base,
+        "view": base[1:, ::2].T,
+        "same": [base, base],
+        "wide": np.broadcast_to(np.float32(3.0), (7,)),
+        "fortran": np.asfortranarray(base),
+        "odd": base[:, ::2][:, [0, 2]],
+        "numbers": (1, 2.5, np.inf, np.float64(0.1), None, True, slice(1, 5)),
+        "status": sb.Status.OPTIMAL,
+        "toy": [toy, toy],
+        "known": known,
+        "generator": generator,
+    }
+    stored = graph.freeze(whole, {"it": known})
+    json.dumps(stored.table)
+    found = graph.thaw(stored, {"it": known}, list(whole))
+    for name in ("base", "view", "wide", "fortran", "odd"):
+        assert np.array_equal(found[name], whole[name])
+        assert found[name].strides == whole[name].strides
+    found["base"][1, 0] = 77.0
+    assert found["view"][0, 0] == 77.0
+    assert found["same"][0] is found["same"][1] is found["base"]
+    assert found["numbers"] == whole["numbers"]
+    assert type(found["numbers"][3]) is np.float64
+    assert found["status"] is sb.Status.OPTIMAL
+    assert found["known"] is known
+    assert found["toy"][0] is found["toy"][1]
+    assert np.array_equal(found["toy"][0].count, [5.0, 5.0])
+    assert found["generator"].integers(1 << 60) == generator.integers(1 << 60)
+    with pytest.raises(TypeError, match="cannot hold"):
+        graph.freeze([lambda: None], {})

@@ -1,0 +1,313 @@
+"""Streamed matrices: all that a dense one can do, with little of it in memory, and every reading counted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import saddleback as sb
+from saddleback.methods import Start
+from saddleback.operators import Dense, Stacked, Streamed, as_operator
+from saddleback.registry import make
+
+RNG = np.random.default_rng(2)
+A = RNG.standard_normal((37, 53)) * (RNG.random((37, 53)) < 0.8)
+TINY = 16 * 37 * 8 * 5.0
+"""Memory for tiles of five columns."""
+
+
+def stored(folder: Path, kind: str, matrix: Any) -> Any:
+    """Return a matrix on disk, as ``Streamed`` takes it."""
+    layout, _, dtype = kind.partition(" ")
+    matrix = matrix.astype(dtype or "f8")
+    if layout.startswith("zarr"):
+        chunks = {"zarr-columns": (matrix.shape[0], 3), "zarr-rows": (4, matrix.shape[1]), "zarr-tiles": (10, 9)}[
+            layout
+        ]
+        array = zarr.create_array(folder / kind, shape=matrix.shape, chunks=chunks, dtype=matrix.dtype)
+        array[:] = matrix
+        return folder / kind
+    path = folder / f"{kind}.npy"
+    np.save(path, np.asfortranarray(matrix) if layout == "column-major" else np.ascontiguousarray(matrix))
+    return path
+
+
+KINDS = ["column-major", "row-major", "zarr-columns", "zarr-rows", "zarr-tiles", "column-major f4", "zarr-tiles f4"]
+
+
+@pytest.fixture(params=KINDS)
+def streamed(request, tmp_path):
+    return Streamed(stored(tmp_path, request.param, A), memory=TINY)
+
+
+def assert_like_dense(found: Any, matrix: Any, rng: Any, tolerance: float) -> None:
+    """The whole contract of an operator, against the same matrix in memory."""
+    dense = Dense(np.asfortranarray(matrix))
+    (m, n), close = matrix.shape, {"rtol": 0, "atol": tolerance}
+    x, y = rng.standard_normal(n), rng.standard_normal(m)
+    sparse_x = np.where(np.arange(n) % 7 == 3, x, 0.0)
+    some = rng.choice(n, min(n, 6), replace=False)
+    rows = np.sort(rng.choice(m, min(m, 5), replace=False))
+    u, v = rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, m)
+    other = sparse.csc_array(rng.standard_normal((n, 2)))
+    assert found.shape == (m, n)
+    for call in (
+        lambda op: op.matvec(x),
+        lambda op: op.matvec(sparse_x),
+        lambda op: op.matvec(np.zeros(n)),
+        lambda op: op.rmatvec(y),
+        lambda op: op.columns_matvec(some, x[some]),
+        lambda op: op.columns_rmatvec(some, y),
+        lambda op: op.columns_rmatvec(np.repeat(some, 2), y),
+        lambda op: op.squares_rmatvec(v),
+        lambda op: op.block_row_sums(some),
+        lambda op: op.dense_columns(some[:2]),
+        lambda op: np.tril(op.gram(some, v)),
+        lambda op: op.gram(some[:0], v),
+        lambda op: op.rows_matvec(rows, x),
+        lambda op: op.rows_rmatvec(rows, y[rows]),
+        lambda op: op.times(other),
+        lambda op: op.pack(some, False).dense_columns(np.arange(some.size)),
+        lambda op: op.columnar().matvec(x),
+        lambda op: op.rowwise().matvec(x),
+    ):
+        np.testing.assert_allclose(call(found), call(dense), **close)
+    for pair in (
+        lambda op: op.sums(0),
+        lambda op: op.sums(1),
+        lambda op: op.squares,
+        lambda op: op.largest(u, v),
+        lambda op: op.absolute_products(u, v),
+    ):
+        for one, another in zip(pair(found), pair(dense), strict=True):
+            np.testing.assert_allclose(one, another, **close)
+    runs = [some[some < n - 1], np.arange(min(n, 3))]
+    for run, loaded in zip(runs, found.loaded(runs), strict=True):
+        np.testing.assert_allclose(loaded.rmatvec(y), matrix[:, run].T @ y, **close)
+
+
+def test_every_product(streamed, rng):
+    assert_like_dense(streamed, A, rng, 1e-5 if streamed.store.dtype == np.float32 else 1e-12)
+
+
+def test_parts_that_stay_on_disk(streamed, rng):
+    """Rows and columns too many to be packed are a view, of which a part is a view again."""
+    rows, columns = np.flatnonzero(rng.random(37) < 0.8), rng.permutation(53)[:44]
+    streamed.budget.limit = 1000
+    view = streamed.restrict(rows, columns)
+    assert isinstance(view, Streamed)
+    tolerance = 1e-5 if streamed.store.dtype == np.float32 else 1e-12
+    assert_like_dense(view, A[np.ix_(rows, columns)], rng, tolerance)
+    again = view.restrict(np.arange(3), np.arange(2))
+    assert isinstance(again, Dense)
+    assert np.allclose(again.dense_columns(np.arange(2)), A[np.ix_(rows[:3], columns[:2])], atol=tolerance)
+
+
+def test_side_by_side(tmp_path, rng):
+    parts = [Streamed(stored(tmp_path, "column-major", A), memory=TINY), as_operator(np.ones((37, 1)), "A")]
+    both = Stacked(parts)
+    whole = np.column_stack([A, np.ones(37)])
+    assert_like_dense(both, whole, rng, 1e-12)
+    assert list(both.panels) == [*parts[0].panels, 54]
+    runs = [np.arange(a, b) for a, b in zip(both.panels[:-1], both.panels[1:], strict=True)][::-1]
+    for run, loaded in zip(runs, both.loaded(runs), strict=True):
+        assert np.allclose(loaded.dense_columns(np.arange(run.size)), whole[:, run])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 12), st.sampled_from(KINDS), st.floats(1.0, 2000.0))
+def test_any_shape_and_memory(m, n, kind, memory):
+    import tempfile
+
+    rng = np.random.default_rng(m * 100 + n)
+    matrix = rng.integers(-3, 4, (m, n)).astype(np.float64)
+    with tempfile.TemporaryDirectory() as folder:
+        found = Streamed(stored(Path(folder), kind, matrix), memory=memory)
+        x, y = rng.standard_normal(n), rng.standard_normal(m)
+        np.testing.assert_allclose(found.matvec(x), matrix @ x, atol=1e-12)
+        np.testing.assert_allclose(found.rmatvec(y), matrix.T @ y, atol=1e-12)
+        np.testing.assert_allclose(found.sums(1)[1], np.abs(matrix).sum(axis=1), atol=1e-12)
+
+
+def test_readings_are_counted(tmp_path):
+    """A product reads the file once, one with some columns reads these, and a survey finds A'y on the way."""
+    found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
+    y = np.ones(37)
+    found.survey(y)
+    assert found.reads == 1.0
+    assert np.allclose(found.surveyed[1], A.T @ y)
+    found.rmatvec(y)
+    assert found.reads == 2.0
+    found.matvec(np.where(np.arange(53) < 10, 1.0, 0.0))
+    assert found.reads == pytest.approx(2.0 + 10 / 53)
+    by_rows = Streamed(stored(tmp_path, "row-major", A), memory=TINY)
+    by_rows.matvec(np.where(np.arange(53) < 10, 1.0, 0.0))
+    assert by_rows.reads == 1.0
+    chunks = Streamed(stored(tmp_path, "zarr-columns", A), memory=TINY)
+    chunks.columns_rmatvec(np.array([4]), y)
+    assert chunks.reads == pytest.approx(3 / 53)
+
+
+def test_packed_columns_are_forgotten_when_they_go(tmp_path):
+    found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
+    packed = found.pack(np.arange(10), True)
+    assert found.budget.held == 37 * 10 * 4
+    assert packed.native()[0].dtype == np.float32
+    del packed
+    assert found.budget.held == 0
+    with pytest.raises(MemoryError, match="allow more"):
+        found.dense_columns(np.arange(53))
+    with pytest.raises(MemoryError, match="allow more"):
+        found.compressed()
+
+
+B = A[:, ::9].sum(axis=1) + 0.3 * RNG.standard_normal(37)
+WIDE = RNG.standard_normal((40, 700))
+WIDE_B = WIDE[:, ::70].sum(axis=1) + 0.1 * RNG.standard_normal(40)
+
+PROBLEMS = {
+    "lasso": lambda M, b: sb.Problem(sb.L1(2.0), M, sb.Squared(b)),
+    "quantile": lambda M, b: sb.Problem(sb.L1(1.0), M, sb.Pinball(b, 0.3)),
+    "dense hinge": lambda M, b: sb.Problem(sb.SquaredL2(1.0), M, sb.Hinge(np.sign(b))),
+    "groups": lambda M, b: sb.Problem(
+        sb.GroupL2(0.5, [list(range(i, M.shape[1], 10)) for i in range(10)]), M, sb.Huber(b)
+    ),
+    "intercept": lambda M, b: sb.Problem([sb.ElasticNet(1.0, 0.8), sb.Zero()], [M, np.ones(b.size)], sb.Squared(b)),
+    "tasks": lambda M, b: sb.Problem(sb.GroupL2(20.0, 1), M, sb.Squared(np.column_stack([b, -b]))),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("lasso", "zarr-columns"), ("intercept", "zarr-tiles")]
+    + [(name, kind) for name in PROBLEMS for kind in ("column-major", "row-major")],
+)
+def test_the_same_optimum(name, kind, tmp_path):
+    """With and without working sets, in memory or not: between the two bounds of the certificate."""
+    expected = sb.solve(PROBLEMS[name](WIDE, WIDE_B), tol=1e-6).objective
+    found = Streamed(stored(tmp_path, kind, WIDE), memory=1e5)
+    result = sb.solve(PROBLEMS[name](found, WIDE_B), tol=1e-4)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.dual_value <= (1 + 1e-6) * expected <= (1 + 2e-6) * result.objective
+
+
+@pytest.mark.parametrize(("method", "options"), [("descent", {}), ("sp-bcd", {"restarts": False})])
+def test_an_iteration_reads_its_panels_once(method, options, tmp_path):
+    """Without a working set, what the sweeps read is what they count."""
+    found = Streamed(stored(tmp_path, "column-major", WIDE), memory=1e5)
+    problem = sb.Problem(sb.ElasticNet(0.5, 0.1), found, sb.Squared(WIDE_B))
+    chosen = make(method, {"working_set": False, "finish": False} | options)
+    state = chosen.init(problem.model, Start(np.zeros(700), np.zeros(40)))
+    before, passes = found.reads, state.passes
+    while state.passes < passes + 6:
+        state = chosen.advance(state, 1.0)
+    assert state.settings["backend"] == "streamed"
+    assert found.reads - before <= 1.1 * (state.passes - passes)
+
+
+def test_a_streamed_run_goes_on_from_its_checkpoint(tmp_path):
+    from test_checkpoints import check_resumed
+
+    path = stored(tmp_path, "column-major", WIDE)
+    for name, options in (("lasso", {}), ("quantile", {"finish": False}), ("dense hinge", {"finish": False})):
+
+        def make(name: str = name) -> sb.Problem:
+            return PROBLEMS[name](Streamed(path, memory=1e5), WIDE_B)
+
+        assert check_resumed(tmp_path / "run", make, (1, 4), max_passes=60, **options) >= 1
+
+
+@pytest.mark.parametrize(
+    ("source", "memory", "error", "words"),
+    [
+        (lambda p: np.ones((3, 3)), 1e9, TypeError, "needs no Streamed"),
+        (lambda p: p / "none.npy", 1e9, FileNotFoundError, "neither a file nor a folder"),
+        (lambda p: p / "text.npy", 1e9, ValueError, "not a whole .npy file"),
+        (lambda p: p / "cut.npy", 1e9, ValueError, "not a whole .npy file"),
+        (lambda p: p / "cube.npy", 1e9, ValueError, "expected a matrix"),
+        (lambda p: p / "complex.npy", 1e9, TypeError, "expected real numbers"),
+        (lambda p: np.load(p / "good.npy", mmap_mode="r")[1:], 1e9, ValueError, "part of a memory map"),
+        (lambda p: p / "good.npy", 0, ValueError, "positive number of bytes"),
+    ],
+)
+def test_bad_sources_are_told(source, memory, error, words, tmp_path):
+    (tmp_path / "text.npy").write_text("nothing")
+    np.save(tmp_path / "good.npy", np.ones((4, 3)))
+    np.save(tmp_path / "cube.npy", np.ones((4, 3, 2)))
+    np.save(tmp_path / "complex.npy", np.ones((4, 3)) * 1j)
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "good.npy").read_bytes()[:-8])
+    with pytest.raises(error, match=words):
+        Streamed(source(tmp_path), memory=memory)
+
+
+@pytest.mark.parametrize("kind", ["column-major", "row-major", "zarr-tiles"])
+def test_an_entry_that_is_not_finite_is_named(kind, tmp_path):
+    bad = A.copy()
+    bad[7, 30] = np.nan
+    with pytest.raises(ValueError, match=r"A has the value nan at \[7, 30\]"):
+        sb.Problem(sb.L1(1.0), Streamed(stored(tmp_path, kind, bad), memory=TINY), sb.Squared(B))
+
+
+def test_a_file_that_shrinks_is_told(tmp_path):
+    path = stored(tmp_path, "column-major", A)
+    found = Streamed(path, memory=TINY)
+    os.truncate(path, path.stat().st_size - 100)
+    with pytest.raises(OSError, match="truncated"):
+        found.rmatvec(np.ones(37))
+
+
+def test_memory_maps_and_zarr_arrays_as_they_are(tmp_path):
+    """A memory map is read by the system as it needs it; a Zarr array is streamed."""
+    path = stored(tmp_path, "column-major", A)
+    mapped = np.load(path, mmap_mode="r")
+    assert isinstance(sb.Problem(sb.L1(1.0), mapped, sb.Squared(B)).model.A, Dense)
+    assert isinstance(sb.Problem(sb.L1(1.0), Streamed(mapped), sb.Squared(B)).model.A, Streamed)
+    array = zarr.open_array(stored(tmp_path, "zarr-columns", A), mode="r")
+    assert isinstance(sb.Problem(sb.L1(1.0), array, sb.Squared(B)).model.A, Streamed)
+
+
+BOUNDED = """
+import sys
+import numpy as np, saddleback as sb
+path, bound, kind = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+A = sb.Streamed(path, memory=bound)
+x = np.where(np.arange(A.shape[1]) % 700 == 0, 1.0, 0.0)
+b = A.matvec(x) + np.random.default_rng(0).standard_normal(A.shape[0])
+loss = sb.Squared(b) if kind == "lasso" else sb.Pinball(b, 0.3)
+largest = np.abs(A.rmatvec(-b if kind == "lasso" else np.where(b > 0, -0.3, 0.7))).max()
+result = sb.solve(sb.Problem(sb.L1(0.3 * largest), A, loss), tol=1e-5)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(result.status.name, int(peak.split()[1]) * 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is told by /proc")
+@pytest.mark.parametrize("kind", ["lasso", "quantile"])
+def test_a_file_of_four_times_the_memory_is_solved_within_it(kind, tmp_path):
+    bound = 3e8
+    shape = (5000, 31_000)
+    matrix = np.lib.format.open_memmap(tmp_path / "A.npy", "w+", np.float64, shape, fortran_order=True)
+    rng = np.random.default_rng(0)
+    for first in range(0, shape[1], 1000):
+        matrix[:, first : first + 1000] = rng.standard_normal((1000, shape[0])).T
+    size = matrix.nbytes
+    del matrix
+    assert size >= 4 * bound
+    told = subprocess.run(
+        [sys.executable, "-c", BOUNDED, str(tmp_path / "A.npy"), str(bound), kind],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    status, peak = told.stdout.split()
+    assert status == "OPTIMAL"
+    assert int(peak) <= bound
