@@ -206,7 +206,7 @@ def solve(
                     run.tries, settled = run.tries + 1, judge.settle(tol, SETTLING[:1])
                     status = status if settled else None
                 run.unheard = passes, judge.certificate.error
-                if status is None and ask:
+                if ask and not (reduction.status or halted):
                     status = Status.INTERRUPTED
                 elif status is None:
                     run.hear(chosen, check_every)
