@@ -365,7 +365,6 @@ Blocks make_blocks(const Indices& start, const Indices& columns, const Input& gr
   return Blocks(vector(start), vector(columns), vector(group_weight));
 }
 
-/// A kernel and the arrays it looks into.
 /// The Python function as what a kernel calls while the interpreter is released; it must not
 /// outlive the function. Empty for none.
 Exchange exchange_through(const std::optional<nb::callable>& function, Index size) {
@@ -377,6 +376,7 @@ Exchange exchange_through(const std::optional<nb::callable>& function, Index siz
   };
 }
 
+/// A kernel and the arrays it looks into.
 class BoundKernel {
  public:
   BoundKernel(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,

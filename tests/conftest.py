@@ -44,7 +44,8 @@ def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     solve_alone, certify_alone = sb.solve, sb.certify
 
     def solve(problem: sb.Problem, *arguments: object, **options: object) -> sb.Result:
-        spread = isinstance(problem, sb.Problem) and problem.model.A.explicit
+        alone = any(isinstance(word, str) and word == "highs" for word in (*arguments, options.get("method")))
+        spread = isinstance(problem, sb.Problem) and problem.model.A.explicit and not alone
         return solve_alone(problem, *arguments, **({"comm": MPI.COMM_WORLD} if spread else {}), **options)
 
     def certify(problem: sb.Problem, x: object, y: object) -> sb.Certificate:

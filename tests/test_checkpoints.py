@@ -210,7 +210,11 @@ def saved(tmp_path):
         (lambda p: sb.solve(lasso(), "sp-bcd", tol=1e-10, resume=p), r"method \(descent there, sp-bcd here\)"),
         (lambda p: sb.solve(lasso(), tol=1e-10, working_set=False, resume=p), r"working_set \(left out there, False"),
         (lambda p: sb.solve(lasso(2.5), tol=1e-10, resume=p), r"the values of the penalty"),
-        (lambda p: sb.solve(lasso(seed=5), tol=1e-10, resume=p), "the squared entries of A"),
+        (lambda p: sb.solve(lasso(seed=5), tol=1e-10, resume=p), "the entries of A"),
+        (
+            lambda p: sb.solve(sb.Problem(sb.L1(2.0), -WIDE, sb.Squared(TARGET)), tol=1e-10, resume=p),
+            "the entries of A",
+        ),
         (
             lambda p: sb.solve(sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET + 1.0)), tol=1e-10, resume=p),
             "the data of the loss",
@@ -229,6 +233,22 @@ def saved(tmp_path):
 def test_a_checkpoint_of_another_run_is_refused(saved, changed, told):
     with pytest.raises((ValueError, FileNotFoundError), match=told):
         changed(saved)
+
+
+def test_bounds_anywhere_are_told_apart(tmp_path):
+    def boxed(upper: float) -> sb.Problem:
+        return sb.Problem(sb.Box(0.0, upper), WIDE[:, :30], sb.Absolute(TARGET))
+
+    assert stopped_after(1, tmp_path / "run", boxed(3.0), tol=1e-9)
+    with pytest.raises(ValueError, match="the values of the penalty"):
+        sb.solve(boxed(5.0), tol=1e-9, resume=tmp_path / "run")
+
+
+def test_a_run_on_a_device_goes_on_with_the_same_bits(tmp_path):
+    pytest.importorskip("torch")
+    assert check_resumed(tmp_path / "run", lasso, (1, 3), tol=1e-10, device="cpu")
+    with pytest.raises(TypeError, match="leave checkpoint or device out"):
+        sb.solve(pca(low_rank(6, 8)), device="cpu", checkpoint=tmp_path / "run")
 
 
 def test_limits_and_threads_may_change(saved):

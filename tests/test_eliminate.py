@@ -147,3 +147,29 @@ def test_what_is_refused(rng):
         sb.solve(problem, method="alternating", eliminate=True, blocks_per_iteration=1)
     with pytest.raises(ValueError, match="eliminate='yes'"):
         sb.solve(problem, eliminate="yes")
+
+
+def test_a_prox_that_works_in_place(rng):
+    """A function of one's own may give back the array that it was given."""
+
+    class Soft:
+        def value(self, x):
+            return 0.2 * np.abs(x).sum()
+
+        def prox(self, v, step):
+            v -= np.clip(v, -0.2 * step, 0.2 * step)
+            return v
+
+    b = rng.standard_normal(6)
+    problem = sb.Problem([sb.L1(0.3), Soft()], [sb.Identity(), sb.Identity()], sb.Squared(b))
+    result = sb.solve(problem, "alternating", eliminate=False)
+    assert result.status is sb.Status.OPTIMAL
+    plain = sb.solve(sb.Problem([sb.L1(0.3), sb.L1(0.2)], [sb.Identity()] * 2, sb.Squared(b)))
+    assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=1e-6)
+
+
+def test_no_row_counts(rng):
+    B = rng.standard_normal((4, 5))
+    result = sb.solve(sb.Problem(sb.Nuclear(0.5, B.shape), sb.Identity(), sb.Squared(B, np.zeros(B.shape))))
+    assert result.status is sb.Status.OPTIMAL
+    assert not np.any(result.x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
 from saddleback.operators import ScaledIdentity, Stacked, Tasks, as_operator
@@ -246,3 +246,25 @@ def test_unaligned_and_mixed_index_data(rng):
     matrix = sparse.csc_matrix(A)
     matrix.indices = matrix.indices.astype(np.int64)
     assert np.allclose(as_operator(matrix, "A").matvec(np.ones(5)), A.sum(axis=1))
+
+
+@pytest.mark.parametrize("method", ["auto", "r2hpdhg", "gs-admm"])
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_linear_operator_may_give_back_its_argument(method, beside, rng):
+    """Results are changed in place by those who asked for them, so that they must be nobody else's."""
+    b, matrix = rng.standard_normal(6), rng.standard_normal((6, 3))
+    same = LinearOperator((6, 6), matvec=lambda x: x, rmatvec=lambda y: y, dtype=float)
+    problem = sb.Problem(sb.L1(0.3), same, sb.Squared(b))
+    if beside:
+        problem = sb.Problem([sb.L1(0.3), sb.L1(0.2)], [same, matrix], sb.Squared(b))
+    result = sb.solve(problem, method)
+    assert result.status is sb.Status.OPTIMAL
+    assert sb.certify(problem, result.x, result.y).error <= 1e-6
+
+
+def test_columns_of_a_large_identity_are_few():
+    identity = ScaledIdentity(100_000, -2.0)
+    found = identity.dense_columns(np.array([7, 3]))
+    assert found.shape == (100_000, 2)
+    assert np.array_equal(np.argwhere(found), [[3, 1], [7, 0]])
+    assert found[7, 0] == -2.0

@@ -147,3 +147,17 @@ def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check(estimator)
+
+
+def test_outlying_columns_are_remembered(rng):
+    """A batch in which an outlying column is missing does not make it a good one."""
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 12))
+    X[:, 3] += 20.0 * rng.standard_normal(40)
+    pca = RobustPCA(sparsity="column", tol=1e-5).fit(X)
+    assert np.flatnonzero(np.any(pca.sparse_ != 0, axis=0)).tolist() == [3]
+    batch = X[:2].copy()
+    batch[:, 3] = np.nan
+    pca.partial_fit(batch)
+    moved = X[:3].copy()
+    moved[:, 3] += 50.0
+    assert np.allclose(pca.transform(moved), pca.transform(X[:3]), atol=1e-6)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -311,3 +313,27 @@ def test_a_file_of_four_times_the_memory_is_solved_within_it(kind, tmp_path):
     status, peak = told.stdout.split()
     assert status == "OPTIMAL"
     assert int(peak) <= bound
+
+
+def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
+    """Columns that were packed go on beside others that stay in the file."""
+    A = rng.standard_normal((60, 2000))
+    b = A @ np.where(np.arange(2000) % 40 == 0, 1.0, 0.0) + rng.standard_normal(60)
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    streamed = sb.Streamed(tmp_path / "A.npy", memory=2 * 130 * 60 * 8)
+    result = sb.solve(sb.Problem(sb.L1(10.0), streamed, sb.Squared(b)))
+    assert result.status is sb.Status.OPTIMAL
+    plain = sb.solve(sb.Problem(sb.L1(10.0), A, sb.Squared(b)))
+    assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=2e-6)
+
+
+def test_copies_have_a_file_of_their_own(tmp_path, rng):
+    A = rng.standard_normal((6, 4))
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    streamed = sb.Streamed(tmp_path / "A.npy", memory=1e6)
+    for other in (copy.deepcopy(streamed), pickle.loads(pickle.dumps(streamed))):
+        assert np.allclose(other.matvec(np.ones(4)), A.sum(axis=1))
+        del other
+        with (tmp_path / "zeros").open("wb+") as file:
+            file.write(bytes(A.nbytes + 200))
+            assert np.allclose(streamed.matvec(np.ones(4)), A.sum(axis=1))

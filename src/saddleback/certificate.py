@@ -274,6 +274,6 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
         # rows at a bound may come back from it, but the others move first
         weight = np.maximum(model.g.conjugate_room(point), 1e-8) ** 2
         normal = columns.T @ (weight[:, None] * columns)
-        multipliers = np.linalg.lstsq(normal, residual, rcond=1e-13)[0]
+        multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]
         point = model.g.project_conjugate(point - weight * (columns @ multipliers))
     return best, bool(np.all(np.abs(best_residual) <= FEASIBLE * size))

@@ -194,9 +194,9 @@ def solve(
     with _input_errors():
         comm = world()
     with _input_errors(aloud=comm is None or comm.rank == 0):
-        if out is not None and not out.absolute().parent.is_dir():
-            raise ValueError(f"--out {out}: there is no folder {out.parent}")
         with team_of(comm) as team:
+            if team.rank == 0 and out is not None and not out.absolute().parent.is_dir():
+                raise ValueError(f"--out {out}: there is no folder {out.parent}")
             loaded = read_problem(file, team)
         result = sb.solve(
             loaded.problem,

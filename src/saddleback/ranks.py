@@ -117,8 +117,8 @@ class Ranks:
         prints = self.all([zlib.crc32(np.ascontiguousarray(vector).data) for vector in vectors])
         if any(other != prints[0] for other in prints):
             raise RuntimeError(
-                "comm: the processes have come apart, as their processors or libraries do not round alike; run them on "
-                "machines of one kind, with the same versions of everything"
+                "comm: the processes have come apart: they were given different data or arguments, or their processors "
+                "or libraries do not round alike; give all the same, on machines of one kind with the same versions"
             )
 
     def __enter__(self) -> Ranks:
@@ -154,13 +154,14 @@ def team_of(comm: Any) -> Team:
     return ALONE if comm is None else Ranks(comm)
 
 
-LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK")
-"""What an ``mpiexec`` leaves in the environment of the processes that it starts."""
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+"""What an ``mpiexec`` leaves in the environment of the processes that it starts: how many there are."""
 
 
 def world() -> Any:
     """Return the communicator of all processes that were started together by an ``mpiexec``; None for one alone."""
-    if not any(name in os.environ for name in LAUNCHED):
+    sizes = [os.environ[name] for name in SIZES if name in os.environ]
+    if "1" in sizes or not (sizes or "PMIX_RANK" in os.environ):
         return None
     comm = import_mpi().COMM_WORLD
     return comm if comm.size > 1 else None

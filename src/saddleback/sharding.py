@@ -89,11 +89,13 @@ def division(blocks: Blocks, work: Vector, parts: int, tasks: int = 1) -> list[I
 def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) -> Problem:
     """Return the problem with the matrix of a file, of which each process reads its own columns.
 
-    Where the columns of a group are no neighbours all of them are read, and the others forgotten.
+    Where the columns of a group are no neighbours, or the loss has several columns, all are read and those of the
+    others forgotten.
     """
     rows, columns = file.shape
+    several = loss.shape is not None and len(loss.shape) > 1
     blocks = penalty.bind((columns,)).blocks()
-    if not blocks.contiguous:
+    if several or not blocks.contiguous:
         return _divided(Problem(penalty, file[0:columns], loss), ranks)
     places = division(blocks, np.ones(columns), ranks.size)
     own = places[ranks.rank]
@@ -107,7 +109,8 @@ def _joined(part: Problem, ranks: Ranks) -> Problem:
     if not model.A.explicit:
         raise TypeError("shard: A has a block that is no matrix; give the columns of this process as a matrix")
     probe = np.random.default_rng(0).standard_normal(model.A.shape[0])
-    mine = (part.terms, part.x_shapes, part.is_list, part.y_shape, model.linear_norm, model.g.finite_value(probe))
+    told = model.g.finite_value(probe), float(probe @ model.g.project(probe))
+    mine = (part.terms, part.x_shapes, part.is_list, part.y_shape, model.linear_norm, told)
     parts = ranks.all(mine)
     terms, shapes, lists, y_shapes, linear_norms, values = (list(column) for column in zip(*parts, strict=True))
     for what, found in (("shape", y_shapes), ("values", values)):

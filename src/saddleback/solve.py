@@ -142,14 +142,18 @@ def solve(
     """
     _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
     _check_checkpoints(checkpoint_every, resume, x0, y0)
-    kept_in = writable(checkpoint)
     team = team_of(comm)
     with team:
+        kept_in = writable(checkpoint) if team.rank == 0 else checkpoint  # the first process writes
         problem = gathered(problem, team)
         threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit, team)
     place = problem.tensors if device is None else open_device(device)
+    if place is not None and checkpoint is not None and problem.model.A.identity_scales is not None:
+        raise TypeError(
+            "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
+        )
     with team, limited(threads, problem.model.A):
         problem = problem if place is None else problem.placed(place)
         model = problem.model.with_memory()
@@ -192,7 +196,8 @@ def solve(
                 if "primal_weight" in state.settings:
                     run.weights.append((passes, state.settings["primal_weight"]))
                 show(passes, judge.certificate)
-                ask = callback is not None and team.any(bool(callback(_info(problem, judge, passes, seconds, judging))))
+                told = callback is not None and bool(callback(_info(problem, judge, passes, seconds, judging)))
+                ask = team.any(told)
                 with judging.counted(state, judge, clock):
                     status = (
                         reduction.status
@@ -224,6 +229,7 @@ def solve(
             apart = spread(problem.model.A)
             reached = certificate, tol, history, run.weights
             said += " " + diagnose(status, *reached, state.settings, drawn is not None, apart)
+            said += " Blocks were made part of the loss; eliminate=False leaves them." if reduction.eliminates else ""
         if status in (*LIMITS, Status.INTERRUPTED):
             said += keeper.advice()
     x, y = judge.point()
@@ -337,7 +343,7 @@ class Run:
     def take_over(self, past: dict[str, Any], clock: Clock) -> None:
         """Go on with what a run of other processes has counted."""
         self.state.passes += past["passes"]
-        self.judge.passes += past["judged"]
+        self.judge.passes = past["judged"]
         self.due += past["passes"]
         self.history, self.weights = past["history"], past["weights"]
         clock.before = past["seconds"]

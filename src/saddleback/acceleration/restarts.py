@@ -245,8 +245,8 @@ class Restarted(Layer[RestartedState]):
         longer steps, within a limit, as the quotient is not known.
         """
         weight = float(state.settings["primal_weight"])
-        dx = np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2)
-        dy = np.sqrt((state.base.dual * state.inner.dual_share) @ (point.y - state.epoch.y) ** 2)
+        dx = float(np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2))
+        dy = float(np.sqrt((state.base.dual * state.inner.dual_share) @ (point.y - state.epoch.y) ** 2))
         if dx > 0 and dy > 0:
             balanced = np.sqrt(weight * dy / dx)
         else:

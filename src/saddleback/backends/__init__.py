@@ -115,6 +115,8 @@ def descender_for(model: Model, name: BackendName, width: int) -> Descender:
 @derived
 def extended(descender: Descender, model: Model) -> Descender:
     """Return coordinate descent on a problem that has another one as its first blocks; that one is given up."""
+    if model.A.panels is not None and not isinstance(descender, StreamedDescender):
+        return descender_for(model, "auto", descender.width)  # what is new did not fit in memory
     return descender.extended(model)
 
 

@@ -21,6 +21,7 @@ class Descender(Protocol):
     """
 
     name: str
+    width: int
     strength: Vector
     passes: float
 

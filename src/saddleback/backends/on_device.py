@@ -117,8 +117,10 @@ class DeviceDescender:
     """
 
     name = "torch"
+    carries = ("course",)
 
     def __init__(self, model: Model, width: int) -> None:
+        self.width = width
         curvature = model.g.curvature()
         assert curvature is not None
         self.A = beside(model.A.tensors()).widened()
@@ -145,8 +147,17 @@ class DeviceDescender:
         """Return an array on the device."""
         return DeviceArray(tensor_of(array, self.A.device))
 
+    @property
+    def course(self) -> list[Any]:
+        """Where it is and where it was going, on the host."""
+        return [*(bring(v) for v in (self.x, self.u, self.ahead, self.ahead_u)), self.left, self.momentum]
+
+    @course.setter
+    def course(self, stored: list[Any]) -> None:
+        self.x[:], self.u[:], self.ahead[:], self.ahead_u[:], self.left, self.momentum = stored
+
     def extended(self, model: Model) -> DeviceDescender:
-        return DeviceDescender(model, 0)
+        return DeviceDescender(model, self.width)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         if not np.array_equal(x, self.left):  # else the momentum of the last sweep is as good as ever

@@ -99,7 +99,7 @@ class ShardedDescender:
     def __init__(self, A: Sharded, inner: ArrayDescender | NativeDescender) -> None:
         self.A = A
         self.inner = inner
-        self.name = inner.name
+        self.name, self.width = inner.name, inner.width
         self.strength = A.together(inner.strength)
         measured = A.ranks.sum(np.array([inner.passes * inner.strength.size]))
         self.passes = float(measured[0]) / self.strength.size

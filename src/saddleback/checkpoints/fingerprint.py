@@ -9,33 +9,41 @@ from typing import Any
 
 import numpy as np
 
+from ..functions._base import Function, Vector
 from ..problem import Problem
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """What the name of an object of one's own says of where it lies in memory, which is another in every process."""
 
 AGREES = 1e-9
-"""Relative difference of sums over the entries of A that their order may explain."""
+"""Difference of sums that their order may explain, relative to the largest of them."""
+
+PROBES = (1.0, 1e2, 1e4)
+"""Sizes of the points at which penalties are compared: bounds may be anywhere."""
 
 
 def fingerprint(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a checkpoint is compared by, each part under the name that the user knows it by.
 
-    A is told by its sums of squares, which are at hand: no further reading, and the same wherever it is stored.
+    A is told by one product, which is the same wherever it is stored.
     """
     model = problem.model
     found: dict[str, Any] = {"the shape of A": list(model.A.shape), "the blocks of x": len(model.blocks)}
-    if model.A.entries_known:
-        columns = model.A.squares[0]
-        found["the squared entries of A"] = [float(columns.sum()), float(columns @ np.cos(np.arange(columns.size)))]
     # a process may know the terms of its own columns only, but the function of all of them
     probe = np.cos(np.arange(model.A.shape[1]))
-    inside = model.f.project(probe)
+    product = np.asarray(model.A.rmatvec(np.cos(np.arange(model.A.shape[0]))))
+    found["the entries of A"] = [float(product @ product), float(np.abs(product).sum()), float(product @ probe)]
     found["the penalty"] = ", ".join(sorted({type(term).__name__ for term in problem.terms}))
-    found["the values of the penalty"] = [float(model.f.finite_value(inside)), float(inside @ probe)]
+    found["the values of the penalty"] = [value for size in PROBES for value in _values(model.f, size * probe)]
     found["the loss"] = ADDRESS.sub("", repr(problem.loss))
     found["the data of the loss"] = digest(problem.loss)
     return found | {name: _told(value) for name, value in options.items()}
+
+
+def _values(f: Function, point: Vector) -> tuple[float, float]:
+    """Return what tells a function from others, near a point."""
+    inside = f.project(point)
+    return float(f.finite_value(inside)), float(inside @ point)
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -51,7 +59,9 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _agree(before: Any, after: Any) -> bool:
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and bool(np.allclose(before, after, rtol=AGREES, atol=0.0))
+        if len(before) != len(after):
+            return False
+        return bool(np.allclose(before, after, rtol=AGREES, atol=AGREES * float(np.max(np.abs(before), initial=0.0))))
     return bool(before == after)
 
 

@@ -30,7 +30,10 @@ OF_OTHERS = {
 
 def explained(init: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that says why it does not take a parameter, where Python would say only that it does not."""
-    known = [*signature(init).parameters][1:]
+    parameters = signature(init).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return init  # a subclass that passes on what it does not know
+    known = [*parameters][1:]
 
     @wraps(init)
     def explaining(self: Any, *args: Any, **parameters: Any) -> None:

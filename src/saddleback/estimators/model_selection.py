@@ -80,6 +80,8 @@ class CrossValidated(LinearModel):
         coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
         intercepts = path.intercepts.reshape(-1, alphas.size)
         loss = np.zeros(alphas.size)
+        if of_test is not None and not np.any(of_test):
+            return loss, 0.0, furthest(path.flat())
         targets = self._targets(y[test], of_test, ready.design)
         for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
             scores = (rows[test] @ coef + intercept - target.shift).T

@@ -138,6 +138,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
             pairs, parts = pairs.transposed(), [part.T for part in parts]
         self._describe(pairs.right, pairs.values, data.dtype)
         self._split(data, *parts)
+        self._outlying: Matrix = np.any(self.sparse_ != 0, axis=0)
         self._judgement([result])
         self._online: _Online | None = None
         return self
@@ -191,7 +192,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     def _parts(self, result: sb.Result, data: _Data) -> tuple[Matrix, Matrix]:
         """Return L and S."""
         if not self._in_one_block:
-            return result.x[1].reshape(data.values.shape), result.x[0].reshape(data.values.shape)
+            low_rank, sparse = (result.x[i].reshape(data.values.shape) for i in (1, 0))
+            return low_rank, sparse if data.observed is None else sparse * data.observed
         rest = data.values - result.x
         if data.observed is not None:
             rest *= data.observed
@@ -251,7 +253,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         if data.observed is not None:
             rest *= data.observed
         if self.sparsity == "column":
-            return codes, rest * self._outlying()
+            return codes, rest * self._outlying
         if self.noise is None:
             return codes, rest
         if self.sparsity == "entry":
@@ -259,16 +261,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         norms = np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return codes, rest * np.maximum(1.0 - self.sparse_weight_ / norms, 0.0)
 
-    def _outlying(self) -> Matrix:
-        """Return which columns the fit has found to be outlying."""
-        outlying: Matrix = np.any(self.sparse_ != 0, axis=0)
-        return outlying
-
     def _code(self, data: _Data, basis: Matrix) -> Matrix:
         """Return the code of one row: a ridge regression on the basis under the loss that the sparse part leaves."""
         there = np.ones(basis.shape[0], dtype=bool) if data.observed is None else data.observed[0]
         if self.sparsity == "column":  # what lies in outlying columns says nothing
-            there = there & ~self._outlying()
+            there = there & ~self._outlying
         row, own, weight = data.values[0][there], basis[there], self.sparse_weight_
         if own.size == 0:
             return np.zeros(basis.shape[1])
@@ -321,6 +318,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
                     f"missing has shape {missing.shape} and dtype {missing.dtype}: expected booleans of shape {X.shape}"
                 )
             gone = gone | missing
+        if np.all(gone):
+            raise ValueError("X has no entry that is there: all are NaN or marked as missing")
         if not np.any(gone):
             return _Data(np.asarray(X, dtype=np.float64), None, X.dtype)
         return _Data(np.where(gone, 0.0, X).astype(np.float64), ~gone, X.dtype)

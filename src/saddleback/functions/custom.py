@@ -82,7 +82,8 @@ class UserFunction(Function):
 
     def prox(self, v: Vector, step: Step) -> Vector:
         step = float(np.max(step)) if self.scalar_step else np.broadcast_to(step, v.shape).reshape(self.shape)
-        result = np.asarray(self.term.prox_of(v.reshape(self.shape), step), dtype=np.float64)
+        # a copy: it may be v itself
+        result = np.array(self.term.prox_of(v.reshape(self.shape), step), dtype=np.float64)
         if result.shape != self.shape:
             raise ValueError(f"prox of {self.term.source!r} returned shape {result.shape}: expected {self.shape}")
         return result.ravel()

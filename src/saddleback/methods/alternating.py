@@ -171,7 +171,7 @@ class Alternating(Method[AlternatingState]):
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:
     """Return the strengths of each block under which its prox has a closed form, as numbers where they are equal."""
     if np.all(curvature == curvature[0]):
-        return [scale**2 * float(curvature[0]) for scale in scales]
+        return [scale**2 * (float(curvature[0]) or 1.0) for scale in scales]  # 0 where no row counts
     curvature = np.maximum(curvature, FLAT * curvature.max())
     admissible = model.f.admissible(np.concatenate([scale**2 * curvature for scale in scales]))
     of_blocks = [admissible[own] for own in stretches]

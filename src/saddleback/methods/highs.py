@@ -60,6 +60,8 @@ class Highs(Method[HighsState]):
     name = "highs"
 
     def missing(self, model: Model) -> str | None:
+        if model.A.holders is not None:
+            return "its columns are spread over processes, and HiGHS runs in one; leave comm out"
         if as_linear_program(model) is not None:
             return None
         return (

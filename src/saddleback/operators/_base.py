@@ -78,11 +78,11 @@ class Operator(ABC):
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
-        """Return A x."""
+        """Return A x, in memory of its own, which is the caller's to change."""
 
     @abstractmethod
     def rmatvec(self, y: Vector) -> Vector:
-        """Return A' y."""
+        """Return A' y, likewise."""
 
     @abstractmethod
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:

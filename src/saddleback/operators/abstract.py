@@ -22,10 +22,10 @@ class Abstract(Operator):
         self.stored = self.shape[0] * self.shape[1]
 
     def matvec(self, x: Vector) -> Vector:
-        return np.asarray(self.operator.matvec(x), dtype=np.float64).ravel()
+        return np.array(self.operator.matvec(x), dtype=np.float64).ravel()  # a copy: it may be x itself
 
     def rmatvec(self, y: Vector) -> Vector:
-        return np.asarray(self.operator.rmatvec(y), dtype=np.float64).ravel()
+        return np.array(self.operator.rmatvec(y), dtype=np.float64).ravel()
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         everywhere = np.zeros(self.shape[1])

@@ -72,7 +72,9 @@ class ScaledIdentity(Operator):
         return result
 
     def dense_columns(self, columns: Indices) -> Vector:
-        return self.scale * np.eye(self.shape[0])[:, columns]
+        result = np.zeros((self.shape[0], columns.size))
+        result[columns, np.arange(columns.size)] = self.scale
+        return result
 
     def compressed(self) -> Any:
         return sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))

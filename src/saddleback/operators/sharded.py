@@ -52,6 +52,7 @@ class Sharded(Operator):
         self.entries_known = all(fact.entries_known for fact in facts)
         self.tasks = max(fact.tasks for fact in facts)
         self.is_matrix = all(fact.is_matrix for fact in facts)
+        self.room = min(fact.room for fact in facts)
         if local.surveyed is not None and all(fact.surveyed for fact in facts):
             y, product = local.surveyed
             self.surveyed = y, self.together(product)
@@ -212,11 +213,14 @@ class _Facts(NamedTuple):
     tasks: int
     is_matrix: bool
     surveyed: bool
+    room: float
 
     @classmethod
     def of(cls, local: Operator) -> _Facts:
         surveyed = local.surveyed is not None
-        return cls(local.stored, local.explicit, local.entries_known, local.tasks, local.is_matrix, surveyed)
+        return cls(
+            local.stored, local.explicit, local.entries_known, local.tasks, local.is_matrix, surveyed, local.room
+        )
 
 
 def nothing(rows: int) -> Operator:

@@ -76,9 +76,14 @@ class File(Store):
         contiguous = array.flags.f_contiguous or array.flags.c_contiguous
         if not contiguous or not _whole(array):
             raise ValueError(f"{name} is a part of a memory map: expected the whole array of a file")
-        path = Path(array.filename)
-        handle = os.open(path, os.O_RDONLY)
-        return cls(path, array.offset, array.shape, array.dtype, bool(array.flags.f_contiguous), handle)
+        return cls._open(Path(array.filename), array.offset, array.shape, array.dtype, bool(array.flags.f_contiguous))
+
+    @classmethod
+    def _open(cls, path: Path, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], reads_columns: bool) -> File:
+        return cls(path, offset, shape, dtype, reads_columns, os.open(path, os.O_RDONLY))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return File._open, (self.path, self.offset, self.shape, self.dtype, self.reads_columns)  # a handle of its own
 
     def __del__(self) -> None:
         os.close(self.handle)

@@ -249,7 +249,8 @@ class Streamed(Operator):
     def gram(self, columns: Indices, weight: Vector) -> Vector:
         self._afford(8.0 * columns.size**2)
         asked, places = np.unique(self.columns[columns], return_inverse=True)
-        height = max(1, self._tile() // max(1, asked.size * self.store.dtype.itemsize))
+        wide = asked.size if self.store.reads_columns else self.store.shape[1]
+        height = max(1, self._tile() // max(1, wide * self.store.dtype.itemsize))
         m = self.store.shape[0]
         tiles = [Tile(slice(a, min(a + height, m)), asked) for a in range(0, m, height)] if columns.size else []
         weights = np.zeros(m)

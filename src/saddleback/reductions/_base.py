@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,11 +20,13 @@ class Reduction(ABC):
     Attributes
     ----------
     model : the smaller problem.
+    eliminates : whether blocks have become part of the loss.
     passes : what it took to find it.
     status : set where what was left out already decides.
     """
 
     model: Model
+    eliminates: ClassVar[bool] = False
     passes: float = 0.0
     status: Status | None = None
 
@@ -102,6 +105,11 @@ class Chain(Reduction):
     def model(self) -> Model:  # type: ignore[override]
         """The smaller problem of the second."""
         return self.second.model
+
+    @property
+    def eliminates(self) -> bool:  # type: ignore[override]
+        """Whether either does."""
+        return self.first.eliminates or self.second.eliminates
 
     @property
     def passes(self) -> float:  # type: ignore[override]

@@ -38,6 +38,7 @@ class Elimination(Reduction):
     ``penalty`` is that of the stretch, ``dual`` its conjugate and ``before`` that of the loss as it was.
     """
 
+    eliminates = True
     model: Model
     stretch: slice
     scale: float
