@@ -10,7 +10,8 @@ FIRST, GROWTH = 10, 2
 """Iterations before the residuals are first compared, and by how much that grows: a rule with ever fewer changes."""
 
 UNBALANCED, LARGEST = 3.0, 30.0
-"""Ratio of the residuals from which on rho is changed, and the most by which it is."""
+"""Ratio of the residuals from which on rho is changed, and the most by which it is the first time. Later changes are
+ever smaller: on a long run rho has to settle, and large changes late have undone what was reached."""
 
 
 @dataclass
@@ -34,9 +35,9 @@ class Balance:
         self.next_at *= GROWTH
         return True
 
-    @staticmethod
-    def factor(primal: float, dual: float) -> float:
+    def factor(self, primal: float, dual: float) -> float:
         """Return what to multiply rho by, given each residual relative to what it is a difference of."""
         if not (primal > 0 and dual > 0) or 1.0 / UNBALANCED <= primal / dual <= UNBALANCED:
             return 1.0
-        return float(np.clip(np.sqrt(primal / dual), 1.0 / LARGEST, LARGEST))
+        most = LARGEST ** (FIRST / self.iterations)
+        return float(np.clip(np.sqrt(primal / dual), 1.0 / most, most))
