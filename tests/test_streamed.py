@@ -337,3 +337,14 @@ def test_copies_have_a_file_of_their_own(tmp_path, rng):
         with (tmp_path / "zeros").open("wb+") as file:
             file.write(bytes(A.nbytes + 200))
             assert np.allclose(streamed.matvec(np.ones(4)), A.sum(axis=1))
+
+
+def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
+    """As many rows as there are need not be the rows as they are."""
+    A = rng.standard_normal((6, 40))
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    turned = sb.Streamed(tmp_path / "A.npy", memory=1000).restrict(np.arange(6)[::-1], np.arange(40))
+    assert isinstance(turned, sb.Streamed)
+    assert np.allclose(turned.matvec(np.ones(40)), A[::-1].sum(axis=1))
+    panels = list(turned.loaded([np.arange(3), np.array([7, 9])]))
+    assert np.array_equal(panels[1].dense_columns(np.arange(2)), A[::-1][:, [7, 9]])

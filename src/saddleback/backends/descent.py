@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..functions._base import Indices, Vector
 from ..problem import Model
 from . import native
 from .iterate import Exchange
-from .newton import Smooth, conjugate_gradients
+from .newton import Smooth, conjugate_gradients, newton_system
 
 
 class Descender(Protocol):
@@ -132,10 +133,8 @@ class ArrayDescender:
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
-        def product(d: Vector) -> Vector:
-            return self.products(part.free, weight * self.image(part.free, d)) + part.hessian(d)
-
-        return conjugate_gradients(product, right, diagonal, tolerance, most)
+        system = newton_system(partial(self.image, part.free), partial(self.products, part.free), part, weight)
+        return conjugate_gradients(system, right, diagonal, tolerance, most)
 
 
 def _panels(sizes: Indices, width: int) -> list[list[int]]:

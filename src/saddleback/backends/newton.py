@@ -75,6 +75,13 @@ def smooth_part(penalty: Compiled, blocks: Blocks, x: Vector) -> Smooth:
     return Smooth(at, gradient + weight[group] * unit, quadratic[at] + ratio, along, group.astype(np.int64), kinked[at])
 
 
+def newton_system(
+    image: Callable[[Vector], Vector], products: Callable[[Vector], Vector], part: Smooth, weight: Vector
+) -> Callable[[Vector], Vector]:
+    """Return d -> (A_S' diag(weight) A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S."""
+    return lambda d: products(weight * image(d)) + part.hessian(d)
+
+
 def conjugate_gradients(
     product: Callable[[Vector], Vector], right: Vector, diagonal: Vector, tolerance: float, most: int
 ) -> tuple[Vector, int]:

@@ -7,6 +7,7 @@ sum of m numbers, after which all take the same step of y. What the others have 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..problem import Model
 from ..steps import Strengths
 from .descent import ArrayDescender, NativeDescender
 from .iterate import Iterate
-from .newton import Smooth, conjugate_gradients
+from .newton import Smooth, conjugate_gradients, newton_system
 
 if TYPE_CHECKING:
     from . import Sweeper
@@ -124,7 +125,5 @@ class ShardedDescender:
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
-        def product(d: Vector) -> Vector:
-            return self.products(part.free, weight * self.image(part.free, d)) + part.hessian(d)
-
-        return conjugate_gradients(product, right, diagonal, tolerance, most)
+        system = newton_system(partial(self.image, part.free), partial(self.products, part.free), part, weight)
+        return conjugate_gradients(system, right, diagonal, tolerance, most)

@@ -16,7 +16,7 @@ from ..problem import Model
 from ..steps import Strengths
 from .descent import NativeDescender
 from .iterate import Iterate, dual_half
-from .newton import Smooth, conjugate_gradients
+from .newton import Smooth, conjugate_gradients, newton_system
 
 
 class StreamedSweeper:
@@ -97,6 +97,5 @@ class StreamedDescender:
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
         A = self._packed(part.free)
-        return conjugate_gradients(
-            lambda d: A.rmatvec(weight * A.matvec(d)) + part.hessian(d), right, diagonal, tolerance, most
-        )
+        system = newton_system(A.matvec, A.rmatvec, part, weight)
+        return conjugate_gradients(system, right, diagonal, tolerance, most)

@@ -90,6 +90,7 @@ class Streamed(Operator):
         self.store, self.rows, self.columns = store, rows, columns
         self.memory, self.budget, self.count = memory, budget, count
         self.room = MATRIX * memory
+        self.all_rows = rows.size == store.shape[0] and np.array_equal(rows, np.arange(rows.size))
         self.shape = (rows.size, columns.size)
         self.stored = rows.size * columns.size
         self.reads_columns = self.is_matrix = store.reads_columns
@@ -117,12 +118,11 @@ class Streamed(Operator):
         order = np.argsort(asked, kind="stable")
         rising = asked[order]
         tiles = self.store.tiles(np.unique(rising), self._tile()) if rising.size else []
-        every = self.rows.size == self.store.shape[0] and np.array_equal(self.rows, np.arange(self.rows.size))
         for tile, block in self._ahead(tiles):
             a, b = np.searchsorted(rising, [tile.columns[0], tile.columns[-1] + 1])
             if b - a != tile.columns.size:  # a column that was asked for more than once
                 block = block[:, np.searchsorted(tile.columns, rising[a:b])]
-            if every:
+            if self.all_rows:
                 yield Piece(tile.rows, order[a:b], Dense(block))
                 continue
             here = np.flatnonzero((self.rows >= tile.rows.start) & (self.rows < tile.rows.stop))
@@ -145,9 +145,8 @@ class Streamed(Operator):
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
-        every = self.rows.size == self.store.shape[0]
         for _, block in self._ahead(tiles):
-            yield Dense(block if every else block[self.rows])
+            yield Dense(block if self.all_rows else block[self.rows])
 
     def matvec(self, x: Vector) -> Vector:
         some = np.flatnonzero(x)
