@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,14 @@ BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--together", action="store_true", help="solve with comm=MPI.COMM_WORLD wherever A is a matrix")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each process of an ``mpiexec`` temporary folders of its own: pytest clears old ones, and they would race."""
+    if config.getoption("--together"):
+        folder = tempfile.mkdtemp(prefix="saddleback-")
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
