@@ -295,7 +295,7 @@ def test_foreign_and_newer_files_are_told(saved):
             np.savez(stream, **(stored | {"header": np.frombuffer(text, dtype=np.uint8)}))
 
     rewritten(format=file.FORMAT + 1, version="9.9")
-    with pytest.raises(ValueError, match=r"written by saddleback 9\.9, in format 2"):
+    with pytest.raises(ValueError, match=rf"written by saddleback 9\.9, in format {file.FORMAT + 1}"):
         sb.solve(lasso(), tol=1e-10, resume=saved)
     rewritten(kind="another")
     with pytest.raises(ValueError, match="not a checkpoint of saddleback"):

@@ -1,4 +1,4 @@
-"""Why a run that hit its limit is slow, and what to do about it: only what the run has measured.
+"""What a run says at its end; where it hit its limit, why it is slow and what to do: only what it has measured.
 
 The error of the best pair falls geometrically once restarts have found their pace, so the last half of a run tells how
 much is left. The rest are facts that slow a run down where they hold: a primal weight that has not settled or cannot
@@ -35,6 +35,33 @@ UNEVEN = 1e3
 
 MARGIN = 1.5
 """On the work advised, over that extrapolated."""
+
+
+ADVICE = {
+    Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
+    Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
+    Status.INTERRUPTED: "Pass x0=result to go on from here.",
+}
+
+
+def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
+    """Return what happened, how far the result is, and what to do where that does not depend on the run."""
+    figures = [
+        f"relative gap {certificate.relative_gap:.1e}",
+        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
+        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
+    ]
+    if certificate.strict_error > 0:
+        figures.append(f"hidden by the infeasibilities up to {certificate.strict_error:.1e}")
+    how_far = f"After {passes:.4g} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
+    advice = ADVICE.get(status)
+    if status is Status.DIVERGED:
+        advice = (
+            "Check x0, y0 and functions of your own for values that are not finite."
+            if method in ("sp-bcd", "pure-cd", "r2hpdhg")
+            else "Use method='sp-bcd', whose strengths are sound."
+        )
+    return " ".join(part for part in (status.value, how_far, advice) if part)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -14,35 +12,20 @@ import numpy as np
 
 from .checkpoints import Keeper, fingerprint, restore, writable
 from .device import open_device
-from .diagnosis import diagnose, spread
+from .diagnosis import diagnose, message, spread
 from .interrupts import Interrupts
-from .judge import SETTLING, Judge
-from .methods import Method, Start, State, diverged, drawn_blocks
+from .judge import Judge
+from .methods import Start, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
-from .ranks import Team, team_of
+from .ranks import team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
-from .result import Certificate, History, Result, Status
+from .result import Certificate, Result, Status
+from .run import LIMITS, Clock, Limits, Run, run_until
 from .sharding import Shard, gathered
 from .threads import limited
-
-SLICE_GROWTH = 0.04
-SLICE_WORK = 1 << 26
-"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
-keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
-
-FIRST_CHECK = 8.0
-GROWTH = 0.15
-"""A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
-
-TRIES = 4
-"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
-with no room below the tolerance cannot be moved."""
-
-VISITS = 1 << 22
-"""Most visits of blocks in one call of a method, for the memory that their draws take."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +132,7 @@ def solve(
         threads = team.threads(threads)
     drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
     clock = Clock(time_limit, team)
+    limits = Limits(tol, max_passes, clock)
     place = problem.tensors if device is None else open_device(device)
     if place is not None and checkpoint is not None and problem.model.A.identity_scales is not None:
         raise TypeError(
@@ -165,8 +149,6 @@ def solve(
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
         mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
         known = _known(model, reduction)
-        status: Status | None = None
-        settled = False
         with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
             stored = None if resume is None else restore(resume, mark, known, team)
             if stored is not None and stored.run is not None:
@@ -175,75 +157,49 @@ def solve(
                 if run.unheard is not None:
                     run.hear(chosen, check_every)
             else:
-                kept = reduction.kept() if options else None  # for explicit strengths alone
                 start = warm_start(problem, reduction, x0, y0) if stored is None else Start(**stored.point)
+                kept = reduction.kept() if options else None  # for explicit strengths alone
                 state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
-                del start
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
+                del start, state  # vectors that the run has replaced would be kept
                 if stored is not None:
                     run.take_over(stored.past, clock)
             keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
-            judge, history, judging = run.judge, run.history, run.judging
+            status: Status | None = None
             while status is None:
-                halted = run_until(chosen, run, max_passes, reduction.model, clock, interrupts, keeper)
-                state = run.state
-                team.agree_on(state.x, state.y)
-                if halted is not Status.DIVERGED:
-                    with judging.counted(state, judge, clock):
-                        judge.look_at(chosen.candidates(state))
-                passes, seconds = state.passes + judge.passes, clock.seconds()
-                history.add(passes, seconds, judge.certificate)
-                if "primal_weight" in state.settings:
-                    run.weights.append((passes, state.settings["primal_weight"]))
-                show(passes, judge.certificate)
-                told = callback is not None and bool(callback(_info(problem, judge, passes, seconds, judging)))
-                ask = team.any(told)
-                with judging.counted(state, judge, clock):
-                    status = (
-                        reduction.status
-                        or halted
-                        or stop(judge.certificate, tol, passes, max_passes, clock)
-                        or judge.ray_status(state.x, state.y, passes)
-                    )
-                if status is Status.OPTIMAL:
-                    status = stop(judge.confirm(), tol, passes, max_passes, clock)
-                if status is Status.OPTIMAL and "finish_steps" in state.settings and run.tries < TRIES:
-                    run.tries, settled = run.tries + 1, judge.settle(tol, SETTLING[:1])
-                    status = status if settled else None
-                run.unheard = passes, judge.certificate.error
-                if ask and not (reduction.status or halted):
+                halted = run_until(chosen, run, limits, reduction.model, interrupts, keeper)
+                team.agree_on(run.state.x, run.state.y)
+                run.measure(chosen, halted, clock)
+                show(run.passes, run.judge.certificate)
+                told = team.any(callback is not None and bool(callback(_info(problem, run, clock))))
+                status = run.verdict(reduction.status or halted, limits)
+                if told and not (reduction.status or halted):
                     status = Status.INTERRUPTED
                 elif status is None:
                     run.hear(chosen, check_every)
             if status in (*LIMITS, Status.INTERRUPTED) and not keeper.closed:
                 keeper.keep(run)
-        if "finish_steps" in state.settings and not settled:
-            judge.settle(tol)
-        certificate = judge.confirm()
-        if status in LIMITS and tol > 0 and certificate.error <= tol:
-            status = Status.OPTIMAL  # what rounding had hidden from the run
-        passes = state.passes + judge.passes
-        history.notes = state.notes
-        said = message(status, certificate, tol, passes, chosen.name)
+        status = run.close(status, tol)
+        said = message(status, run.judge.certificate, tol, run.passes, chosen.name)
         if status in LIMITS:
+            reached = run.judge.certificate, tol, run.history, run.weights
             apart = spread(problem.model.A)
-            reached = certificate, tol, history, run.weights
-            said += " " + diagnose(status, *reached, state.settings, drawn is not None, apart)
+            said += " " + diagnose(status, *reached, run.state.settings, drawn is not None, apart)
             said += " Blocks were made part of the loss; eliminate=False leaves them." if reduction.eliminates else ""
         if status in (*LIMITS, Status.INTERRUPTED):
             said += keeper.advice()
-    x, y = judge.point()
+    x, y = run.judge.point()
     return Result(
         x=problem.shape_x(x),
         y=problem.shape_y(y),
         status=status,
         message=said,
-        certificate=certificate,
-        passes=passes,
+        certificate=run.judge.certificate,
+        passes=run.passes,
         seconds=clock.seconds(),
-        history=history,
+        history=run.history,
         method=chosen.name,
-        settings=state.settings,
+        settings=run.state.settings,
     )
 
 
@@ -266,191 +222,20 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     return Start(x, y, weight=weight)
 
 
-class Clock:
-    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
-
-    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
-    """
-
-    def __init__(self, limit: float | None, team: Team) -> None:
-        self.team = team
-        self.begin = time.perf_counter()
-        self.limit = np.inf if limit is None else limit
-        self.before = 0.0
-
-    def seconds(self) -> float:
-        """Return the time since the start, that of earlier runs included."""
-        return self.before + time.perf_counter() - self.begin
-
-    def expired(self) -> bool:
-        """Return whether the limit has passed."""
-        return self.limit < np.inf and self.team.told(self.seconds() - self.before >= self.limit)
-
-
-@dataclass
-class Judging:
-    """The part of the work and of the time that went into certificates."""
-
-    passes: float = 0.0
-    seconds: float = 0.0
-
-    @contextmanager
-    def counted(self, state: State, judge: Judge, clock: Clock) -> Iterator[None]:
-        """Add what is done inside."""
-        passes, seconds = state.passes + judge.passes, clock.seconds()
-        yield
-        self.passes += state.passes + judge.passes - passes
-        self.seconds += clock.seconds() - seconds
-
-
-@dataclass
-class Run:
-    """All that a run remembers from one slice to the next, and a checkpoint holds.
-
-    Attributes
-    ----------
-    state : of the method.
-    judge : with the best pair so far.
-    memories : what the functions of the problem remember.
-    due : passes of the method at which the next certificate is taken.
-    weights : passes and primal weights at the certificates so far.
-    unheard : passes and error of the last certificate, until the method has heard of it.
-    tries : how often x was to be settled.
-    seconds : at the last checkpoint.
-    """
-
-    state: State
-    judge: Judge
-    memories: list[Any]
-    due: float = 0.0
-    history: History = field(default_factory=History)
-    judging: Judging = field(default_factory=Judging)
-    weights: list[tuple[float, float]] = field(default_factory=list)
-    unheard: tuple[float, float] | None = None
-    tries: int = 0
-    seconds: float = 0.0
-
-    def contents(self) -> dict[str, Any]:
-        """Return the run, and beside it what one on another number of processes may begin with."""
-        weight = float(self.state.settings.get("primal_weight", 1.0))
-        past = {"passes": self.state.passes, "judged": self.judge.passes, "seconds": self.seconds}
-        return {
-            "run": self,
-            "point": {"x": self.state.x, "y": self.state.y, "weight": weight},
-            "past": past | {"history": self.history, "weights": self.weights},
-        }
-
-    def take_over(self, past: dict[str, Any], clock: Clock) -> None:
-        """Go on with what a run of other processes has counted."""
-        self.state.passes += past["passes"]
-        self.judge.passes = past["judged"]
-        self.due += past["passes"]
-        self.history, self.weights = past["history"], past["weights"]
-        clock.before = past["seconds"]
-
-    def hear(self, method: Method[Any], check_every: float | None) -> None:
-        """Tell the method of the last certificate, and plan the next."""
-        assert self.unheard is not None
-        passes, error = self.unheard
-        self.unheard = None
-        method.judged(self.state, error)
-        self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
-        self.state.ripe = False
-
-    def go_on(self, model: Model, clock: Clock) -> None:
-        """Give the functions of the problem their memories back, and the clock its time."""
-        for memory, stored in zip(model.memories(), self.memories, strict=True):
-            vars(memory).update(vars(stored))
-        self.memories = model.memories()
-        clock.before = self.seconds
-
-
-def run_until(
-    method: Method[Any],
-    run: Run,
-    max_passes: float,
-    model: Model,
-    clock: Clock,
-    interrupts: Interrupts,
-    keeper: Keeper,
-) -> Status | None:
-    """Advance in slices until a certificate is due, or the method has something to judge.
-
-    Returns early, with the reason, on Ctrl-C or divergence.
-    """
-    passes = min(run.due, max_passes - run.judge.passes)
-    while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
-        state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
-        if diverged(state.x, state.y):
-            return Status.DIVERGED
-        if keeper.due():
-            keeper.keep(run)
-    if clock.expired() or interrupts.requested or run.state.passes + run.judge.passes >= max_passes:
-        keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
-        keeper.closed = True
-    return Status.INTERRUPTED if interrupts.requested else None
-
-
-def slice_passes(state: State, model: Model) -> float:
-    """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
-    blocks = int(state.settings["n_blocks"])
-    iterations = blocks / int(state.settings["blocks_per_iteration"])
-    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
-    return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
-
-
-def stop(certificate: Certificate, tol: float, passes: float, max_passes: float, clock: Clock) -> Status | None:
-    """Return why to stop now, or None to go on."""
-    if tol > 0 and certificate.error <= tol:
-        return Status.OPTIMAL
-    if clock.expired():
-        return Status.TIME_LIMIT
-    return Status.MAX_PASSES if passes >= max_passes else None
-
-
-LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
-
-ADVICE = {
-    Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
-    Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
-    Status.INTERRUPTED: "Pass x0=result to go on from here.",
-}
-
-
-def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
-    """Return what happened, how far the result is, and what to do where that does not depend on the run."""
-    figures = [
-        f"relative gap {certificate.relative_gap:.1e}",
-        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
-        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
-    ]
-    if certificate.strict_error > 0:
-        figures.append(f"hidden by the infeasibilities up to {certificate.strict_error:.1e}")
-    how_far = f"After {passes:.4g} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
-    advice = ADVICE.get(status)
-    if status is Status.DIVERGED:
-        advice = (
-            "Check x0, y0 and functions of your own for values that are not finite."
-            if method in ("sp-bcd", "pure-cd", "r2hpdhg")
-            else "Use method='sp-bcd', whose strengths are sound."
-        )
-    return " ".join(part for part in (status.value, how_far, advice) if part)
-
-
 def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
     if choice is not True and choice is not False and choice != "auto":
         raise ValueError(f"eliminate={choice!r}: expected 'auto', True or False")
     return choice is True or (choice == "auto" and method == "auto" and drawn is None)
 
 
-def _info(problem: Problem, judge: Judge, passes: float, seconds: float, judging: Judging) -> Info:
-    point = judge.point_of_now()
+def _info(problem: Problem, run: Run, clock: Clock) -> Info:
+    judging, point = run.judging, run.judge.point_of_now()
 
     def shaped() -> tuple[Any, Any]:
         x, y = point()
         return problem.shape_x(x.copy()), problem.shape_y(y.copy())
 
-    return Info(passes, seconds, judge.certificate, judging.passes, judging.seconds, shaped)
+    return Info(run.passes, clock.seconds(), run.judge.certificate, judging.passes, judging.seconds, shaped)
 
 
 def _known(model: Model, reduction: Reduction) -> dict[str, Any]:

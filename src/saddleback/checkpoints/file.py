@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import Graph
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"

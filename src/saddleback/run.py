@@ -1,0 +1,233 @@
+"""A run: what it remembers from one slice to the next, when it is judged, and which limits it has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checkpoints import Keeper
+from .interrupts import Interrupts
+from .judge import SETTLING, Judge
+from .methods import Method, State, diverged
+from .problem import Model
+from .ranks import Team
+from .result import Certificate, History, Status
+
+SLICE_GROWTH = 0.04
+SLICE_WORK = 1 << 26
+"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
+keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
+
+FIRST_CHECK = 8.0
+GROWTH = 0.15
+"""A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+
+TRIES = 4
+"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
+with no room below the tolerance cannot be moved."""
+
+VISITS = 1 << 22
+"""Most visits of blocks in one call of a method, for the memory that their draws take."""
+
+
+class Clock:
+    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
+
+    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
+    """
+
+    def __init__(self, limit: float | None, team: Team) -> None:
+        self.team = team
+        self.begin = time.perf_counter()
+        self.limit = np.inf if limit is None else limit
+        self.before = 0.0
+
+    def seconds(self) -> float:
+        """Return the time since the start, that of earlier runs included."""
+        return self.before + time.perf_counter() - self.begin
+
+    def expired(self) -> bool:
+        """Return whether the limit has passed."""
+        return self.limit < np.inf and self.team.told(self.seconds() - self.before >= self.limit)
+
+
+LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
+
+
+class Limits(NamedTuple):
+    """What ends a run: an error that is small enough, or the work or the time that it may take."""
+
+    tol: float
+    max_passes: float
+    clock: Clock
+
+    def reached(self, certificate: Certificate, passes: float) -> Status | None:
+        """Return why to stop now, or None to go on."""
+        if self.tol > 0 and certificate.error <= self.tol:
+            return Status.OPTIMAL
+        if self.clock.expired():
+            return Status.TIME_LIMIT
+        return Status.MAX_PASSES if passes >= self.max_passes else None
+
+
+@dataclass
+class Judging:
+    """The part of the work and of the time that went into certificates."""
+
+    passes: float = 0.0
+    seconds: float = 0.0
+
+    @contextmanager
+    def counted(self, state: State, judge: Judge, clock: Clock) -> Iterator[None]:
+        """Add what is done inside."""
+        passes, seconds = state.passes + judge.passes, clock.seconds()
+        yield
+        self.passes += state.passes + judge.passes - passes
+        self.seconds += clock.seconds() - seconds
+
+
+@dataclass
+class Run:
+    """All that a run remembers from one slice to the next, and a checkpoint holds.
+
+    Attributes
+    ----------
+    state : of the method.
+    judge : with the best pair so far.
+    memories : what the functions of the problem remember.
+    due : passes of the method at which the next certificate is taken.
+    weights : passes and primal weights at the certificates so far.
+    unheard : passes and error of the last certificate, until the method has heard of it.
+    tries, settled : how often x was to be settled, and whether it is.
+    seconds : at the last checkpoint.
+    """
+
+    state: State
+    judge: Judge
+    memories: list[Any]
+    due: float = 0.0
+    history: History = field(default_factory=History)
+    judging: Judging = field(default_factory=Judging)
+    weights: list[tuple[float, float]] = field(default_factory=list)
+    unheard: tuple[float, float] | None = None
+    tries: int = 0
+    settled: bool = False
+    seconds: float = 0.0
+
+    @property
+    def finishing(self) -> bool:
+        """Whether an interior point has been at work, which ends beside kinks and bounds and not on them."""
+        return "finish_steps" in self.state.settings
+
+    @property
+    def passes(self) -> float:
+        """The work so far, certificates included."""
+        return self.state.passes + self.judge.passes
+
+    def contents(self) -> dict[str, Any]:
+        """Return the run, and beside it what one on another number of processes may begin with."""
+        weight = float(self.state.settings.get("primal_weight", 1.0))
+        past = {"passes": self.state.passes, "judged": self.judge.passes, "seconds": self.seconds}
+        return {
+            "run": self,
+            "point": {"x": self.state.x, "y": self.state.y, "weight": weight},
+            "past": past | {"history": self.history, "weights": self.weights},
+        }
+
+    def take_over(self, past: dict[str, Any], clock: Clock) -> None:
+        """Go on with what a run of other processes has counted."""
+        self.state.passes += past["passes"]
+        self.judge.passes = past["judged"]
+        self.due += past["passes"]
+        self.history, self.weights = past["history"], past["weights"]
+        clock.before = past["seconds"]
+
+    def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
+        """Judge what the method offers, which after a divergence is nothing."""
+        if halted is not Status.DIVERGED:
+            with self.judging.counted(self.state, self.judge, clock):
+                self.judge.look_at(method.candidates(self.state))
+        self.history.add(self.passes, clock.seconds(), self.judge.certificate)
+        if "primal_weight" in self.state.settings:
+            self.weights.append((self.passes, self.state.settings["primal_weight"]))
+
+    def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
+        """Return how the run ends after this judgement, or None where it goes on."""
+        passes = self.passes
+        with self.judging.counted(self.state, self.judge, limits.clock):
+            status = (
+                halted
+                or limits.reached(self.judge.certificate, passes)
+                or self.judge.ray_status(self.state.x, self.state.y, passes)
+            )
+        if status is Status.OPTIMAL:
+            status = limits.reached(self.judge.confirm(), passes)
+        if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
+            self.tries, self.settled = self.tries + 1, self.judge.settle(limits.tol, SETTLING[:1])
+            status = status if self.settled else None
+        self.unheard = passes, self.judge.certificate.error
+        return status
+
+    def close(self, status: Status, tol: float) -> Status:
+        """Bring the best pair into the form in which it is returned, and return the status that it deserves."""
+        if self.finishing and not self.settled:
+            self.judge.settle(tol)
+        certificate = self.judge.confirm()
+        self.history.notes = self.state.notes
+        rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
+        return Status.OPTIMAL if rounded else status
+
+    def hear(self, method: Method[Any], check_every: float | None) -> None:
+        """Tell the method of the last certificate, and plan the next."""
+        assert self.unheard is not None
+        passes, error = self.unheard
+        self.unheard = None
+        method.judged(self.state, error)
+        self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+        self.state.ripe = False
+
+    def go_on(self, model: Model, clock: Clock) -> None:
+        """Give the functions of the problem their memories back, and the clock its time."""
+        for memory, stored in zip(model.memories(), self.memories, strict=True):
+            vars(memory).update(vars(stored))
+        self.memories = model.memories()
+        clock.before = self.seconds
+
+
+def run_until(
+    method: Method[Any],
+    run: Run,
+    limits: Limits,
+    model: Model,
+    interrupts: Interrupts,
+    keeper: Keeper,
+) -> Status | None:
+    """Advance in slices until a certificate is due, or the method has something to judge.
+
+    Returns early, with the reason, on Ctrl-C or divergence.
+    """
+    clock = limits.clock
+    passes = min(run.due, limits.max_passes - run.judge.passes)
+    while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
+        state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
+        if diverged(state.x, state.y):
+            return Status.DIVERGED
+        if keeper.due():
+            keeper.keep(run)
+    if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
+        keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
+        keeper.closed = True
+    return Status.INTERRUPTED if interrupts.requested else None
+
+
+def slice_passes(state: State, model: Model) -> float:
+    """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
+    blocks = int(state.settings["n_blocks"])
+    iterations = blocks / int(state.settings["blocks_per_iteration"])
+    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
+    return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)
