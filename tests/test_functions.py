@@ -297,6 +297,8 @@ def test_a_sum_with_something_else_is_refused():
         (lambda: sb.Nuclear(1.0, (0, 2)), "shape"),
         (lambda: sb.GroupL2(1.0, 4).bind((6,)), "does not divide"),
         (lambda: sb.GroupL2(1.0, [2, 3]).bind((6,)), "sum to 5"),
+        (lambda: sb.GroupL2(1.0, [0, 0, 1]).bind((3,)), "for labels, one a column"),
+        (lambda: sb.GroupL2(1.0, ["a", "a", "b"]).bind((3,)), "for labels, one a column"),
         (lambda: sb.GroupL2(1.0, [[0, 1], [1, 2]]).bind((3,)), "partition"),
         (lambda: sb.GroupL2(1.0, [[0, 1], []]).bind((2,)), "non-empty"),
         (lambda: sb.GroupL2(1.0, 3, [1.0]).bind((6,)), "weights has shape"),

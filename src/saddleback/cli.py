@@ -23,7 +23,7 @@ from .bench import runner
 from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .files import read_problem, write_solution
+from .files import check_writable, read_problem, write_solution
 from .ranks import team_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
@@ -195,8 +195,8 @@ def solve(
         comm = world()
     with _input_errors(aloud=comm is None or comm.rank == 0):
         with team_of(comm) as team:
-            if team.rank == 0 and out is not None and not out.absolute().parent.is_dir():
-                raise ValueError(f"--out {out}: there is no folder {out.parent}")
+            if team.rank == 0 and out is not None:
+                check_writable(out)
             loaded = read_problem(file, team)
         result = sb.solve(
             loaded.problem,

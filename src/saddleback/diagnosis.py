@@ -33,6 +33,9 @@ UNSETTLED = 2.0
 UNEVEN = 1e3
 """Lengths of columns, or of rows, further apart than this are worth a word."""
 
+PACED = {"primal_weight", "newton_steps", "momentum_restarts", "rho"}
+"""Settings of methods that restart and weigh, or have a way of their own to find their pace."""
+
 MARGIN = 1.5
 """On the work advised, over that extrapolated."""
 
@@ -184,7 +187,7 @@ def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
     if by_hand and "blocks_per_iteration" in settings:
         drawn, blocks = settings["blocks_per_iteration"], settings["n_blocks"]
         facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
-    if "primal_weight" not in settings and "newton_steps" not in settings:
+    if PACED.isdisjoint(settings):
         facts.append("There were no restarts, and no primal weight: method='auto' has both.")
     if settings.get("newton_steps") == 0:
         facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")

@@ -91,13 +91,21 @@ def read_problem(path: str | Path, team: Team = ALONE) -> LoadedProblem:
     raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
 
 
+def check_writable(path: Path) -> None:
+    """Raise where a solution could not be written to a file of this name, before it has been computed."""
+    if path.suffix.lower() not in (".npz", ".csv", ""):
+        raise ValueError(f"--out {path} has no known ending: expected .npz for arrays or .csv for a table")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--out {path}: there is no folder {path.parent}")
+
+
 def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team = ALONE) -> None:
     """Write x and y of the minimised problem to a file.
 
     Parameters
     ----------
     path : ``.csv`` for a table, a line for every column with its value, then one for every row with the value of Ax
-        and its dual; any other name for the arrays x and y, and the names in an MPS file, as ``numpy.savez`` does.
+        and its dual; ``.npz``, or no ending, for the arrays x and y, and the names in an MPS file.
     loaded : the problem as its file states it.
     result : its solution.
     team : processes that have solved it together, of which the first writes.

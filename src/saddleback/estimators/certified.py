@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -89,15 +90,15 @@ class Certified(BaseEstimator):
             raise KeyboardInterrupt  # solve gives back what it has, but no one asked for half a model
         worst = furthest(results)
         if obstacle:
-            warnings.warn(f"{type(self).__name__}: {obstacle}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: {obstacle}", ConvergenceWarning, stacklevel=_caller())
         elif worst.status is not sb.Status.OPTIMAL:
             name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
             warnings.warn(
                 f"{type(self).__name__} reached a certified relative gap of {worst.relative_gap:.1e}, where "
                 f"tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol if that gap is enough. "
-                + worst.message,
+                + worst.message.replace("max_passes", name),
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=_caller(),
             )
 
     def _judgement(self, results: Sequence[sb.Result]) -> None:
@@ -111,6 +112,14 @@ class Certified(BaseEstimator):
         self.n_passes_ = float(passes[0]) if single else passes
         iterations = np.maximum(1, np.ceil(passes)).astype(int)
         self.n_iter_ = int(iterations[0]) if single else iterations
+
+
+def _caller() -> int:
+    """Return the level, for ``warnings.warn``, of the line outside of this library that asked for a fit."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def furthest(results: Sequence[sb.Result]) -> sb.Result:

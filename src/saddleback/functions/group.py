@@ -69,14 +69,17 @@ def partition(groups: Groups, n: int) -> Blocks:
             raise ValueError(f"groups={groups} does not divide the {n} columns: give a divisor or a list of sizes")
         return Blocks.scalars(n, int(groups))
     members = [np.atleast_1d(np.asarray(g)) for g in groups] if isinstance(groups, Iterable) else []
+    labels = "; for labels, one a column, pass [np.flatnonzero(labels == k) for k in np.unique(labels)]"
+    hint = labels if len(members) == n else ""
     if not members or any(g.size == 0 or g.dtype.kind not in "iu" for g in members):
         raise ValueError(
             f"groups={str(groups)[:60]}: expected an int, a list of sizes, or a list of non-empty lists of columns"
+            + hint
         )
     if all(np.ndim(g) == 0 for g in groups):
         start = np.concatenate([[0], np.cumsum(np.concatenate(members))])
         if np.any(np.diff(start) < 1) or start[-1] != n:
-            raise ValueError(f"groups has sizes that sum to {start[-1]}, but there are {n} columns to partition")
+            raise ValueError(f"groups has sizes that sum to {start[-1]}, but there are {n} columns to partition{hint}")
         return Blocks(None, start.astype(np.int64))
     order = np.concatenate(members).astype(np.int64)
     if order.size != n or not np.array_equal(np.sort(order), np.arange(n)):
