@@ -64,6 +64,21 @@ def test_more_values_than_the_basis_has_columns(rng, monkeypatch):
     assert np.linalg.norm(threshold_singular_values(Z, 5.0, memory) - literal(Z, 5.0)) <= 1e-4
 
 
+def test_a_basis_that_is_never_enough_is_tried_ever_less_often(rng, monkeypatch):
+    monkeypatch.setattr(singular, "GRAM_SIDE", 20)
+    tries = []
+    by_subspace = singular._by_subspace
+    monkeypatch.setattr(singular, "_by_subspace", lambda *arguments: tries.append(1) or by_subspace(*arguments))
+    memory, Z = Memory(), rng.standard_normal((60, 90))  # most of the values are above the threshold
+    for _ in range(40):
+        assert np.allclose(threshold_singular_values(Z, 1.0, memory), literal(Z, 1.0), atol=1e-9)
+    assert len(tries) == 5  # calls 2, 5, 10, 19 and 36
+    Z = low_rank(rng, 60, 90, 2)
+    memory.basis, memory.resting = singular_pairs(Z, 1.0).left, 0
+    assert np.linalg.norm(threshold_singular_values(Z, 1.0, memory) - literal(Z, 1.0)) <= 1e-5
+    assert memory.failures == memory.resting == 0
+
+
 def test_what_a_basis_overlooks_is_found(rng, monkeypatch):
     """A direction orthogonal to the basis: the Cholesky decomposition says so, and the Gram matrix is asked."""
     monkeypatch.setattr(singular, "GRAM_SIDE", 20)

@@ -50,6 +50,9 @@ RESOLVED = 1e-5
 CHECK_EVERY = 12
 """Calls after which what the basis has left out is bounded by a Cholesky decomposition."""
 
+LONGEST_REST = 16
+"""Most calls for which a basis that was not enough, time after time, is not tried again."""
+
 PROVED = 1e-10
 """By how much a bound of the largest singular value may exceed it."""
 
@@ -94,10 +97,14 @@ class Memory:
     ----------
     basis : orthonormal columns on the smaller side; None at first, when the Gram matrix is asked.
     unchecked : calls since what the basis leaves out was last bounded.
+    failures : how often in a row the basis has not been enough.
+    resting : calls for which it is not tried again.
     """
 
     basis: Matrix | None = None
     unchecked: int = 0
+    failures: int = 0
+    resting: int = 0
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
 
@@ -114,11 +121,22 @@ def singular_pairs(matrix: Matrix, threshold: float, memory: Memory | None = Non
         return singular_pairs(matrix.T, threshold, memory).transposed()
     found = None
     if memory is not None and memory.basis is not None and matrix.shape[0] > GRAM_SIDE:
-        found = _by_subspace(matrix, threshold, memory.basis, memory)
+        found = _by_memory(matrix, threshold, memory.basis, memory)
     if found is None:
         found = _by_gram(matrix, threshold)
         if memory is not None:
             memory.basis, memory.unchecked = found.left, 0
+    return found
+
+
+def _by_memory(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) -> Pairs | None:
+    """Return the pairs by iteration on the last basis, which rests for ever longer where that has failed."""
+    if memory.resting > 0:
+        memory.resting -= 1
+        return None
+    found = _by_subspace(matrix, threshold, basis, memory)
+    memory.failures = 0 if found is not None else memory.failures + 1
+    memory.resting = min(2**memory.failures, LONGEST_REST) if found is None else 0
     return found
 
 
