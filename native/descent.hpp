@@ -103,17 +103,24 @@ class Stack {
   bool sliceable_ = true;
 };
 
+/// A smooth loss that separates over the rows: its gradient, and a bound on its second derivative.
+struct SmoothLoss {
+  Gradient gradient;
+  std::vector<double> curvature;
+};
+
 class Descent {
  public:
   /// `measured`, if given, is taken apart: its blocks and columns must be the first ones of these.
   Descent(Index rows, Stack matrix, Blocks blocks, std::vector<Coordinate> penalty,
-          Gradient gradient, std::vector<double> curvature, Index width, Descent* measured)
+          std::shared_ptr<const SmoothLoss> loss, Index width, Descent* measured)
       : rows_(rows),
         matrix_(std::move(matrix)),
         blocks_(std::move(blocks)),
         penalty_(std::move(penalty)),
-        gradient_(std::move(gradient)),
-        curvature_(std::move(curvature)),
+        loss_(std::move(loss)),
+        gradient_(loss_->gradient),
+        curvature_(loss_->curvature),
         strength_(matrix_.columns()) {
     if (!matrix_.all_have(rows) || static_cast<Index>(curvature_.size()) != rows)
       throw std::invalid_argument("matrices and curvature must have as many rows as the loss");
@@ -140,6 +147,14 @@ class Descent {
     measure(known);
     const double column = matrix_.stored() / static_cast<double>(std::max<Index>(1, columns()));
     together_ = kApart * static_cast<double>(rows_) / std::max(1.0, column);
+  }
+
+  /// Looks from now on into matrices with the same entries elsewhere in memory.
+  void look_into(Stack matrix) {
+    if (!matrix.all_have(rows_) || matrix.columns() != columns())
+      throw std::invalid_argument("the matrices have another shape than those before");
+    std::lock_guard lock(mutex_);
+    matrix_ = std::move(matrix);
   }
 
   Index rows() const { return rows_; }
@@ -573,8 +588,10 @@ class Descent {
   Stack matrix_;
   Blocks blocks_;
   std::vector<Coordinate> penalty_;
-  Gradient gradient_;
-  std::vector<double> curvature_, strength_;
+  std::shared_ptr<const SmoothLoss> loss_;
+  const Gradient& gradient_;
+  const std::vector<double>& curvature_;
+  std::vector<double> strength_;
   std::vector<Panel> panels_;
   Index widest_ = 0;
   int parts_ = 1;

@@ -456,23 +456,35 @@ Gradient make_gradient(Index rows, nb::tuple loss) {
   throw nb::value_error("the loss must be coordinate or logistic, with its parameters");
 }
 
+/// A smooth loss, which kernels share.
+struct BoundLoss {
+  BoundLoss(Index rows, nb::tuple loss, Input curvature)
+      : shared(std::make_shared<const SmoothLoss>(SmoothLoss{
+            make_gradient(rows, loss), {curvature.data(), curvature.data() + curvature.size()}})) {}
+
+  std::shared_ptr<const SmoothLoss> shared;
+};
+
 /// Coordinate descent and the arrays it looks into.
 class BoundDescent {
  public:
   BoundDescent(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
-               nb::tuple penalty, Input group_weight, nb::tuple loss, Input curvature, Index width,
+               nb::tuple penalty, Input group_weight, const BoundLoss& loss, Index width,
                std::optional<BoundDescent*> measured) {
     require(width >= 1, "a panel must have at least one column");
     Stack stack(owners_.views(matrices, rows));
     auto blocks = make_blocks(block_start, block_columns, group_weight);
     auto coordinates = make_coordinates(penalty);
-    auto gradient = make_gradient(rows, loss);
-    std::vector<double> rows_of(curvature.data(), curvature.data() + curvature.size());
     nb::gil_scoped_release released;
     descent_ = std::make_unique<Descent>(rows, std::move(stack), std::move(blocks),
-                                         std::move(coordinates), std::move(gradient),
-                                         std::move(rows_of), width,
+                                         std::move(coordinates), loss.shared, width,
                                          measured ? (*measured)->descent_.get() : nullptr);
+  }
+
+  void look_into(nb::sequence matrices) {
+    Owners owners;
+    descent_->look_into(Stack(owners.views(matrices, descent_->rows())));
+    owners_ = std::move(owners);
   }
 
   Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y,
@@ -562,6 +574,10 @@ NB_MODULE(_native, m) {
         return Threads::instance().set_limit(n);
       },
       "n"_a, "Limit the threads used by this module; return the previous limit.");
+  m.def("thread_limit", [] { return Threads::instance().limit(); }, "Number of threads this module may use.");
+  m.def(
+      "leave_threads", [](int n) { return std::exchange(left_to_others(), n); }, "n"_a,
+      "Leave so many of the threads to others in calls from this thread; return how many were left so far.");
 
   m.def(
       "dense_matvec",
@@ -682,13 +698,18 @@ NB_MODULE(_native, m) {
            "x"_a.noconvert(), "y"_a.noconvert(), "v"_a.noconvert(),
            "Update x on the drawn blocks and write the change of A @ x to v.");
 
+  nb::class_<BoundLoss>(m, "SmoothLoss", "A smooth loss, which several kernels of descent may share.")
+      .def(nb::init<Index, nb::tuple, Input>(), "rows"_a, "loss"_a, "curvature"_a.noconvert());
+
   nb::class_<BoundDescent>(m, "Descent", "Coordinate descent on a smooth loss; looks into the matrices it is given.")
-      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple, Input,
+      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, const BoundLoss&,
                     Index, std::optional<BoundDescent*>>(),
            "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(),
-           "penalty"_a, "group_weight"_a.noconvert(), "loss"_a, "curvature"_a.noconvert(),
-           "width"_a, "measured"_a = nb::none(),
+           "penalty"_a, "group_weight"_a.noconvert(), "loss"_a, "width"_a,
+           "measured"_a = nb::none(),
            "Check the parts of a problem and measure the panels; take over those of a part of it.")
+      .def("look_into", &BoundDescent::look_into, "matrices"_a,
+           "Look from now on into matrices with the same entries elsewhere in memory.")
       .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
            "y"_a.noconvert(), "exchange"_a = nb::none(),
            "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")

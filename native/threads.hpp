@@ -126,6 +126,12 @@ inline int hardware_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+/// Threads that the calling thread leaves to others, which work beside it.
+inline int& left_to_others() {
+  thread_local int count = 0;
+  return count;
+}
+
 /// The limit on threads and the pool that obeys it.
 class Threads {
  public:
@@ -138,10 +144,15 @@ class Threads {
     return std::exchange(limit_, limit);
   }
 
+  int limit() {
+    std::lock_guard lock(mutex_);
+    return limit_;
+  }
+
   /// The pool for the caller alone, or null if there is none to be had.
   std::shared_ptr<Pool> borrow() {
     std::lock_guard lock(mutex_);
-    if (limit_ == 1) return nullptr;
+    if (limit_ - left_to_others() <= 1) return nullptr;
     if (!pool_) pool_ = std::make_shared<Pool>(limit_ - 1);
     return pool_->try_acquire() ? pool_ : nullptr;
   }

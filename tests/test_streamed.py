@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,8 +106,7 @@ def test_every_product(streamed, rng):
 def test_parts_that_stay_on_disk(streamed, rng):
     """Rows and columns too many to be packed are a view, of which a part is a view again."""
     rows, columns = np.flatnonzero(rng.random(37) < 0.8), rng.permutation(53)[:44]
-    streamed.budget.limit = 1000
-    view = streamed.restrict(rows, columns)
+    view = streamed.leaving(TINY / 3 - 1000).restrict(rows, columns)
     assert isinstance(view, Streamed)
     tolerance = 1e-5 if streamed.store.dtype == np.float32 else 1e-12
     assert_like_dense(view, A[np.ix_(rows, columns)], rng, tolerance)
@@ -127,14 +127,18 @@ def test_side_by_side(tmp_path, rng):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 12), st.sampled_from(KINDS), st.floats(1.0, 2000.0))
-def test_any_shape_and_memory(m, n, kind, memory):
+@given(st.integers(1, 9), st.integers(1, 12), st.sampled_from(KINDS), st.integers(0, 2000))
+def test_any_shape_and_memory(m, n, kind, more):
     import tempfile
 
     rng = np.random.default_rng(m * 100 + n)
     matrix = rng.integers(-3, 4, (m, n)).astype(np.float64)
     with tempfile.TemporaryDirectory() as folder:
-        found = Streamed(stored(Path(folder), kind, matrix), memory=memory)
+        source = stored(Path(folder), kind, matrix)
+        with pytest.raises(ValueError, match="needs at least") as refused:
+            Streamed(source, memory=1)
+        least = int(re.search(r"at least (\d+) bytes", str(refused.value))[1])
+        found = Streamed(source, memory=least + more)
         x, y = rng.standard_normal(n), rng.standard_normal(m)
         np.testing.assert_allclose(found.matvec(x), matrix @ x, atol=1e-12)
         np.testing.assert_allclose(found.rmatvec(y), matrix.T @ y, atol=1e-12)
@@ -160,13 +164,16 @@ def test_readings_are_counted(tmp_path):
     assert chunks.reads == pytest.approx(3 / 53)
 
 
-def test_packed_columns_are_forgotten_when_they_go(tmp_path):
+def test_what_is_packed_follows_from_the_sizes_alone(tmp_path):
+    """Not from what else is in memory at the moment, so that a run can be repeated."""
     found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
-    packed = found.pack(np.arange(10), True)
-    assert found.budget.held == 37 * 10 * 4
-    assert packed.native()[0].dtype == np.float32
-    del packed
-    assert found.budget.held == 0
+    fitting = int(TINY / 3) // (37 * 8)
+    packed = [found.pack(np.arange(fitting), False) for _ in range(4)]
+    assert all(isinstance(each, Dense) for each in packed)
+    assert isinstance(found.pack(np.arange(fitting + 1), False), Streamed)
+    assert found.pack(np.arange(fitting + 1), True).native()[0].dtype == np.float32
+    assert isinstance(found.leaving(packed[0].in_memory).pack(np.arange(2), True), Streamed)
+    assert isinstance(found.leaving(packed[0].in_memory / 2).pack(np.arange(2), True), Dense)
     with pytest.raises(MemoryError, match="allow more"):
         found.dense_columns(np.arange(53))
     with pytest.raises(MemoryError, match="allow more"):
@@ -239,7 +246,11 @@ def test_a_streamed_run_goes_on_from_its_checkpoint(tmp_path):
         (lambda p: p / "cube.npy", 1e9, ValueError, "expected a matrix"),
         (lambda p: p / "complex.npy", 1e9, TypeError, "expected real numbers"),
         (lambda p: np.load(p / "good.npy", mmap_mode="r")[1:], 1e9, ValueError, "part of a memory map"),
-        (lambda p: p / "good.npy", 0, ValueError, "positive number of bytes"),
+        (lambda p: p / "good.npy", 0, ValueError, "4 x 3 needs at least 768 bytes"),
+        (lambda p: p / "good.npy", 767, ValueError, "needs at least 768 bytes"),
+        (lambda p: p / "good.npy", 0.5, ValueError, "whole number of bytes"),
+        (lambda p: p / "good.npy", np.inf, ValueError, "whole number of bytes"),
+        (lambda p: p / "good.npy", "1e9", ValueError, "whole number of bytes"),
     ],
 )
 def test_bad_sources_are_told(source, memory, error, words, tmp_path):
@@ -316,12 +327,18 @@ def test_a_file_of_four_times_the_memory_is_solved_within_it(kind, tmp_path):
 
 
 def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
-    """Columns that were packed go on beside others that stay in the file."""
-    A = rng.standard_normal((60, 2000))
-    b = A @ np.where(np.arange(2000) % 40 == 0, 1.0, 0.0) + rng.standard_normal(60)
+    """Columns that were packed go on beside others that stay in the file, after a checkpoint too."""
+    from test_checkpoints import check_resumed
+
+    A = rng.standard_normal((120, 2000))
+    b = A @ np.where(np.arange(2000) % 40 == 0, 1.0, 0.0) + rng.standard_normal(120)
     np.save(tmp_path / "A.npy", np.asfortranarray(A))
-    streamed = sb.Streamed(tmp_path / "A.npy", memory=2 * 130 * 60 * 8)
-    result = sb.solve(sb.Problem(sb.L1(10.0), streamed, sb.Squared(b)))
+
+    def make() -> sb.Problem:
+        return sb.Problem(sb.L1(10.0), sb.Streamed(tmp_path / "A.npy", memory=3 * 130 * 120 * 8), sb.Squared(b))
+
+    assert check_resumed(tmp_path / "run", make, (1, 2, 3), check_every=0.5) >= 2
+    result = sb.solve(make())
     assert result.status is sb.Status.OPTIMAL
     plain = sb.solve(sb.Problem(sb.L1(10.0), A, sb.Squared(b)))
     assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=2e-6)
@@ -343,7 +360,7 @@ def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
     """As many rows as there are need not be the rows as they are."""
     A = rng.standard_normal((6, 40))
     np.save(tmp_path / "A.npy", np.asfortranarray(A))
-    turned = sb.Streamed(tmp_path / "A.npy", memory=1000).restrict(np.arange(6)[::-1], np.arange(40))
+    turned = sb.Streamed(tmp_path / "A.npy", memory=5000).restrict(np.arange(6)[::-1], np.arange(40))
     assert isinstance(turned, sb.Streamed)
     assert np.allclose(turned.matvec(np.ones(40)), A[::-1].sum(axis=1))
     panels = list(turned.loaded([np.arange(3), np.array([7, 9])]))

@@ -29,6 +29,12 @@ def hardware_threads() -> int:
 def set_threads(n: int) -> int:
     """Limit the threads used by this module; return the previous limit."""
 
+def thread_limit() -> int:
+    """Return the number of threads this module may use."""
+
+def leave_threads(n: int) -> int:
+    """Leave so many of the threads to others in calls from this thread; return how many were left so far."""
+
 def dense_matvec(A: _Stored, x: _Vector) -> _Vector:
     """Return A @ x in double precision; A has contiguous columns or contiguous rows."""
 
@@ -165,6 +171,21 @@ class Kernel:
     def primal_step(self, blocks: _Indices, h: _Vector, x: _Vector, y: _Vector, v: _Vector) -> None:
         """Update x on the drawn blocks and write the change of A @ x to v."""
 
+class SmoothLoss:
+    """A smooth loss that separates over the rows.
+
+    Parameters
+    ----------
+    rows
+        Of the matrix.
+    loss
+        ("coordinate", ...) with a positive quadratic term, or ("logistic", labels, weights).
+    curvature
+        Bound on its second derivative, row by row.
+    """
+
+    def __init__(self, rows: int, loss: _Loss, curvature: _Vector) -> None: ...
+
 class Descent:
     """Block coordinate descent for one problem with a smooth loss, its columns taken in panels.
 
@@ -173,9 +194,7 @@ class Descent:
     rows, matrices, block_start, block_columns, penalty, group_weight
         As for ``Kernel``.
     loss
-        ("coordinate", ...) with a positive quadratic term, or ("logistic", labels, weights).
-    curvature
-        Bound on the second derivative of the loss, row by row.
+        Which kernels may share.
     width
         Most columns of a panel; a block wider than that is a panel of its own.
     measured
@@ -191,11 +210,12 @@ class Descent:
         block_columns: _Indices,
         penalty: _Parameters,
         group_weight: _Vector,
-        loss: _Loss,
-        curvature: _Vector,
+        loss: SmoothLoss,
         width: int,
         measured: Descent | None = None,
     ) -> None: ...
+    def look_into(self, matrices: Sequence[_Stored | _Sparse]) -> None:
+        """Look from now on into matrices with the same entries elsewhere in memory."""
 
     together: float
     """Columns that are visited before processes meet: fewer, as the sweeps go on, where a step had to be shortened."""

@@ -65,9 +65,13 @@ class Model:
         return self.part(self.f.restrict_blocks(blocks), A)
 
     @derived
-    def packed(self, columns: Indices, single: bool) -> Operator:
-        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory."""
-        return self.A.pack(columns, single)
+    def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
+        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory.
+
+        Where memory is bounded, they share it with what was packed before and is to stand beside them.
+        """
+        A = self.A if beside is None else self.A.leaving(beside.in_memory)
+        return A.pack(columns, single)
 
     @derived
     def in_panels(self) -> Model:

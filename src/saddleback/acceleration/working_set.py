@@ -362,7 +362,7 @@ class WorkingSet(Layer[Any]):
             return self._pack(state, np.arange(len(model.blocks)), y)
         new = model.blocks.columns(added)
         columns = np.concatenate([before.columns, new])
-        A = beside(before.model.A, model.packed(new, before.single))
+        A = beside(before.model.A, model.packed(new, before.single, before.model.A))
         part = model.of_blocks(blocks, A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
         small.state = self.method.extend(before.state, small.model, self._start(state, small, y))

@@ -165,25 +165,24 @@ class NativeDescender:
         self.kernel.together = columns
 
     def __init__(
-        self, model: Model, width: int, exchange: Exchange | None = None, measured: _native.Descent | None = None
+        self,
+        model: Model,
+        width: int,
+        exchange: Exchange | None = None,
+        measured: NativeDescender | None = None,
+        loss: _native.SmoothLoss | None = None,
     ) -> None:
-        curvature = model.g.curvature()
-        assert curvature is not None
-        self.kernel = _native.Descent(
-            *native.columns_and_penalty(model),
-            native.loss_arguments(model.g.compiled(), model.A.shape[0])[0],
-            np.ascontiguousarray(curvature),
-            width,
-            measured,
-        )
+        self.loss = loss or smooth_loss(model)
+        known = None if measured is None else measured.kernel
+        self.kernel: _native.Descent = _native.Descent(*native.columns_and_penalty(model), self.loss, width, known)
         self.width = width
         self.exchange = exchange
         self.strength = self.kernel.strength()
-        new = self.strength.size - (0 if measured is None else measured.strength().size)
+        new = self.strength.size - (0 if measured is None else measured.strength.size)
         self.passes = 0.5 * new / max(self.strength.size, 1)
 
     def extended(self, model: Model) -> NativeDescender:
-        return NativeDescender(model, self.width, self.exchange, self.kernel)
+        return NativeDescender(model, self.width, self.exchange, self, self.loss)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         return self.kernel.sweep(sweeps, x, u, y, self.exchange)
@@ -199,3 +198,11 @@ class NativeDescender:
     ) -> tuple[Vector, int]:
         hessian = part.extra, part.along, part.group
         return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)
+
+
+def smooth_loss(model: Model) -> _native.SmoothLoss:
+    """Return the loss of a problem as compiled descent takes it."""
+    curvature, rows = model.g.curvature(), model.A.shape[0]
+    assert curvature is not None
+    arguments = native.loss_arguments(model.g.compiled(), rows)[0]
+    return _native.SmoothLoss(rows, arguments, np.ascontiguousarray(curvature))

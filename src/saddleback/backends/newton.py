@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..functions._base import Blocks, Compiled, Indices, Vector
+from ..operators import Operator
 
 
 @dataclass(frozen=True)
@@ -104,4 +105,40 @@ def conjugate_gradients(
         scaled = residual / diagonal
         before, size = size, float(residual @ scaled)
         direction = scaled + (size / before) * direction
+    return d, most
+
+
+def conjugate_gradients_by_columns(
+    A: Operator, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+) -> tuple[Vector, int]:
+    """Return the same for the Newton system over a matrix that is best read once a step, column by column.
+
+    How far to go along p is known before the products with the columns, from p'Qp = (Ap)'D(Ap) + p'f''p. So a column at
+    hand for its product with D Ap has its residual at once, and gives its part of A s for the next direction s + b p,
+    whose image is As + b Ap.
+    """
+    d = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction, image = scaled.copy(), A.matvec(scaled)
+    size = first = float(residual @ scaled)
+    for step in range(most):
+        if size <= tolerance * tolerance * first:
+            return d, step
+        bent = part.hessian(direction)
+        curvature = float(image @ (weight * image) + direction @ bent)
+        if not curvature > 1e-14 * float(direction @ (diagonal * direction)):
+            return d, step + 1  # flat: d is a descent direction as it is
+        length = size / curvature
+        d += length * direction
+
+        def renewed(columns: Indices, product: Vector, length: float = length, bent: Vector = bent) -> Vector:
+            residual[columns] -= length * (product + bent[columns])
+            scaled[columns] = residual[columns] / diagonal[columns]
+            return scaled[columns]
+
+        following = A.there_and_back(weight * image, renewed)
+        before, size = size, float(residual @ scaled)
+        direction = scaled + (size / before) * direction
+        image = following + (size / before) * image
     return d, most

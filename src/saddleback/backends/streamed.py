@@ -14,9 +14,9 @@ from ..functions._base import Indices, Vector
 from ..operators import Operator
 from ..problem import Model
 from ..steps import Strengths
-from .descent import NativeDescender
+from .descent import NativeDescender, smooth_loss
 from .iterate import Iterate, dual_half
-from .newton import Smooth, conjugate_gradients, newton_system
+from .newton import Smooth, conjugate_gradients_by_columns
 
 
 class StreamedSweeper:
@@ -59,32 +59,33 @@ class StreamedDescender:
         firsts = np.unique(np.append(np.searchsorted(model.blocks.start, ends[:-1]), len(model.blocks)))
         self.runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
         self.columns = [model.blocks.columns(run) for run in self.runs]
-        self.penalties = [model.f.restrict_blocks(run) for run in self.runs]
         self.strength = np.empty(model.A.shape[1])
-        for i, panel in enumerate(model.A.loaded(self.columns)):
-            self.strength[self.columns[i]] = self._on(i, panel).strength
+        self.kernels: list[NativeDescender] = []
+        loss = smooth_loss(model)
+        for run, columns, panel in zip(self.runs, self.columns, model.A.loaded(self.columns), strict=True):
+            kernel = NativeDescender(model.part(model.f.restrict_blocks(run), panel), width, loss=loss)
+            self.strength[columns] = kernel.strength
+            self.kernels.append(kernel)
         self.kept: tuple[Indices, Operator] | None = None
-
-    def _on(self, i: int, panel: Operator) -> NativeDescender:
-        """Return the compiled kernel for a panel in memory."""
-        return NativeDescender(self.model.part(self.penalties[i], panel), self.width)
 
     def extended(self, model: Model) -> StreamedDescender:
         return StreamedDescender(model, self.width)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
-        for i, panel in enumerate(self.model.A.loaded(self.columns)):
-            own = x[self.columns[i]]
-            visited += self._on(i, panel).sweep(sweeps, own, u, y)
-            x[self.columns[i]] = own
+        for kernel, columns, panel in zip(self.kernels, self.columns, self.model.A.loaded(self.columns), strict=True):
+            kernel.kernel.look_into(panel.native())
+            own = x[columns]
+            visited += kernel.sweep(sweeps, own, u, y)
+            x[columns] = own
         return visited
 
     def _packed(self, columns: Indices) -> Operator:
         """Return some columns, in memory if that has room for them; a Newton step asks for the same again and again."""
         if self.kept is None or not np.array_equal(self.kept[0], columns):
             self.kept = None
-            self.kept = columns, self.model.A.pack(columns, False)
+            A = self.model.A
+            self.kept = columns, A.leaving(A.in_memory).pack(columns, False)
         return self.kept[1]
 
     def products(self, columns: Indices, y: Vector) -> Vector:
@@ -97,5 +98,4 @@ class StreamedDescender:
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
         A = self._packed(part.free)
-        system = newton_system(A.matvec, A.rmatvec, part, weight)
-        return conjugate_gradients(system, right, diagonal, tolerance, most)
+        return conjugate_gradients_by_columns(A, part, weight, right, diagonal, tolerance, most)

@@ -8,7 +8,7 @@ brought into column order once, by ``columnar``, when a method starts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,6 +73,11 @@ class Operator(ABC):
     room: float = np.inf
     """Bytes that a matrix made of this one may take."""
 
+    @property
+    def in_memory(self) -> float:
+        """Bytes of the entries that are in memory."""
+        return 8.0 * self.stored
+
     holders: Holders | None = None
     """The processes that hold the columns, where these are spread over several; None where all of them are here."""
 
@@ -83,6 +88,10 @@ class Operator(ABC):
     @abstractmethod
     def rmatvec(self, y: Vector) -> Vector:
         """Return A' y, likewise."""
+
+    def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+        """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading where that helps."""
+        return self.matvec(between(np.arange(self.shape[1]), self.rmatvec(y)))
 
     @abstractmethod
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
@@ -159,6 +168,10 @@ class Operator(ABC):
     def pack(self, columns: Indices, single: bool) -> Operator:
         """Return some columns in memory of their own, in float32 where ``single`` and that saves memory."""
         return self.restrict(np.arange(self.shape[0]), columns)
+
+    def leaving(self, size: float) -> Operator:
+        """Return the same operator with so many bytes less to pack columns into, where those are bounded."""
+        return self
 
     def beside(self, other: Operator) -> Operator:
         """Return [A, B]."""

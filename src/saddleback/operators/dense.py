@@ -28,6 +28,10 @@ class Dense(Operator):
         self.shape = (array.shape[0], array.shape[1])
         self.stored = array.size
 
+    @property
+    def in_memory(self) -> float:
+        return float(self.array.nbytes)
+
     def matvec(self, x: Vector) -> Vector:
         return _native.dense_matvec(self.array, x)
 

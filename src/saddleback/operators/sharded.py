@@ -175,6 +175,15 @@ class Sharded(Operator):
         part = self.local.pack(local, single) if local.size else nothing(self.shape[0])
         return Sharded(part, places, self.ranks)
 
+    @property
+    def in_memory(self) -> float:
+        return self.local.in_memory
+
+    def leaving(self, size: float) -> Operator:
+        other = copy(self)
+        other.local = self.local.leaving(size)
+        return other
+
     def beside(self, other: Operator) -> Operator:
         assert isinstance(other, Sharded)
         places = [

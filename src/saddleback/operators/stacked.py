@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,13 @@ class Stacked(Operator):
         """Return the operators without one of them."""
         return Stacked([other for i, other in enumerate(self.parts) if i != part])
 
+    @property
+    def in_memory(self) -> float:
+        return sum(part.in_memory for part in self.parts)
+
+    def leaving(self, size: float) -> Operator:
+        return Stacked([part.leaving(size) for part in self.parts])
+
     def side_by_side(self) -> Sequence[Operator]:
         return self.parts
 
@@ -80,6 +87,13 @@ class Stacked(Operator):
         for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
             result[a:b] = part.rmatvec(y)
         return result
+
+    def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+        def within(first: int) -> Callable[[Indices, Vector], Vector]:
+            return lambda own, products: between(first + own, products)
+
+        own = zip(self.parts, self.start[:-1], strict=True)
+        return reduce(np.add, [part.there_and_back(y, within(first)) for part, first in own])
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return reduce(np.add, [part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,11 @@ class Store(ABC):
         A tile has at least one column, or one row, or one chunk, whatever that takes.
         """
 
+    @property
+    @abstractmethod
+    def smallest(self) -> int:
+        """The bytes of the smallest tile that any memory bound gives."""
+
     def needs(self, tile: Tile) -> int:
         """Return the bytes of a buffer that a tile is read into."""
         columns = tile.columns.size if self.reads_columns else self.shape[1]
@@ -54,7 +60,7 @@ class Store(ABC):
 
 def groups(columns: Indices, width: int) -> list[Indices]:
     """Return neighbouring entries in groups of a width."""
-    return np.split(columns, np.arange(width, columns.size, width))
+    return [columns[a : a + width] for a in range(0, columns.size, width)]
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,20 @@ class File(Store):
         return cls(path, offset, shape, dtype, reads_columns, os.open(path, os.O_RDONLY))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return File._open, (self.path, self.offset, self.shape, self.dtype, self.reads_columns)  # a handle of its own
+        return type(self)._open, (
+            self.path,
+            self.offset,
+            self.shape,
+            self.dtype,
+            self.reads_columns,
+        )  # a handle of its own
 
     def __del__(self) -> None:
         os.close(self.handle)
+
+    @property
+    def smallest(self) -> int:
+        return self.shape[0 if self.reads_columns else 1] * self.dtype.itemsize
 
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
         rows, itemsize = self.shape[0], self.dtype.itemsize
@@ -106,9 +122,10 @@ class File(Store):
             return some, whole.nbytes
         rows, size = tile.rows.stop - tile.rows.start, tile.columns.size
         cut = np.diff(tile.columns) != 1 if rows == self.shape[0] else np.ones(size - 1, dtype=bool)
-        for run in np.split(np.arange(size), np.flatnonzero(cut) + 1):  # what lies together in the file
-            first = int(tile.columns[run[0]]) * self.shape[0] + tile.rows.start
-            self._fill(buffer, run[0] * rows * itemsize, first, run.size * rows)
+        ends = [0, *(np.flatnonzero(cut) + 1).tolist(), size]
+        for a, b in pairwise(ends):  # what lies together in the file
+            first = int(tile.columns[a]) * self.shape[0] + tile.rows.start
+            self._fill(buffer, a * rows * itemsize, first, (b - a) * rows)
         whole = buffer[: size * rows * itemsize].view(self.dtype)
         return whole.reshape(size, rows).T, whole.nbytes
 
@@ -140,6 +157,10 @@ class Chunked(Store):
         """Return the store behind an array; by columns where a column of chunks has at most so many bytes."""
         dtype, chunks = np.dtype(array.dtype), tuple(array.chunks)
         return cls(array, tuple(array.shape), dtype, chunks, array.shape[0] * chunks[1] * dtype.itemsize <= size)
+
+    @property
+    def smallest(self) -> int:
+        return int(np.prod(np.minimum(self.chunks, self.shape))) * self.dtype.itemsize
 
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
         (rows, _), (height, width) = self.shape, self.chunks

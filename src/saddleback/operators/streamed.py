@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
-from weakref import finalize
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,38 +26,28 @@ TILE = 8 << 20
 """Bytes of a tile at the most: what the cache of a processor holds, so that work on it costs no further reading."""
 
 TILES = 16
-"""Tiles, of which two are in memory at a time, that the memory bound has room for."""
+"""Tiles that the memory bound has room for."""
 
-PACKED, MATRIX = 0.5, 0.25
-"""Shares of the memory bound for columns that are packed, and for a matrix that is made of them. The rest is for tiles,
+WORKERS, AHEAD = 4, 3
+"""Tiles in memory at a time, of which these are a part: where each thread reads and works on one of its own, and where
+one is worked on while others are read."""
+
+VECTORS = 12
+"""Vectors of the size of x and of y that a run has at the least."""
+
+PACKED, MATRIX = 1 / 3, 0.25
+"""Shares of the memory bound for columns that are packed together, and for a matrix that is made of them. While one
+working set takes the place of another both are there, the smaller at most half of the other. The rest is for tiles,
 vectors and the interpreter."""
 
-
-class Budget:
-    """How many bytes may be held, and how many are."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-        self.held = 0.0
-
-    def fits(self, size: float) -> bool:
-        """Return whether there is room for so much more."""
-        return self.held + size <= self.limit
-
-    def hold(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Count an array for as long as it lives."""
-        self.held += array.nbytes
-        finalize(array, self._release, array.nbytes)
-        return array
-
-    def _release(self, size: float) -> None:
-        self.held -= size
+T = TypeVar("T")
+Rows: TypeAlias = Indices | slice
 
 
 class Piece(NamedTuple):
     """A part of the matrix in memory: which of its rows and columns, and the entries."""
 
-    rows: Indices | slice
+    rows: Rows
     columns: Indices
     block: Dense
 
@@ -67,7 +60,8 @@ class Streamed(Operator):
     source : an ``.npy`` file or a folder with a Zarr array, by name; a memory map of a whole file; or a Zarr array.
         Column-major files and arrays whose chunks are a few columns wide are read column by column, where a method
         asks for some of them; row-major ones are read as a whole for every product.
-    memory : bytes that a solve may take, all in all.
+    memory : bytes that a solve may take, all in all. What is packed in memory and what stays in the file follows from
+        this number and the sizes alone, so that a run is the same whenever it is repeated.
 
     Attributes
     ----------
@@ -77,18 +71,24 @@ class Streamed(Operator):
     explicit = True
 
     def __init__(self, source: Any, memory: float = 1e9) -> None:
-        if isinstance(memory, bool) or not isinstance(memory, (int, float, np.number)) or not memory > 0:
-            raise ValueError(f"memory={memory!r}: expected a positive number of bytes, such as 1e9")
+        if isinstance(memory, bool) or not isinstance(memory, (int, float, np.number)) or memory != memory // 1:
+            raise ValueError(f"memory={memory!r}: expected a whole number of bytes, such as 1e9")
         store = _store(source, int(memory / TILES))
-        self._begin(store, np.arange(store.shape[0]), np.arange(store.shape[1]), memory, Budget(PACKED * memory), [0])
+        least = 8 * VECTORS * sum(store.shape) + WORKERS * store.smallest
+        if memory < least:
+            raise ValueError(
+                f"memory={memory!r}: a matrix of {store.shape[0]} x {store.shape[1]} needs at least {least} bytes for "
+                f"{VECTORS} vectors of each side and {WORKERS} tiles; allow more"
+            )
+        self._begin(store, np.arange(store.shape[0]), np.arange(store.shape[1]), memory, PACKED * memory, [0])
         if store.reads_columns:
             self.panels = np.append(np.arange(0, self.shape[1], self._width()), self.shape[1])
 
     def _begin(
-        self, store: Store, rows: Indices, columns: Indices, memory: float, budget: Budget, count: list[int]
+        self, store: Store, rows: Indices, columns: Indices, memory: float, packed: float, count: list[int]
     ) -> None:
         self.store, self.rows, self.columns = store, rows, columns
-        self.memory, self.budget, self.count = memory, budget, count
+        self.memory, self.most_packed, self.count = memory, packed, count
         self.room = MATRIX * memory
         self.all_rows = rows.size == store.shape[0] and np.array_equal(rows, np.arange(rows.size))
         self.shape = (rows.size, columns.size)
@@ -110,43 +110,89 @@ class Streamed(Operator):
         return self.count[0] / (m * n * self.store.dtype.itemsize)
 
     def pieces(self, columns: Columns | None = None) -> Iterator[Piece]:
-        """Yield all rows of some columns, all by default, a tile at a time, while the next one is read.
+        """Yield all rows of some columns, all by default, a tile at a time, while the next ones are read.
 
         The places of the columns are those in what was asked for. A block is gone when the next one comes.
         """
+        tiles, piece = self._cut(columns)
+        for tile, block in self._ahead(tiles):
+            found = piece(tile, block)
+            if found is not None:
+                yield found
+
+    def each(self, work: Callable[[Piece], T], columns: Columns | None = None) -> Iterator[tuple[Rows, Indices, T]]:
+        """Yield what some work gives on each tile of some columns, all by default, in their order, and their places.
+
+        Several threads read one each and work on it while it is in their cache, so that some read as others work.
+        """
+        tiles, piece = self._cut(columns)
+        workers = min(WORKERS, len(tiles), max(2, _native.thread_limit()))
+        if not tiles:
+            return
+        buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+        for _ in range(workers):
+            buffers.put(self._buffer(tiles))
+
+        def visit(tile: Tile) -> tuple[int, tuple[Rows, Indices, T] | None]:
+            buffer = buffers.get()
+            try:
+                block, read = self.store.read(tile, buffer)
+                found = piece(tile, _floating(block))
+                return read, None if found is None else (found.rows, found.columns, work(found))
+            finally:
+                buffers.put(buffer)
+
+        with ThreadPoolExecutor(workers, initializer=_native.leave_threads, initargs=(workers,)) as pool:
+            for read, done in _in_turn(pool, [partial(visit, tile) for tile in tiles], workers + 1):
+                self.count[0] += read
+                if done is not None:
+                    yield done
+
+    def _cut(self, columns: Columns | None) -> tuple[list[Tile], Callable[[Tile, NDArray[Any]], Piece | None]]:
+        """Return the tiles that have some columns, and what makes a piece of such a tile."""
         asked = self.columns if columns is None else self.columns[columns]
         order = np.argsort(asked, kind="stable")
         rising = asked[order]
-        tiles = self.store.tiles(np.unique(rising), self._tile()) if rising.size else []
-        for tile, block in self._ahead(tiles):
+        once = rising[np.append(True, np.diff(rising) > 0)] if rising.size else rising
+
+        def piece(tile: Tile, block: NDArray[Any]) -> Piece | None:
             a, b = np.searchsorted(rising, [tile.columns[0], tile.columns[-1] + 1])
             if b - a != tile.columns.size:  # a column that was asked for more than once
                 block = block[:, np.searchsorted(tile.columns, rising[a:b])]
             if self.all_rows:
-                yield Piece(tile.rows, order[a:b], Dense(block))
-                continue
+                return Piece(tile.rows, order[a:b], Dense(block))
             here = np.flatnonzero((self.rows >= tile.rows.start) & (self.rows < tile.rows.stop))
-            if here.size:
-                yield Piece(here, order[a:b], Dense(block[self.rows[here] - tile.rows.start]))
+            return Piece(here, order[a:b], Dense(block[self.rows[here] - tile.rows.start])) if here.size else None
+
+        return (self.store.tiles(once, self._tile()) if once.size else []), piece
+
+    def _buffer(self, tiles: Sequence[Tile]) -> NDArray[np.uint8]:
+        """Return room for the largest of some tiles."""
+        return np.empty(max(map(self.store.needs, tiles)), dtype=np.uint8)
 
     def _ahead(self, tiles: Sequence[Tile]) -> Iterator[tuple[Tile, NDArray[Any]]]:
-        """Yield tiles with their entries, each while the next one is read."""
+        """Yield tiles with their entries, each while the next ones are read, which takes a thread."""
         if not tiles:
             return
-        buffers = [np.empty(max(map(self.store.needs, tiles)), dtype=np.uint8) for _ in range(2)]
-        with ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(self.store.read, tiles[0], buffers[0])
-            for i, tile in enumerate(tiles):
-                block, read = coming.result()
-                self.count[0] += read
-                if i + 1 < len(tiles):
-                    coming = reader.submit(self.store.read, tiles[i + 1], buffers[(i + 1) % 2])
-                yield tile, _floating(block)
+        buffers = [self._buffer(tiles) for _ in range(AHEAD)]
+        reading = [partial(self.store.read, tile, buffers[i % AHEAD]) for i, tile in enumerate(tiles)]
+        left = _native.leave_threads(1)
+        try:
+            with ThreadPoolExecutor(1) as reader:
+                for tile, (block, read) in zip(tiles, _in_turn(reader, reading, AHEAD), strict=True):
+                    self.count[0] += read
+                    yield tile, _floating(block)
+        finally:
+            _native.leave_threads(left)
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
         for _, block in self._ahead(tiles):
             yield Dense(block if self.all_rows else block[self.rows])
+
+    @property
+    def in_memory(self) -> float:
+        return 0.0
 
     def matvec(self, x: Vector) -> Vector:
         some = np.flatnonzero(x)
@@ -155,31 +201,56 @@ class Streamed(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return self.columns_rmatvec(np.arange(self.shape[1]), y)
 
+    def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+        if not self.reads_columns:
+            return super().there_and_back(y, between)
+
+        def work(piece: Piece) -> Vector:
+            products = piece.block.rmatvec(np.ascontiguousarray(y[piece.rows]))
+            return piece.block.matvec(between(piece.columns, products))
+
+        total = np.zeros(self.shape[0])
+        for rows, _, part in self.each(work):
+            total[rows] += part
+        return total
+
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         total = np.zeros(self.shape[0])
-        for rows, own, block in self.pieces(columns):
-            total[rows] += block.matvec(x[own])
+        for rows, _, part in self.each(lambda piece: piece.block.matvec(x[piece.columns]), columns):
+            total[rows] += part
         return total
 
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         columns = one_by_one(columns)
+        return self._of_columns(lambda piece: piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])), columns)
+
+    def _of_columns(self, work: Callable[[Piece], Vector], columns: Indices) -> Vector:
+        """Return the sum over the rows of what some work gives for each column."""
         result = np.zeros(columns.size)
-        for rows, own, block in self.pieces(columns):
-            result[own] += block.rmatvec(np.ascontiguousarray(y[rows]))
+        for _, own, part in self.each(work, columns):
+            result[own] += part
         return result
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
+    def _of_both(self, work: Callable[[Piece], tuple[Vector, Vector]], add: np.ufunc) -> tuple[Vector, Vector]:
+        """Return what some work gives for each column and for each row, put together."""
         of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
-        for rows, own, block in self.pieces():
-            columns, across = block.sums(power)
-            of_columns[own] += columns
-            of_rows[rows] += across
+        for rows, own, (down, across) in self.each(work):
+            of_columns[own] = add(of_columns[own], down)
+            of_rows[rows] = add(of_rows[rows], across)
         return of_columns, of_rows
 
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        return self._of_both(lambda piece: piece.block.sums(power), np.add)
+
     def survey(self, y: Vector) -> None:
-        of_columns, of_rows, product = np.zeros(self.shape[1]), np.zeros(self.shape[0]), np.zeros(self.shape[1])
-        for rows, own, block in self.pieces():
-            columns, across, here = _native.dense_survey(np.asfortranarray(block.array), np.ascontiguousarray(y[rows]))
+        product = np.zeros(self.shape[1])
+
+        def work(piece: Piece) -> tuple[Vector, Vector, Vector]:
+            array = np.asfortranarray(piece.block.array)
+            return _native.dense_survey(array, np.ascontiguousarray(y[piece.rows]))
+
+        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
+        for rows, own, (columns, across, here) in self.each(work):
             of_columns[own] += columns
             of_rows[rows] += across
             product[own] += here
@@ -195,36 +266,25 @@ class Streamed(Operator):
         return None
 
     def squares_rmatvec(self, y: Vector) -> Vector:
-        result = np.zeros(self.shape[1])
-        for rows, own, block in self.pieces():
-            result[own] += block.squares_rmatvec(y[rows])
-        return result
+        return self._of_columns(lambda piece: piece.block.squares_rmatvec(y[piece.rows]), np.arange(self.shape[1]))
 
     def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
-        for here, own, block in self.pieces():
-            down, across = block.largest(columns[own], rows[here])
-            of_columns[own] = np.maximum(of_columns[own], down)
-            of_rows[here] = np.maximum(of_rows[here], across)
-        return of_columns, of_rows
+        return self._of_both(lambda piece: piece.block.largest(columns[piece.columns], rows[piece.rows]), np.maximum)
 
     def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
-        for here, own, block in self.pieces():
-            down, across = block.absolute_products(columns[own], rows[here])
-            of_columns[own] += down
-            of_rows[here] += across
-        return of_columns, of_rows
+        return self._of_both(
+            lambda piece: piece.block.absolute_products(columns[piece.columns], rows[piece.rows]), np.add
+        )
 
     def block_row_sums(self, columns: Columns) -> Vector:
         total = np.zeros(self.shape[0])
-        for rows, own, block in self.pieces(columns):
-            total[rows] += block.block_row_sums(np.arange(own.size))
+        for rows, _, part in self.each(lambda piece: piece.block.block_row_sums(slice(None)), columns):
+            total[rows] += part
         return total
 
     def dense_columns(self, columns: Indices) -> Vector:
         self._afford(8.0 * self.shape[0] * columns.size)
-        return self._in_memory(columns, np.dtype(np.float64))
+        return self._copied(columns, np.dtype(np.float64))
 
     def _afford(self, size: float) -> None:
         """Raise where a matrix of so many bytes is more than the memory bound has room for."""
@@ -234,12 +294,18 @@ class Streamed(Operator):
                 "for it: allow more, or use method='sp-bcd', which needs none"
             )
 
-    def _in_memory(self, columns: Indices, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _copied(self, columns: Indices, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return some columns."""
-        result = np.empty((self.shape[0], columns.size), dtype=dtype, order="F")
-        for rows, own, block in self.pieces(columns):
-            result[np.ix_(np.arange(self.shape[0])[rows], own)] = block.array
-        return result
+        result = np.empty((columns.size, self.shape[0]), dtype=dtype)
+
+        def take(piece: Piece) -> None:
+            rows = piece.rows
+            where = (piece.columns, rows) if isinstance(rows, slice) else np.ix_(piece.columns, rows)
+            result[where] = piece.block.array.T
+
+        for _ in self.each(take, columns):
+            pass
+        return result.T
 
     def compressed(self) -> Any:
         self._afford(12.0 * self.stored)  # eight bytes for an entry and four for its place
@@ -273,29 +339,44 @@ class Streamed(Operator):
         return result
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        if self.budget.fits(rows.size * columns.size * _floating_type(self.store.dtype).itemsize):
-            return self._view(rows, columns)._packed(np.arange(columns.size), False)
-        return self._view(rows, columns)
+        view = self._view(rows, columns)
+        return view._packed(_floating_type(self.store.dtype))
 
     def pack(self, columns: Indices, single: bool) -> Operator:
         if columns.size and not (columns.min() >= 0 and columns.max() < self.shape[1]):
             raise ValueError(f"a column lies outside of the {self.shape[1]} that there are")
-        itemsize = 4 if single else _floating_type(self.store.dtype).itemsize
-        if self.budget.fits(self.shape[0] * columns.size * itemsize):
-            return self._packed(columns, single)
-        return self._view(np.arange(self.shape[0]), columns)
+        view = self._view(np.arange(self.shape[0]), columns)
+        return view._packed(np.dtype(np.float32) if single else _floating_type(self.store.dtype))
 
-    def _packed(self, columns: Indices, single: bool) -> Operator:
-        dtype = np.dtype(np.float32) if single else _floating_type(self.store.dtype)
-        return Dense(self.budget.hold(self._in_memory(columns, dtype)))
+    def leaving(self, size: float) -> Streamed:
+        other = copy(self)
+        other.most_packed = self.most_packed - size
+        return other
+
+    def _packed(self, dtype: np.dtype[Any]) -> Operator:
+        """Return the matrix in memory, if there is room for it."""
+        if self.stored * dtype.itemsize > self.most_packed:
+            return self
+        return Dense(self._copied(np.arange(self.shape[1]), dtype))
 
     def _view(self, rows: Indices, columns: Indices) -> Streamed:
         """Return the matrix between some rows and columns, as much on disk as this one."""
         view = object.__new__(Streamed)
-        view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.budget, self.count)
+        view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
         if self.reads_columns:
             view.panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
         return view
+
+
+def _in_turn(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], most: int) -> Iterator[T]:
+    """Yield what tasks give, in their order; so many are begun before the first is waited for."""
+    begun: deque[Future[T]] = deque()
+    for task in tasks:
+        begun.append(pool.submit(task))
+        if len(begun) == most:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
 
 
 def _floating_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

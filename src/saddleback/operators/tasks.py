@@ -113,6 +113,13 @@ class Tasks(Operator):
             self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
         )
 
+    @property
+    def in_memory(self) -> float:
+        return self.single.in_memory
+
+    def leaving(self, size: float) -> Operator:
+        return Tasks(self.single.leaving(size), self.tasks)
+
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         rows = [run[:: self.tasks] // self.tasks for run in runs]
         return (Tasks(single, self.tasks) for single in self.single.loaded(rows))
