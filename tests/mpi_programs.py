@@ -245,8 +245,18 @@ def refused():
         ("own penalty", sb.Problem(OwnPenalty(), A, loss), {"method": "sp-bcd"}),
         ("lazy", sb.Problem(penalty, A, loss), {"method": "sp-bcd", "dual": "lazy"}),
         ("identity", sb.Problem([sb.L1(1.0)], [sb.Identity()], loss), {}),
+        ("tol", sb.Problem(penalty, A, loss), {"tol": 10.0 ** -(5 + COMM.rank)}),
+        ("option", sb.Problem(penalty, A, loss), {"method": "sp-bcd", "restarts": COMM.rank == 0}),
+        ("limit", sb.Problem(penalty, A, loss), {"time_limit": None if COMM.rank else 5.0}),
+        ("start", sb.Problem(penalty, A, loss), {"x0": np.full(A.shape[1], float(COMM.rank))}),
+        ("data", sb.Problem(penalty, A, sb.Squared(loss.b + COMM.rank)), {}),
+        ("kinds", sb.Problem(penalty, A, loss) if COMM.rank else lambda rank, size: sb.Problem(penalty, A, loss), {}),
     ):
         messages[name] = message(problem, options)
+    penalty.bind((A.shape[1],))
+    if COMM.rank == 0:  # what a process has worked out before makes no difference
+        sb.certify(sb.Problem(penalty, A, loss), np.zeros(A.shape[1]), np.zeros(A.shape[0]))
+    messages["the same"] = message(sb.Problem(penalty, A, loss), {"max_passes": 10, "threads": 1 + COMM.rank})
     return messages
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .checkpoints import Keeper, fingerprint, restore, writable
+from .checkpoints import Keeper, compare, described, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
 from .interrupts import Interrupts
@@ -123,10 +123,17 @@ def solve(
     Result
         The best pair of points seen, with its certificate. Ctrl-C gives it too.
     """
-    _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
-    _check_checkpoints(checkpoint_every, resume, x0, y0)
     team = team_of(comm)
     with team:
+        _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
+        _check_checkpoints(checkpoint_every, resume, x0, y0)
+        if team.size > 1:
+            plain = {"method": method, "tol": tol, "max_passes": max_passes, "seed": seed, "eliminate": eliminate}
+            plain |= {"blocks_per_iteration": blocks_per_iteration, "check_every": check_every, "device": device}
+            given = {"time_limit": time_limit, "checkpoint": checkpoint, "resume": resume}  # their values may differ
+            plain |= {name: None if value is None else "given" for name, value in given.items()}
+            begin = {"x0": (x0.x, x0.y) if isinstance(x0, Result) else x0, "y0": y0}
+            compare(team, described(problem) | plain | begin | options)
         kept_in = writable(checkpoint) if team.rank == 0 else checkpoint  # the first process writes
         problem = gathered(problem, team)
         threads = team.threads(threads)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..derived import RECIPE
 from ..functions._base import Function, Vector
 from ..problem import Problem
+from ..ranks import Team
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """What the name of an object of one's own says of where it lies in memory, which is another in every process."""
 
 AGREES = 1e-9
 """Difference of sums that their order may explain, relative to the largest of them."""
+
+PLAIN = (bool, int, float, str, type(None))
 
 PROBES = (1.0, 1e2, 1e4)
 """Sizes of the points at which penalties are compared: bounds may be anywhere."""
@@ -37,7 +42,7 @@ def fingerprint(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
     found["the values of the penalty"] = [value for size in PROBES for value in _values(model.f, size * probe)]
     found["the loss"] = ADDRESS.sub("", repr(problem.loss))
     found["the data of the loss"] = digest(problem.loss)
-    return found | {name: _told(value) for name, value in options.items()}
+    return found | {name: told(value) for name, value in options.items()}
 
 
 def _values(f: Function, point: Vector) -> tuple[float, float]:
@@ -46,14 +51,17 @@ def _values(f: Function, point: Vector) -> tuple[float, float]:
     return float(f.finite_value(inside)), float(inside @ point)
 
 
-def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differences(
+    then: Mapping[str, Any], now: Mapping[str, Any], where: tuple[str, str] = ("there", "here")
+) -> list[str]:
     """Return what differs between two fingerprints, in words."""
     found = []
     for name in {**then, **now}:
         before, after = then.get(name), now.get(name)
         if not _agree(before, after):
             digests = name.startswith("the data of")
-            found.append(name if digests else f"{name} ({_shown(before)} there, {_shown(after)} here)")
+            values = f"{_shown(before)} {where[0]}, {_shown(after)} {where[1]}"
+            found.append(name if digests else f"{name} ({values})")
     return found
 
 
@@ -69,19 +77,23 @@ def _shown(value: Any) -> str:
     return "left out" if value is None else str(value)
 
 
-def _told(value: Any) -> Any:
+def told(value: Any) -> Any:
     """Return an option as it is where it is short, and a digest of anything else."""
-    return value if type(value) in (bool, int, float, str) else f"{type(value).__name__} {digest(value)}"
+    return value if type(value) in PLAIN else f"{type(value).__name__} {digest(value)}"
 
 
 def digest(value: Any) -> str:
     """Return a few characters that differ where anything in a value does."""
     state = hashlib.sha256()
-    _add(state, value)
+    _add(state, value, ())
     return state.hexdigest()[:16]
 
 
-def _add(state: Any, value: Any) -> None:
+def _add(state: Any, value: Any, within: tuple[int, ...]) -> None:
+    """Add a value that lies within others; what it has only worked out, and so may lack elsewhere, does not count."""
+    if id(value) in within:
+        return
+    within = (*within, id(value))
     state.update(type(value).__name__.encode())
     if isinstance(value, np.ndarray):
         state.update(f"{value.dtype.str}{value.shape}".encode())
@@ -89,11 +101,37 @@ def _add(state: Any, value: Any) -> None:
     elif isinstance(value, Mapping):
         for key in sorted(value, key=str):
             state.update(str(key).encode())
-            _add(state, value[key])
+            _add(state, value[key], within)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _add(state, item)
+            _add(state, item, within)
     elif hasattr(value, "__dict__") and not callable(value):
-        _add(state, vars(value))
+        kept = {name: own for name, own in vars(value).items() if name != RECIPE and not _worked_out(value, name)}
+        _add(state, kept, within)
     elif isinstance(value, (bool, int, float, str, np.generic, type(None))):
         state.update(repr(value).encode())
+
+
+def _worked_out(value: Any, name: str) -> bool:
+    return isinstance(getattr(type(value), name, None), cached_property)
+
+
+def described(problem: Any) -> dict[str, Any]:
+    """Return what tells one problem from another without a look at the entries of A."""
+    if not isinstance(problem, Problem):
+        return {"problem": "a function" if callable(problem) else type(problem).__name__}
+    return {
+        "problem": "a Problem",
+        "the shape of A": list(problem.model.A.shape),
+        "the data of the penalty": digest(problem.terms),
+        "the data of the loss": digest(problem.loss),
+    }
+
+
+def compare(team: Team, own: Mapping[str, Any]) -> None:
+    """Raise on all processes, with what differs, where they were not all given the same."""
+    first, *others = team.all({name: value if isinstance(value, list) else told(value) for name, value in own.items()})
+    for rank, other in enumerate(others, start=1):
+        found = differences(first, other, ("on the first process", f"on process {rank}"))
+        if found:
+            raise ValueError(f"comm: the processes differ in {'; '.join(found)}: call solve with the same on all")
