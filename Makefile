@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench reproduce grid clean
+.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -23,11 +23,24 @@ $(INSTALLED): pyproject.toml CMakeLists.txt $(wildcard native/*)
 demo: setup  ## solve two problems and draw their certificates, in out/
 	$(BIN)/saddleback demo --out out
 
-test: setup  ## run the fast tests
+test: setup  ## run the fast tests, and some of them over each backend
 	$(BIN)/python -m pytest -m "not slow"
+	for backend in numpy torch; do \
+	    $(BIN)/python -m pytest -m "not slow" --backend $$backend tests/test_solve.py || exit 1; \
+	done
 
-test-all: setup  ## run every test
+test-all: setup test-backends  ## run every test
 	$(BIN)/python -m pytest
+
+# the loop, the methods and their layers, and answers that others have found
+OVER_BACKENDS := $(patsubst %,tests/test_%.py, \
+    solve methods every_method restarts working_set oracle scales linear_program robust_pca)
+
+test-backends: setup  ## run the suite over numpy, native, torch on the CPU and two MPI processes
+	for backend in numpy native torch; do \
+	    $(BIN)/python -m pytest -rs --backend $$backend $(OVER_BACKENDS) || exit 1; \
+	done
+	$(BIN)/mpiexec -n 2 $(BIN)/python -m pytest -rs -p no:cacheprovider --backend mpi $(OVER_BACKENDS)
 
 lint: setup  ## check style, format and types
 	$(BIN)/ruff check .

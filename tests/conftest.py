@@ -10,22 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import saddleback as sb
-from saddleback.ranks import Ranks
-from saddleback.sharding import gathered
+from over_backends import BACKENDS
 
 STATUS = pytest.StashKey[int]()
 BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--together", action="store_true", help="solve with comm=MPI.COMM_WORLD wherever A is a matrix")
+    parser.addoption("--backend", choices=list(BACKENDS), help="run over one backend: see over_backends.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give each process of an ``mpiexec`` temporary folders of its own: pytest clears old ones, and they would race."""
-    if config.getoption("--together"):
+    config.addinivalue_line("markers", "not_on(*backends, reason): what the test is about is not there on a backend")
+    if config.getoption("--backend") == "mpi":
         folder = tempfile.mkdtemp(prefix="saddleback-")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -37,7 +35,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the other processes too, which would wait for this one for ever, where tests have failed here alone."""
-    if config.getoption("--together") and config.stash.get(STATUS, 0):
+    if config.getoption("--backend") == "mpi" and config.stash.get(STATUS, 0):
         from mpi4py import MPI
 
         sys.stdout.flush()
@@ -45,27 +43,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --together, solve every problem on all processes of an ``mpiexec``: each of them runs the same tests."""
-    if not request.config.getoption("--together"):
+def over_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --backend, run the test over that backend."""
+    name = request.config.getoption("--backend")
+    if name is None:
         return
-    from mpi4py import MPI
-
-    solve_alone, certify_alone = sb.solve, sb.certify
-
-    def solve(problem: sb.Problem, *arguments: object, **options: object) -> sb.Result:
-        alone = any(isinstance(word, str) and word == "highs" for word in (*arguments, options.get("method")))
-        spread = isinstance(problem, sb.Problem) and problem.model.A.explicit and not alone
-        return solve_alone(problem, *arguments, **({"comm": MPI.COMM_WORLD} if spread else {}), **options)
-
-    def certify(problem: sb.Problem, x: object, y: object) -> sb.Certificate:
-        """Add up as ``solve`` does: sums over processes are rounded differently."""
-        if isinstance(problem, sb.Problem) and problem.model.A.explicit:
-            problem = gathered(problem, Ranks(MPI.COMM_WORLD))
-        return certify_alone(problem, x, y)
-
-    monkeypatch.setattr(sb, "solve", solve)
-    monkeypatch.setattr(sb, "certify", certify)
+    for mark in request.node.iter_markers("not_on"):
+        if name in mark.args:
+            pytest.skip(f"{name}: {mark.kwargs['reason']}")
+    BACKENDS[name](name, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -104,6 +104,13 @@ def test_what_cannot_be_spread_is_refused_on_all(two):
     assert "by a function shard(rank, size)" in messages["own penalty"]
     assert "dual='lazy'" in messages["lazy"]
     assert "no matrix" in messages["identity"]
+    assert "differ in tol (1e-05 on the first process, 1e-06 on process 1)" in messages["tol"]
+    assert "restarts (True on the first process, False on process 1)" in messages["option"]
+    assert "time_limit (given on the first process, left out on process 1)" in messages["limit"]
+    assert "differ in x0 (" in messages["start"]
+    assert "differ in the data of the loss:" in messages["data"]
+    assert "problem (a function on the first process, a Problem on process 1)" in messages["kinds"]
+    assert messages["the same"] == ""
 
 
 @pytest.mark.parametrize(
@@ -152,30 +159,10 @@ def test_command_line(tmp_path):
     assert len((tmp_path / "x.csv").read_text().splitlines()) == 1 + A.shape[1] + A.shape[0]
 
 
-def test_the_suite_runs_on_two_processes(tmp_path):
-    """What holds for one process holds for two: tests of the loop, each run by both."""
-    options = [
-        "-p",
-        "no:cacheprovider",
-        "--together",
-        "-x",
-        "-k",
-        "not progress and not ctrl_c and not thread_count",
-        "-m",
-        "not slow",
-    ]
+def test_the_suite_runs_on_two_processes():
+    """What holds for one process holds for two: tests of the loop, each run by both; `make test-backends` has more."""
+    options = ["-p", "no:cacheprovider", "--backend", "mpi", "-x", "-m", "not slow"]
     done = start(2, sys.executable, "-m", "pytest", *options, HERE / "test_solve.py")
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.slow
-def test_more_of_the_suite_runs_on_two_processes(tmp_path):
-    left_out = "not given_up and not limits_hold and not with_highs"  # HiGHS runs in one process
-    options = ["-p", "no:cacheprovider", "--together", "-x", "-k", left_out, "-m", "not slow"]
-    files = ("working_set", "restarts", "linear_program", "scales", "oracle")
-    done = start(
-        2, sys.executable, "-m", "pytest", *options, *(HERE / f"test_{name}.py" for name in files), timeout=900
-    )
     assert done.returncode == 0, done.stdout
 
 

@@ -95,6 +95,7 @@ def test_callback_that_returns_nothing_does_not_stop(lasso):
     assert sb.solve(lasso, callback=lambda info: None).status is sb.Status.OPTIMAL
 
 
+@pytest.mark.not_on("mpi", reason="it is for the first signal that comes; test_mpi.py has one for all")
 def test_ctrl_c_returns_the_best_point(hard):
     before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
@@ -204,6 +205,7 @@ def test_plot_draws_the_gap(lasso):
     assert result.plot(axes) is axes
 
 
+@pytest.mark.not_on("mpi", reason="the first process shows it for all")
 def test_progress_bar_shows_the_objective(lasso, capsys):
     result = sb.solve(lasso, progress=True)
     assert f"{result.certificate.primal_value:.8g}" in capsys.readouterr().err

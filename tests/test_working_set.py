@@ -158,7 +158,7 @@ def test_limits_hold(rng):
     problem = sb.Problem(sb.L1(0.01 * np.abs(A.T @ b).max()), A, sb.Absolute(b))
     result = sb.solve(problem, tol=0, max_passes=300)
     assert result.status is sb.Status.MAX_PASSES
-    assert result.passes <= 310
+    assert result.passes <= 1.05 * 300  # and what a last step takes
 
 
 def test_settings_are_those_of_the_last_set(rng):

@@ -26,6 +26,9 @@ from ..problem import Model
 from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths
 from .repair import Repaired, repair
 
+ROUNDING = 1e-15
+"""Residual, relative to the size of the point, at which it is that of the arithmetic and no restart can lower it."""
+
 SUFFICIENT = 0.2
 """Restart when the residual has fallen to this share of what it was at the last restart,"""
 
@@ -89,6 +92,10 @@ class Point:
             dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
             dy = self.y - model.g.prox_conjugate(self.y + self.u / sigma, 1.0 / sigma)
             return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
+
+    def size(self, strengths: Strengths) -> float:
+        """Return the size of the pair in the same metric."""
+        return float(np.sqrt(strengths.primal @ self.x**2 + strengths.dual @ self.y**2))
 
 
 @dataclass
@@ -186,7 +193,9 @@ class Restarted(Layer[RestartedState]):
         best = int(np.argmin(residuals))
         if not residuals[best] <= EXPLOSION * epoch.residual:
             self._start_over(state)
-        elif self._pays(residuals, epoch, state.passes):
+        elif residuals[best] > ROUNDING * state.tested[best].size(inner.strengths) and self._pays(
+            residuals, epoch, state.passes
+        ):
             self._restart(state, state.tested[best])
         else:
             epoch.last = residuals[best]
