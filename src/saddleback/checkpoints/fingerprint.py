@@ -122,7 +122,7 @@ def described(problem: Any) -> dict[str, Any]:
         return {"problem": "a function" if callable(problem) else type(problem).__name__}
     return {
         "problem": "a Problem",
-        "the shape of A": list(problem.model.A.shape),
+        "the shape of A": str(problem.model.A.shape),
         "the data of the penalty": digest(problem.terms),
         "the data of the loss": digest(problem.loss),
     }
@@ -130,7 +130,7 @@ def described(problem: Any) -> dict[str, Any]:
 
 def compare(team: Team, own: Mapping[str, Any]) -> None:
     """Raise on all processes, with what differs, where they were not all given the same."""
-    first, *others = team.all({name: value if isinstance(value, list) else told(value) for name, value in own.items()})
+    first, *others = team.all({name: told(value) for name, value in own.items()})
     for rank, other in enumerate(others, start=1):
         found = differences(first, other, ("on the first process", f"on process {rank}"))
         if found:

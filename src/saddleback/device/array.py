@@ -40,7 +40,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         device = self.tensor.device
         if method == "reduceat" and ufunc in SEGMENTS:
             values, start = inputs
-            return DeviceArray(SEGMENTS[ufunc](values.tensor, index(start, device)))
+            return DeviceArray(SEGMENTS[ufunc](operand(values, device), index(start, device)))
         if method != "__call__" or ufunc not in UFUNCS or not all(isinstance(target, DeviceArray) for target in out):
             return NotImplemented
         operands = [operand(value, device) for value in inputs]
