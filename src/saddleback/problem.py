@@ -22,6 +22,7 @@ from .functions import Function, Loss, Term, as_term
 from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
+from .functions.panels import double
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 from .sampling import Strata
@@ -198,7 +199,7 @@ class Model:
     @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
-        return float(np.linalg.norm(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],))))
+        return float(np.linalg.norm(double(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],)))))
 
     @cached_property
     def x_unit(self) -> Vector:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..device import on_host
 from ._base import Vector
@@ -11,6 +13,10 @@ from ._base import Vector
 
 def real(name: str, value: ArrayLike) -> Vector:
     """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""
+    return _real(name, value).astype(np.float64)
+
+
+def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(on_host(value))
     except ValueError:
@@ -19,13 +25,25 @@ def real(name: str, value: ArrayLike) -> Vector:
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
     if array.size == 0:
         raise ValueError(f"{name} is empty: expected at least one value")
-    return array.astype(np.float64)
+    return array
 
 
 def finite(name: str, value: ArrayLike) -> Vector:
     """Return value as float64, or raise where it has NaN or infinite entries."""
-    array = real(name, value)
-    if not np.all(np.isfinite(array)):
+    return _finite(name, real(name, value))
+
+
+def data(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Return an array that cannot be changed, such as a memory map, itself, and any other as ``finite`` does."""
+    array = _real(name, value)
+    constant = array.dtype in (np.float32, np.float64) and not array.flags.writeable
+    return _finite(name, array if constant else array.astype(np.float64))
+
+
+def _finite(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum(dtype=np.float64)  # it is finite if they all are, and needs no temporary
+    if not np.isfinite(total) and not np.all(np.isfinite(array)):
         bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
         found = np.atleast_1d(array)[tuple(bad)]
         raise ValueError(f"{name} has the value {found} at index {bad.tolist()}: expected finite numbers")

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
+from .panels import double, joined, places, summed
 
 Parameter = float | Vector
 
@@ -63,12 +64,12 @@ def one_after_the_other(first: Vector, second: Vector) -> Vector:
     return np.concatenate([first, second])
 
 
-def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...]) -> Vector:
+def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...], dtype: Any = np.float64) -> Vector:
     """Return a parameter with one value a coordinate of a variable of that shape, flattened.
 
     A vector given for a matrix variable holds one value a row.
     """
-    array = np.asarray(parameter, dtype=np.float64)
+    array = np.asarray(parameter, dtype=dtype)
     if array.shape not in ((), shape, shape[:1]):
         raise ValueError(
             f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
@@ -95,36 +96,55 @@ class Coordinate(Restrictable):
         """Return the five parameters together."""
         return Slopes(self.left, self.right, self.quadratic, self.lower, self.upper)
 
+    def contiguous(self) -> Slopes:
+        """Return them as kernels read them."""
+        return Slopes(*(np.ascontiguousarray(parameter, dtype=np.float64) for parameter in self.slopes()))
+
     def blocks(self) -> Blocks:
         return Blocks.scalars(self.left.size)
 
     def restrict(self, keep: Indices) -> Coordinate:
-        return Coordinate(*(parameter[keep] for parameter in self.slopes()))
+        return self._each(lambda parameter: parameter[keep])
+
+    def panel(self, own: slice) -> Coordinate:
+        """Return the function of neighbouring coordinates, in float64."""
+        return self._each(lambda parameter: double(parameter[own]))
 
     def placed(self, place: Place) -> Coordinate:
+        return self._each(lambda parameter: place(double(parameter)))
+
+    def _each(self, change: Callable[[Vector], Vector]) -> Coordinate:
+        """Return the function with its parameters changed, two slopes that are the same one once."""
         left, right, *rest = self.slopes()
-        left_there = place(left)
-        return Coordinate(left_there, left_there if right is left else place(right), *map(place, rest))
+        changed = change(left)
+        return Coordinate(changed, changed if right is left else change(right), *map(change, rest))
 
     # --- the function -------------------------------------------------------------------------------------------
 
+    @summed
     def value(self, x: Vector) -> float:
         inside = self.project(x)
         if inside is not x and np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         return self.finite_value(inside)
 
+    @summed
     def finite_value(self, x: Vector) -> float:
         if not self._kinked:
-            return _inner(self.left, x) + (0.5 * _inner_square(self.quadratic, x) if self._bent else 0.0)
+            return _inner(self.left, x) + 0.5 * self.bend(x)
         at = np.flatnonzero(x)  # an infinite slope times 0 is 0, and most of x often is
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
         return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
 
+    @joined
     def project(self, x: Vector) -> Vector:
-        return np.clip(x, compact(self.lower), compact(self.upper)) if self._bounded else x
+        if not self._bounded:
+            return x
+        inside = np.clip(x, compact(self.lower), compact(self.upper))
+        return x if np.array_equal(inside, x) else inside
 
+    @joined
     def prox(self, v: Vector, step: Step) -> Vector:
         step, left, right, quadratic, lower, upper = map(compact, (step, *self.slopes()))
         free = shrink(v, step * left, step * right)
@@ -150,8 +170,14 @@ class Coordinate(Restrictable):
     def minimiser(self) -> Vector:
         return self.maximiser(np.zeros(self.left.size))
 
+    @summed
+    def bend(self, x: Vector) -> float:
+        """Return <q, x^2>, twice the quadratic part."""
+        return _inner_square(self.quadratic, x) if self._bent else 0.0
+
     # --- its conjugate ------------------------------------------------------------------------------------------
 
+    @joined
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
         left, right, quadratic, lower, upper = map(compact, self.slopes())
@@ -163,6 +189,7 @@ class Coordinate(Restrictable):
                 free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
         return np.clip(free, lower, upper, out=free) if self._bounded else free
 
+    @summed
     def conjugate(self, y: Vector) -> float:
         inside = y if self._conjugate_everywhere else self.project_conjugate(y)
         if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
@@ -170,6 +197,7 @@ class Coordinate(Restrictable):
         x = self.maximiser(inside)
         return float(inside @ x) - self.finite_value(x)
 
+    @joined
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
         """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
         y = self.prox(v / step, 1.0 / step)
@@ -397,7 +425,7 @@ class Coordinate(Restrictable):
         return Coordinate(self.left * counts, self.right * counts, self.quadratic * counts, self.lower, self.upper)
 
     def compiled(self) -> Compiled:
-        return Compiled(Slopes(*map(np.ascontiguousarray, self.slopes())), np.zeros(self.left.size))
+        return Compiled(self.contiguous(), np.zeros(self.left.size))
 
 
 def _largest_finite(first: Any, second: Any) -> Any:
@@ -450,12 +478,12 @@ def _shortened(values: Vector) -> Vector:
 
 def ray_scaling(y: Vector, low: Vector, high: Vector) -> float:
     """Return the largest t in [0, 1] with low <= t y <= high, or nan where even t = 0 is outside."""
-    outside = np.flatnonzero((y > high) | (y < low))
+    outside = places(lambda y, low, high: (y > high) | (y < low), y, low, high)
     far, up, down = y[outside], high[outside], low[outside]
     beyond = np.maximum(far - up, down - far) > ROUNDING * np.abs(far)
     if not np.any(beyond):
         return 1.0
-    if np.any(high < 0) or np.any(low > 0):
+    if np.any(compact(high) < 0) or np.any(compact(low) > 0):
         return np.nan
     bound = np.where(far > 0, up, down)
     return float(np.min(bound[beyond] / far[beyond]))
@@ -549,7 +577,7 @@ class ConjugateOfCoordinate(Restrictable):
         return self.dual.prox_blocks(blocks, v, step)
 
     def best_scaling(self, y: Vector, limit: float) -> float:
-        curvature = _inner_square(self.dual.quadratic, y) if self.dual._bent else 0.0
+        curvature = self.dual.bend(y)
         if curvature == 0.0:
             return limit
         slope = self.dual.finite_value(y) - 0.5 * curvature
@@ -563,7 +591,7 @@ class ConjugateOfCoordinate(Restrictable):
 
     def finite_everywhere(self) -> bool:
         low, high = self.dual.conjugate_bounds
-        return bool(np.all(np.isinf(low) & np.isinf(high)))
+        return bool(np.all(np.isinf(compact(low))) and np.all(np.isinf(compact(high))))
 
     def curvature(self) -> Vector | None:
         if not self.smooth:
@@ -622,7 +650,7 @@ class ConjugateOfCoordinate(Restrictable):
         return ConjugateOfCoordinate(Coordinate(left, right, quadratic / counts, lower * counts, upper * counts))
 
     def conjugate_slopes(self) -> Slopes:
-        return Slopes(*map(np.ascontiguousarray, self.dual.slopes()))
+        return self.dual.contiguous()
 
     def compiled(self) -> Compiled:
         return self.dual.compiled()

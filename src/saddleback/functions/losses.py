@@ -1,7 +1,8 @@
 r"""The losses g: what may stand on u = Ax.
 
 Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not
-normalised). A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and
+normalised). Data b are copied, unless they are marked as read-only (``b.flags.writeable = False``), as memory maps are:
+these stay where they are, and in float32 if they come so. A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and
 so a member of the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
 
 ====================  =========================================  ===================================================
@@ -31,10 +32,11 @@ from numpy.typing import ArrayLike
 
 from ..device import device_of
 from ._base import Function, Term, Vector
-from .checks import bounds, finite, nonnegative, scalar
+from .checks import bounds, data, finite, nonnegative, scalar
 from .coordinate import ConjugateOfCoordinate, Coordinate, everywhere, spread
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
+from .panels import double
 
 INFINITE_BOUND = 1e20
 """Bounds of this size and more count as infinite, as in files of linear programs."""
@@ -72,7 +74,7 @@ class SeparableLoss(Loss):
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
         dual = self.dual()
-        left = spread("b", dual.left, shape)
+        left = spread("b", dual.left, shape, np.asarray(dual.left).dtype)
         right = left if dual.right is dual.left else spread("b", dual.right, shape)
         if self.sample_weight is None and self.scale > 0:  # nothing differs from row to row but the data
             size = left.size
@@ -94,7 +96,7 @@ class _TargetLoss(SeparableLoss):
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
         super().__init__(sample_weight, scale)
         self.device = device_of(b)
-        self.b = np.atleast_1d(finite("b", b))
+        self.b = np.atleast_1d(data("b", b))
         self.shape = self.b.shape
 
 
@@ -167,7 +169,8 @@ class EpsilonInsensitive(_TargetLoss):
         self.epsilon = scalar("epsilon", epsilon)
 
     def dual(self) -> Dual:
-        return Dual(self.b - self.epsilon, self.b + self.epsilon, 0.0, -1.0, 1.0)
+        b = double(self.b)
+        return Dual(b - self.epsilon, b + self.epsilon, 0.0, -1.0, 1.0)
 
 
 class Hinge(_LabelLoss):
