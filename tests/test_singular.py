@@ -32,7 +32,7 @@ def low_rank(rng, m, n, rank, noise=0.0):
 @given(st.integers(1, 12), st.integers(1, 12), st.floats(0.0, 6.0), st.integers(0, 2**31))
 def test_thresholding_is_that_of_the_full_decomposition(m, n, t, seed):
     Z = np.random.default_rng(seed).standard_normal((m, n))
-    assert np.allclose(threshold_singular_values(Z, t), literal(Z, t), atol=1e-12)
+    assert np.allclose(threshold_singular_values(Z, t).matrix(), literal(Z, t), atol=1e-12)
     assert nuclear_norm(Z) == pytest.approx(np.linalg.norm(Z, "nuc"), rel=1e-12)
     assert np.linalg.norm(Z, 2) <= spectral_norm(Z) <= (1 + 1e-12) * np.linalg.norm(Z, 2)
 
@@ -48,7 +48,7 @@ def test_a_remembered_basis_gives_the_same(rng, monkeypatch, turned):
     by_gram = singular._by_gram
     monkeypatch.setattr(singular, "_by_gram", lambda *arguments: grams.append(1) or by_gram(*arguments))
     for _ in range(6):
-        X = threshold_singular_values(Z.T if turned else Z, t, memory)
+        X = threshold_singular_values(Z.T if turned else Z, t, memory).matrix()
         X = X.T if turned else X
         assert np.linalg.norm(X - literal(Z, t)) <= 1e-5 * t
         assert nuclear_norm(X, memory) == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-10)
@@ -61,7 +61,7 @@ def test_more_values_than_the_basis_has_columns(rng, monkeypatch):
     memory = Memory()
     singular_pairs(low_rank(rng, 100, 150, 2), 1.0, memory)
     Z = low_rank(rng, 100, 150, 30, 0.01)
-    assert np.linalg.norm(threshold_singular_values(Z, 5.0, memory) - literal(Z, 5.0)) <= 1e-4
+    assert np.linalg.norm(threshold_singular_values(Z, 5.0, memory).matrix() - literal(Z, 5.0)) <= 1e-4
 
 
 def test_a_basis_that_is_never_enough_is_tried_ever_less_often(rng, monkeypatch):
@@ -71,11 +71,11 @@ def test_a_basis_that_is_never_enough_is_tried_ever_less_often(rng, monkeypatch)
     monkeypatch.setattr(singular, "_by_subspace", lambda *arguments: tries.append(1) or by_subspace(*arguments))
     memory, Z = Memory(), rng.standard_normal((60, 90))  # most of the values are above the threshold
     for _ in range(40):
-        assert np.allclose(threshold_singular_values(Z, 1.0, memory), literal(Z, 1.0), atol=1e-9)
+        assert np.allclose(threshold_singular_values(Z, 1.0, memory).matrix(), literal(Z, 1.0), atol=1e-9)
     assert len(tries) == 5  # calls 2, 5, 10, 19 and 36
     Z = low_rank(rng, 60, 90, 2)
     memory.basis, memory.resting = singular_pairs(Z, 1.0).left, 0
-    assert np.linalg.norm(threshold_singular_values(Z, 1.0, memory) - literal(Z, 1.0)) <= 1e-5
+    assert np.linalg.norm(threshold_singular_values(Z, 1.0, memory).matrix() - literal(Z, 1.0)) <= 1e-5
     assert memory.failures == memory.resting == 0
 
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .functions._base import Indices, Vector
+from .functions.points import Point, Whole
+from .images import Image, Slope
 from .problem import Model, Problem
 from .result import Certificate, Status
 
@@ -34,11 +36,21 @@ RAY_RADIUS = 1e6
 class PrimalSide:
     """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
 
-    x: Vector
-    u: Vector
+    point: Point
+    image: Point
     value: float
     x_violation: Vector
     u_violation: Vector
+
+    @property
+    def x(self) -> Vector:
+        """The point."""
+        return self.point.vector()
+
+    @property
+    def u(self) -> Vector:
+        """Its image A x."""
+        return self.image.vector()
 
     @cached_property
     def distances(self) -> tuple[float, float]:
@@ -53,11 +65,21 @@ class DualSide:
     ``scale`` is by how much it was multiplied to be feasible.
     """
 
-    y: Vector
+    point: Point
     value: float
-    z: Vector
+    slope: Point
     z_violation: Vector
     scale: float
+
+    @property
+    def y(self) -> Vector:
+        """The point."""
+        return self.point.vector()
+
+    @property
+    def z(self) -> Vector:
+        """Its slope -A'y."""
+        return self.slope.vector()
 
     @cached_property
     def distance(self) -> float:
@@ -83,10 +105,15 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
     return pair(model, primal_side(model, flat, u), dual_side(model, problem.flatten_y(y), flat, u))
 
 
-def primal_side(model: Model, x: Vector, u: Vector) -> PrimalSide:
-    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
+def primal_side(model: Model, x: Vector, u: Vector, kept: Point | None = None) -> PrimalSide:
+    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g.
+
+    ``kept`` is x as it can be kept in less memory.
+    """
     value = model.f.finite_value(x) + model.g.finite_value(u) + model.constant
-    return PrimalSide(x, u, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
+    point = kept or Whole(x)
+    image = Whole(u) if model.A.identity_scales is None else Image(model.A, point)
+    return PrimalSide(point, image, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
@@ -94,16 +121,17 @@ def _beyond(point: Vector, inside: Vector) -> Vector:
     return np.empty(0) if inside is point else point - inside
 
 
-def dual_side(model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None) -> DualSide:
+def dual_side(
+    model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None, kept: Point | None = None
+) -> DualSide:
     """Return the bound that y proves, after it was made feasible as far as the problem allows.
 
-    A z = -A'y that is at hand saves a product where y need not move.
+    A z = -A'y that is at hand saves a product, and y as it can be kept saves memory, where y need not move.
     """
     point = admit(model, y, u)
-    if z is None or not np.array_equal(point.y, y):
-        z = model.A.rmatvec(point.y)
-        np.negative(z, out=z)
-    return bound(model, point, x, u, z)
+    if point.y is not y and not np.array_equal(point.y, y):
+        z = kept = None
+    return bound(model, point, x, u, z, kept)
 
 
 @dataclass(frozen=True)
@@ -129,34 +157,70 @@ def admit(model: Model, y: Vector, u: Vector) -> Admitted:
     return Admitted(y, scalable, False)
 
 
-def bound(model: Model, point: Admitted, x: Vector, u: Vector, z: Vector) -> DualSide:
-    """Return the bound that a dual point proves, given z = -A'y.
+def bound(
+    model: Model, point: Admitted, x: Vector, u: Vector, z: Vector | None = None, kept: Point | None = None
+) -> DualSide:
+    """Return the bound that a dual point proves, given z = -A'y, where it is at hand, and y as it can be kept.
 
     It is scaled until z is in the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the
     distance that remains is reported, as for a linear program.
     """
-    y = point.y
+    found = _under_identities(model, point, x) if z is None else None
+    scale, conjugate_f, slope, missed = found or _feasible(model, point, x, z)
+    conjugate_g = model.g.conjugate_scaled(point.y, scale, u)
+    place = (kept or Whole(point.y)).times(scale)
+    value = model.constant - conjugate_f - conjugate_g
+    return DualSide(place, value, slope or Slope(model.A, place), missed, scale)
+
+
+class _Feasible(NamedTuple):
+    """The multiple of a dual point that is feasible, f* at its -A'y, that, and how it misses the domain of f*.
+
+    Under identities -A'y, which is as large as the data, may be left out: it is made again in no time.
+    """
+
+    scale: float
+    conjugate_f: float
+    slope: Point | None
+    missed: Vector
+
+
+def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Feasible:
+    z = Slope(model.A, Whole(point.y)).vector() if z is None else z
     if point.balanced:
         free = model.unpenalised
         z = z.copy()
         z[free] = model.f.project_conjugate(z)[free]
     t = model.f.scaling(z) if point.scalable else np.nan
-    scale = 1.0
-    if t > 0 and t != 1.0:
-        scale, y, z = t, t * y, t * z
-    near, conjugate_f = (z, model.f.conjugate_scaled(z, x)) if t > 0 else model.f.conjugate_near(z, x)
-    if t > 0 and conjugate_f == 0 and model.penalty_vanishes_at_zero:
-        # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
-        shorter = model.g.best_scaling(y, 1.0)
-        if shorter != 1.0:
-            inside = near is z
-            scale, y, z = shorter * scale, shorter * y, shorter * z
-            near = z if inside else shorter * near
-    conjugate_g = model.g.conjugate_near(y, u)[1]
+    if t > 0:
+        scale, conjugate_f = _best_multiple(model, point.y, z, x, t)
+        return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
+    near, conjugate_f = model.f.conjugate_near(z, x)
     missed = _beyond(z, near)
     if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
-    return DualSide(y, model.constant - conjugate_f - conjugate_g, z, missed, scale)
+    return _Feasible(1.0, conjugate_f, Whole(z), missed)
+
+
+def _under_identities(model: Model, point: Admitted, x: Vector) -> _Feasible | None:
+    """Return the same under a penalty that does not see signs, for which A'y, perhaps y itself, does for -A'y.
+
+    None where that is not so.
+    """
+    if model.A.identity_scales is None or not model.f.even or not point.scalable or point.balanced:
+        return None
+    mirrored = model.A.rimage(point.y)
+    t = model.f.scaling(mirrored)
+    return _Feasible(*_best_multiple(model, point.y, mirrored, x, t), None, np.empty(0)) if t > 0 else None
+
+
+def _best_multiple(model: Model, y: Vector, z: Vector, x: Vector, t: float) -> tuple[float, float]:
+    """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
+    conjugate_f = model.f.conjugate_scaled(z, t, x)
+    if conjugate_f == 0 and model.penalty_vanishes_at_zero:
+        # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
+        return model.g.best_scaling(y, t), conjugate_f
+    return t, conjugate_f
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:

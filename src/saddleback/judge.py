@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
 from .functions._base import Vector
+from .functions.points import Whole
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
@@ -44,14 +46,16 @@ class Judge:
 
     def look_at(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
+        self.forget()
         model = self.reduction.model
         primals, duals = ([], []) if self._best is None else ([self._best[0]], [self._best[1]])
         points = [(x, self._product(model, x) if u is None else u) for x, u in candidates.primal]
-        primals += [primal_side(model, x, u) for x, u in points]
-        duals += [dual_side(model, y, *points[0], z) for y, z in candidates.dual]
+        of_x, of_y = candidates.kept
+        primals += [primal_side(model, x, u, kept) for (x, u), kept in zip_longest(points, of_x)]
+        duals += [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(candidates.dual, of_y)]
         self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
         self.certificate, primal, dual = best_pair(model, primals, duals)
-        self._best, self._confirmed = (primal, dual), None
+        self._best = primal, dual
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
 
     def point(self) -> tuple[Vector, Vector]:
@@ -74,9 +78,13 @@ class Judge:
             u = self._product(self.model, x)
             self.passes += 0.5
             # y stays as it is: it is what is returned, and certify must give the same for it
-            self._confirmed = primal_side(self.model, x, u), replace(dual_side(self.model, y, x, u), y=y)
+            self._confirmed = primal_side(self.model, x, u), replace(dual_side(self.model, y, x, u), point=Whole(y))
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
+
+    def forget(self) -> None:
+        """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""
+        self._confirmed = None
 
     def settle(self, tol: float, lengths: Sequence[float] = SETTLING) -> bool:
         """Put x where a kink or a bound holds it, if a step of one of these lengths keeps the tolerance.
@@ -99,14 +107,14 @@ class Judge:
             if pair(self.model, primal, dual).error > max(tol, error):
                 continue
             # f* is judged near x, so that the bound of y is not the same for another x
-            self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), y=dual.y)
+            self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
             self.certificate = pair(self.model, *self._confirmed)
             return True
         return False
 
     def _product(self, model: Model, x: Vector) -> Vector:
         self.passes += 0.5 * np.count_nonzero(x) / x.size
-        return model.A.matvec(x)
+        return model.A.image(x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""

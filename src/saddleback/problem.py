@@ -22,7 +22,6 @@ from .functions import Function, Loss, Term, as_term
 from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
-from .functions.panels import double
 from .functions.penalties import Penalty
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 from .sampling import Strata
@@ -178,12 +177,12 @@ class Model:
     @cached_property
     def penalty_at_zero(self) -> float:
         """f(0)."""
-        return self.f.value(self.A.zeros(self.A.shape[1]))
+        return self.f.value(self._nothing(self.A.shape[1]))
 
     @cached_property
     def penalty_vanishes_at_zero(self) -> bool:
         """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
-        zero = self.A.zeros(self.A.shape[1])
+        zero = self._nothing(self.A.shape[1])
         return self.penalty_at_zero == 0 and self.f.bounded_below() and self.f.conjugate_near(zero, zero)[1] == 0
 
     @cached_property
@@ -199,7 +198,7 @@ class Model:
     @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
-        return float(np.linalg.norm(double(np.broadcast_to(self.g.typical_point(), (self.A.shape[0],)))))
+        return self.g.typical_length(self.A.shape[0])
 
     @cached_property
     def x_unit(self) -> Vector:
@@ -239,11 +238,15 @@ class Model:
         """The lengths of its rows."""
         return combined(np.sqrt, self.A.squares[1]) if self.A.entries_known else everywhere(1.0, self.A.shape[0])
 
+    def _nothing(self, size: int) -> Vector:
+        """Return 0 in no memory of its own."""
+        return np.broadcast_to(self.A.zeros(1), (size,))
+
     @cached_property
     def value_at_zero(self) -> float:
         """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
         rows = self.A.shape[0]
-        value = abs(self.penalty_at_zero + self.g.value(self.A.zeros(rows)) + self.constant)
+        value = abs(self.penalty_at_zero + self.g.value(self._nothing(rows)) + self.constant)
         return value if np.isfinite(value) and value > 0 else 1.0
 
 
@@ -278,7 +281,7 @@ class Problem:
         self.is_list = isinstance(penalty, (list, tuple))
         self.terms, sources = _parts(penalty, A)
         loss_term = _loss(loss)
-        y = _gradient_at_zero(loss_term)
+        y = None if all(isinstance(source, Identity) for source, _ in sources) else _gradient_at_zero(loss_term)
         operators = [s if isinstance(s, Identity) else as_operator(s, name, y) for s, name in sources]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
@@ -431,7 +434,7 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
-    squares = (np.sum(np.square(term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
+    squares = (np.sum(combined(np.square, term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
     linear_norm = float(np.sqrt(sum(squares)))
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):

@@ -187,6 +187,7 @@ class Run:
         assert self.unheard is not None
         passes, error = self.unheard
         self.unheard = None
+        self.judge.forget()
         method.judged(self.state, error)
         self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
         self.state.ripe = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,9 @@ ROW_TOL = 1e-12
 
 FLOOR = 1e-12
 """Least ridge of the online update, relative to the sum of the squares of the codes."""
+
+PANEL = 1 << 16
+"""Entries of the rows that are split at a time."""
 
 NOISES = ("gaussian", None)
 SPARSITIES = ("entry", "row", "column")
@@ -76,6 +81,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells, as in ``SparseRegressor``. The problem
         has the block L under Huber's loss where entries are sparse and the rest is noise, and L and S without noise.
         Otherwise it has S and L, and more of them where L is non-negative; for outlying columns they are transposed.
+        x and y are in the type of X, and x may be ``low_rank_`` itself: the certificate is that of the points before
+        they were rounded to that type.
 
     Examples
     --------
@@ -127,16 +134,17 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         turned = data.transposed() if self.sparsity == "column" else data
         self.sparse_weight_, self.low_rank_weight_ = self._weights(turned)
         result = self._solve(self._problem(turned), **self._method(turned))
+        result = replace(result, y=_rounded(result.y, data.values.dtype))
+        pairs = low_rank_pairs(self._parts(result, turned)[0])
+        result = replace(result, x=_rounded(result.x, data.values.dtype))
         low_rank, sparse = self._parts(result, turned)
-        pairs = low_rank_pairs(low_rank)
         if self.non_negative:  # of L and its copy, the copy is non-negative to the last bit
             low_rank = result.x[2].reshape(low_rank.shape)
-        parts = [low_rank, sparse]
         if self.sparsity == "column":
-            pairs, parts = pairs.transposed(), [part.T for part in parts]
-        self._describe(pairs.right, pairs.values, data.dtype)
-        self._split(data, *parts)
-        self._outlying: Matrix = np.any(self.sparse_ != 0, axis=0)
+            pairs, low_rank, sparse = pairs.transposed(), low_rank.T, None if sparse is None else sparse.T
+        self._describe(pairs.right, pairs.values, data.values.dtype)
+        self._split(data, low_rank, sparse)
+        self._outlying: Matrix = np.any(self.sparse_, axis=0)
         self._judgement([result])
         self._online: _Online | None = None
         return self
@@ -164,7 +172,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """
         if not self._in_two_blocks:
             return {}
-        size = float(np.abs(data.values).sum())
+        size = float(np.abs(data.values).sum(dtype=np.float64))
         if self.sparsity != "entry" or size == 0:
             return {"method": "gs-admm"}
         there = data.values.size if data.observed is None else int(data.observed.sum())
@@ -173,7 +181,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
     def _problem(self, data: _Data) -> sb.Problem:
         """Return the problem over S and L, with the sparse groups in rows, or over L alone."""
-        B, observed, shape = data.values, data.observed, data.values.shape
+        B, observed, shape = _read_only(data.values), data.observed, data.values.shape
         if self._in_one_block:
             weight = None if observed is None else observed.astype(np.float64)
             huber = sb.Huber(B, self.sparse_weight_, weight)
@@ -205,16 +213,13 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         operators = [_column(size, upper, lower) for _, upper, lower in blocks]
         return sb.Problem([term for term, _, _ in blocks], operators, _equality(target, observed))
 
-    def _parts(self, result: sb.Result, data: _Data) -> tuple[Matrix, Matrix]:
-        """Return L and S."""
-        if not self._in_one_block:
-            order = (0, 1) if self._in_two_blocks else (1, 0)
-            low_rank, sparse = (result.x[i].reshape(data.values.shape) for i in order)
-            return low_rank, sparse if data.observed is None else sparse * data.observed
-        rest = data.values - result.x
-        if data.observed is not None:
-            rest *= data.observed
-        return result.x, self._large(rest)
+    def _parts(self, result: sb.Result, data: _Data) -> tuple[Matrix, Matrix | None]:
+        """Return L, and S where it is a block of its own."""
+        if self._in_one_block:
+            return result.x, None
+        order = (0, 1) if self._in_two_blocks else (1, 0)
+        low_rank, sparse = (result.x[i].reshape(data.values.shape) for i in order)
+        return low_rank, sparse if data.observed is None else sparse * data.observed
 
     def _large(self, rest: Matrix) -> Matrix:
         """Return what of X - L is more than noise, entry by entry."""
@@ -227,9 +232,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         if _is_auto(low_rank):
             low_rank = SHARE * spectral_norm(B) if self.noise == "gaussian" else 1.0
         if _is_auto(sparse):
-            rows = np.linalg.norm(B, axis=1) if self.sparsity != "entry" else np.abs(B)
             if self.noise == "gaussian":
-                sparse = SHARE * float(rows.max())
+                sparse = SHARE * float(max(B.max(), -B.min()) if self.sparsity == "entry" else _lengths(B).max())
             elif self.sparsity == "entry":
                 share = 1.0 if data.observed is None else max(float(data.observed.mean()), 1.0 / B.size)
                 sparse = low_rank / np.sqrt(share * max(B.shape))
@@ -242,11 +246,16 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self.singular_values_ = values.astype(dtype)
         self.components_ = _fixed_signs(components).astype(dtype)
 
-    def _split(self, data: _Data, low_rank: Matrix, sparse: Matrix) -> None:
-        noise = data.values - low_rank - sparse
-        if data.observed is not None:
-            noise *= data.observed
-        self.low_rank_, self.sparse_, self.noise_ = (part.astype(data.dtype) for part in (low_rank, sparse, noise))
+    def _split(self, data: _Data, low_rank: Matrix, sparse: Matrix | None) -> None:
+        """Set the three parts of X, given L, and S unless it is what of the rest is more than noise."""
+        self.low_rank_ = _rounded(low_rank, data.values.dtype)
+        self.sparse_, self.noise_ = np.empty_like(self.low_rank_), np.empty_like(self.low_rank_)
+        for rows in _panels(low_rank):  # no more in float64 than need be
+            rest = np.subtract(data.values[rows], self.low_rank_[rows], dtype=np.float64)
+            if data.observed is not None:
+                rest *= data.observed[rows]
+            own = self._large(rest) if sparse is None else sparse[rows]
+            self.sparse_[rows], self.noise_[rows] = own, rest - own
 
     # --- new samples ----------------------------------------------------------------------------------------------
 
@@ -256,7 +265,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         data = self._validated(X, missing, reset=False)
         roots = np.sqrt(self.singular_values_.astype(np.float64))
         codes, _ = self._codes(data, self.components_.T.astype(np.float64) * roots)
-        return (codes * roots).astype(data.dtype)
+        return (codes * roots).astype(data.values.dtype)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the low-rank rows that have the given coordinates."""
@@ -319,7 +328,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         )
         self._online = online.with_rows(codes, clean, weight)
         left, roots, _ = np.linalg.svd(self._online.basis, full_matrices=False)
-        self._describe(left.T, roots**2, data.dtype)
+        self._describe(left.T, roots**2, data.values.dtype)
         self._split(data, low_rank, sparse)
         return self
 
@@ -327,6 +336,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
     def _validated(self, X: Any, missing: Any, reset: bool) -> _Data:
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset)
+        if missing is None and not np.isnan(X.min()):  # which is NaN where any entry is
+            return _Data(X, None)
         gone = np.isnan(X)
         if missing is not None:
             missing = np.asarray(missing)
@@ -337,9 +348,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
             gone = gone | missing
         if np.all(gone):
             raise ValueError("X has no entry that is there: all are NaN or marked as missing")
-        if not np.any(gone):
-            return _Data(np.asarray(X, dtype=np.float64), None, X.dtype)
-        return _Data(np.where(gone, 0.0, X).astype(np.float64), ~gone, X.dtype)
+        return _Data(np.where(gone, X.dtype.type(0), X), ~gone) if np.any(gone) else _Data(X, None)
 
     def _solve(self, problem: sb.Problem, **method: Any) -> sb.Result:
         result = sb.solve(problem, **self._options(), **method)
@@ -376,19 +385,18 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
 
 class _Data(NamedTuple):
-    """Values with 0 where none was observed, which entries were (None for all), and the type they came in."""
+    """Values, in the type they came in, with 0 where none was observed, and which entries were (None for all)."""
 
     values: Matrix
     observed: Matrix | None
-    dtype: Any
 
     def transposed(self) -> _Data:
         """Return the data with samples in columns."""
-        return _Data(self.values.T, None if self.observed is None else self.observed.T, self.dtype)
+        return _Data(self.values.T, None if self.observed is None else self.observed.T)
 
     def row(self, i: int) -> _Data:
         """Return one row."""
-        return _Data(self.values[i : i + 1], None if self.observed is None else self.observed[i : i + 1], self.dtype)
+        return _Data(self.values[i : i + 1], None if self.observed is None else self.observed[i : i + 1])
 
 
 class _Online(NamedTuple):
@@ -428,6 +436,31 @@ def _column(size: int, upper: float, lower: float) -> LinearOperator:
         rmatvec=lambda y: upper * np.ravel(y)[:size] + lower * np.ravel(y)[size:],
         dtype=np.float64,
     )
+
+
+def _read_only(values: Matrix) -> Matrix:
+    """Return values as nobody can change them, so that a loss takes them as they are."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _rounded(values: Any, dtype: Any) -> Any:
+    """Return an array, or a list of them, in the type of the data: itself where it has it."""
+    if isinstance(values, list):
+        return [_rounded(block, dtype) for block in values]
+    return values.astype(dtype, copy=False)
+
+
+def _panels(matrix: Matrix) -> Iterator[slice]:
+    """Yield the rows of a matrix a panel at a time."""
+    height = max(1, PANEL // matrix.shape[1])
+    return (slice(a, a + height) for a in range(0, matrix.shape[0], height))
+
+
+def _lengths(matrix: Matrix) -> Matrix:
+    """Return the lengths of the rows."""
+    return np.concatenate([np.linalg.norm(matrix[rows].astype(np.float64), axis=1) for rows in _panels(matrix)])
 
 
 def _is_auto(value: Any) -> bool:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .points import Held, Whole
+
 if TYPE_CHECKING:
     from ..device.place import Device
     from .coordinate import Coordinate
@@ -128,6 +130,9 @@ class Function(ABC):
     scalar_step: bool = False
     """True where the prox has a closed form only if one step serves all coordinates."""
 
+    even: bool = False
+    """True where it is known that f(-x) = f(x)."""
+
     smooth: bool = False
     """True where f has a Lipschitz gradient, which ``subgradient`` then gives."""
 
@@ -156,6 +161,14 @@ class Function(ABC):
     @abstractmethod
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         """Return the prox on some blocks only; v and step hold their coordinates one block after the other."""
+
+    def prox_point(self, v: Vector, step: Step) -> Held:
+        """Return the prox in the form in which it takes the least memory."""
+        return Whole(self.prox(v, step))
+
+    def block_prox_point(self, block: int, v: Vector, step: Vector) -> Held:
+        """Return the prox on one block in such a form."""
+        return Whole(self.prox_blocks(np.array([block]), v, step))
 
     @abstractmethod
     def recession(self, direction: Vector) -> Ray:
@@ -200,9 +213,9 @@ class Function(ABC):
         inside = self.project_conjugate(y)
         return inside, self.conjugate(inside)
 
-    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
-        """Return f*(y) for a y that ``scaling`` has already brought into the domain; x as in ``conjugate_near``."""
-        return self.conjugate_near(y, x)[1]
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        """Return f*(t y) for a t with which t y is in the domain; x as in ``conjugate_near``."""
+        return self.conjugate_near(y if t == 1.0 else t * y, x)[1]
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         """Return the prox of f*, by Moreau: v - step * prox(v / step, 1 / step)."""
@@ -295,6 +308,10 @@ class Function(ABC):
     def typical_point(self) -> Vector | float:
         """Return a point of the size that the argument of f has at a solution, for the units of the steps."""
         return 0.0
+
+    def typical_length(self, size: int) -> float:
+        """Return the length of that point, which has so many coordinates."""
+        return float(np.linalg.norm(np.broadcast_to(self.typical_point(), (size,))))
 
     def typical_slope(self) -> Vector | float:
         """Return a point of the size that a subgradient of f has at a solution, for the units of the steps."""

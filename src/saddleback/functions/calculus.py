@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._base import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from .points import Held
 
 BISECTIONS = 60
 
@@ -56,8 +57,8 @@ class Tilted(Function):
         point, value = self.base.conjugate_near(y - self.linear, x)
         return point + self.linear, value
 
-    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
-        return self.base.conjugate_scaled(y - self.linear, x)
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        return self.base.conjugate_scaled(t * y - self.linear, 1.0, x)
 
     def project_conjugate(self, y: Vector) -> Vector:
         return self.base.project_conjugate(y - self.linear) + self.linear
@@ -128,6 +129,7 @@ class BlockSum(Function):
             else np.concatenate([blocks.order + a for blocks, a in placed]),
             np.concatenate([*(blocks.start[:-1] + a for blocks, a in placed), self.start[-1:]]),
         )
+        self.even = all(part.even for part in parts)
         self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
 
     def blocks(self) -> Blocks:
@@ -171,6 +173,16 @@ class BlockSum(Function):
                     result[entries] = part.prox(v[entries], step[entries])
         return result
 
+    def prox_point(self, v: Vector, step: Step) -> Held:
+        return self.parts[0].prox_point(v, step) if len(self.parts) == 1 else super().prox_point(v, step)
+
+    def block_prox_point(self, block: int, v: Vector, step: Vector) -> Held:
+        i = int(np.searchsorted(self.first_block, block, side="right")) - 1
+        part = self.parts[i]
+        if not self.split[i]:
+            return part.prox_point(v, step)
+        return part.block_prox_point(block - int(self.first_block[i]), v, step)
+
     def recession(self, direction: Vector) -> Ray:
         return _sum_of_rays(self._each("recession", direction))
 
@@ -185,13 +197,13 @@ class BlockSum(Function):
 
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each("conjugate_near", y, x), strict=True)
-        return np.concatenate(points), float(sum(values))
+        return _one_vector(points), float(sum(values))
 
-    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
-        return float(sum(self._each("conjugate_scaled", y, x)))
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        return float(sum(self._each("conjugate_scaled", y, t, x)))
 
     def project_conjugate(self, y: Vector) -> Vector:
-        return np.concatenate(self._each("project_conjugate", y))
+        return _one_vector(self._each("project_conjugate", y))
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         return _sum_of_rays(self._each("conjugate_recession", direction))
@@ -294,6 +306,11 @@ def side_by_side(functions: Sequence[Function], sizes: Sequence[int]) -> Functio
     for function in functions[1:]:
         whole = None if whole is None else whole.beside(function)
     return whole or BlockSum(functions, sizes, [True] * len(sizes))
+
+
+def _one_vector(parts: Sequence[Vector]) -> Vector:
+    """Return parts one after the other, a single one as it is: it may be as large as the data."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _sum_of_rays(rays: Sequence[Ray]) -> Ray:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
-from .panels import double, joined, places, summed
+from .panels import double, inner, joined, panels, places, summed
 
 Parameter = float | Vector
 
@@ -171,6 +171,11 @@ class Coordinate(Restrictable):
         return self.maximiser(np.zeros(self.left.size))
 
     @summed
+    def finite_value_of_multiple(self, x: Vector, t: float) -> float:
+        """Return F(t x) with the indicator of its domain left out."""
+        return self.finite_value(x if t == 1.0 else t * x)
+
+    @summed
     def bend(self, x: Vector) -> float:
         """Return <q, x^2>, twice the quadratic part."""
         return _inner_square(self.quadratic, x) if self._bent else 0.0
@@ -195,7 +200,7 @@ class Coordinate(Restrictable):
         if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         x = self.maximiser(inside)
-        return float(inside @ x) - self.finite_value(x)
+        return inner(inside, x) - self.finite_value(x)
 
     @joined
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
@@ -454,14 +459,14 @@ def _inner(parameter: Vector, x: Vector) -> float:
     """Return <parameter, x>."""
     if x.size and is_one_value(parameter):
         return float(parameter[0] * np.sum(x)) if parameter[0] else 0.0
-    return float(parameter @ x)
+    return inner(parameter, x)
 
 
 def _inner_square(parameter: Vector, x: Vector) -> float:
     """Return <parameter, x^2>."""
     if x.size and is_one_value(parameter):
-        return float(parameter[0] * (x @ x))
-    return float(parameter @ (x * x))
+        return float(parameter[0]) * inner(x, x)
+    return inner(parameter, x * x)
 
 
 def _inverse(quadratic: Vector) -> Vector:
@@ -552,6 +557,9 @@ class ConjugateOfCoordinate(Restrictable):
         inside = self.dual.project(y)
         return inside, self.dual.finite_value(inside)
 
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        return self.dual.finite_value_of_multiple(y, t)
+
     def project_conjugate(self, y: Vector) -> Vector:
         return self.dual.project(y)
 
@@ -617,6 +625,10 @@ class ConjugateOfCoordinate(Restrictable):
 
     def typical_point(self) -> Vector:
         return self.dual.typical_slope()
+
+    def typical_length(self, size: int) -> float:
+        lengths = (np.linalg.norm(self.dual.panel(own).typical_slope()) for own in panels(self.dual.left))
+        return float(np.linalg.norm([float(length) for length in lengths]))
 
     def typical_slope(self) -> Vector:
         return combined(_largest_finite, self.dual.lower, self.dual.upper)

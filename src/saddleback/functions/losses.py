@@ -2,8 +2,10 @@ r"""The losses g: what may stand on u = Ax.
 
 Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not
 normalised). Data b are copied, unless they are marked as read-only (``b.flags.writeable = False``), as memory maps are:
-these stay where they are, and in float32 if they come so. A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and
-so a member of the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
+these stay where they are, and in float32 if they come so.
+
+A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of
+the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
 
 ====================  =========================================  ===================================================
 loss                  l(u)                                       conjugate at y, and its domain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,33 @@ import numpy as np
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Step, Vector
 from .calculus import Tilted
 from .coordinate import compact
-from .singular import PROVED, Memory, nuclear_norm, spectral_norm, threshold_singular_values
+from .points import Held, Whole
+from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
+
+
+@dataclass
+class LowRank(Held):
+    """A matrix, row by row, that is known by its singular pairs."""
+
+    pairs: Pairs
+    array: Vector | None = None
+
+    def vector(self) -> Vector:
+        return np.ravel(self.pairs.matrix()) if self.array is None else self.array
+
+    def write(self, memory: Vector) -> None:
+        self.pairs.matrix(self._shaped(memory))
+
+    def inner(self, other: Vector) -> float:
+        left, values, right = self.pairs
+        return float(np.sum(((left * values).T @ self._shaped(other)) * right))
+
+    def fold(self) -> bool:
+        self.array = None
+        return True
+
+    def _shaped(self, vector: Vector) -> Vector:
+        return vector.reshape(self.pairs.left.shape[0], self.pairs.right.shape[1])
 
 
 class NuclearNorm(Function):
@@ -19,6 +46,7 @@ class NuclearNorm(Function):
     """
 
     scalar_step = True
+    even = True
 
     def __init__(self, alpha: float, shape: tuple[int, int], memory: Memory | None = None) -> None:
         self.alpha = alpha
@@ -47,13 +75,19 @@ class NuclearNorm(Function):
         return x
 
     def prox(self, v: Vector, step: Step) -> Vector:
-        return self._thresholded(v, self.alpha * float(np.max(compact(step))))
-
-    def _thresholded(self, v: Vector, threshold: float) -> Vector:
-        return np.ravel(threshold_singular_values(v.reshape(self.shape), threshold, self.memory))
+        return self.prox_point(v, step).vector()
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         return self.prox(v, step)
+
+    def prox_point(self, v: Vector, step: Step) -> Held:
+        threshold = self.alpha * float(np.max(compact(step)))
+        pairs = threshold_singular_values(v.reshape(self.shape), threshold, self.memory)
+        factors = pairs.left.size + pairs.right.size
+        return LowRank(pairs) if factors < v.size else Whole(np.ravel(pairs.matrix()))
+
+    def block_prox_point(self, block: int, v: Vector, step: Vector) -> Held:
+        return self.prox_point(v, step)
 
     def recession(self, direction: Vector) -> Ray:
         return Ray(self.finite_value(direction), np.zeros_like(direction))
@@ -66,7 +100,7 @@ class NuclearNorm(Function):
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         return self.project_conjugate(y), 0.0
 
-    def conjugate_scaled(self, y: Vector, x: Vector) -> float:
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
         return 0.0
 
     def conjugate(self, y: Vector) -> float:
@@ -74,7 +108,7 @@ class NuclearNorm(Function):
 
     def project_conjugate(self, y: Vector) -> Vector:
         # Moreau: what thresholding takes away is the projection on the spectral ball
-        return y if self.conjugate(y) == 0 else y - self._thresholded(y, self.alpha)
+        return y if self.conjugate(y) == 0 else y - self.prox(y, 1.0)
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)

@@ -20,13 +20,19 @@ Halko, Martinsson and Tropp, *Finding structure with randomness* (2011).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import iadd
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import ArpackError, eigsh
+
+from .panels import double
 
 Matrix = NDArray[Any]
 
@@ -59,6 +65,9 @@ PROVED = 1e-10
 SMALL = 1e-100
 """Entries whose squares, like those of their inverses, neither underflow nor overflow."""
 
+PANEL = 1 << 20
+"""Entries of a panel, for products that are not needed as a whole."""
+
 NEGLIGIBLE = 1e-12
 """What of a matrix, relative to its norm, is rounding."""
 
@@ -80,9 +89,10 @@ class Pairs(NamedTuple):
         kept = self.above(threshold)
         return kept._replace(values=kept.values - kept.values.dtype.type(threshold))
 
-    def matrix(self) -> Matrix:
-        """Return the matrix that the pairs make."""
-        return (self.left * self.values) @ self.right
+    def matrix(self, out: Matrix | None = None) -> Matrix:
+        """Return the matrix that the pairs make, in memory that is there where it is given."""
+        product: Matrix = np.matmul(self.left * self.values, self.right, out=out)
+        return product
 
     def transposed(self) -> Pairs:
         """Return the pairs of the transpose."""
@@ -140,12 +150,12 @@ def _by_memory(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) 
     return found
 
 
-def threshold_singular_values(matrix: Matrix, threshold: float, memory: Memory | None = None) -> Matrix:
+def threshold_singular_values(matrix: Matrix, threshold: float, memory: Memory | None = None) -> Pairs:
     r"""Return :math:`\arg\min_X t\|X\|_* + \tfrac12\|X - Z\|_F^2`: every singular value lowered by t, at most to 0.
 
     Cai, Candes and Shen, *A singular value thresholding algorithm for matrix completion* (2010), theorem 2.1.
     """
-    return singular_pairs(matrix, threshold, memory).shrunk(threshold).matrix()
+    return singular_pairs(matrix, threshold, memory).shrunk(threshold)
 
 
 def nuclear_norm(matrix: Matrix, memory: Memory | None = None) -> float:
@@ -188,8 +198,7 @@ def spectral_norm(matrix: Matrix) -> float:
     if largest == 0 or not np.isfinite(largest):
         return largest
     unit = 1.0 if SMALL < largest < 1.0 / SMALL else largest
-    scaled = matrix if unit == 1.0 else matrix / unit
-    gram = scaled @ scaled.T
+    gram = _gram(matrix if unit == 1.0 else matrix / unit)
     side = gram.shape[0]
     rounding = 1.0 + 4.0 * side * np.finfo(np.float64).eps
     if side > GRAM_SIDE and isinstance(gram, np.ndarray):  # a device finds all eigenvalues sooner
@@ -222,12 +231,27 @@ def _compressed(matrix: Matrix, memory: Memory | None) -> _Compressed | None:
         basis = _by_gram(matrix, 2.0 * RESOLVED * total).left
     for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
         inner = basis.T @ matrix
-        product = basis @ inner
-        rest = float(np.linalg.norm(np.subtract(matrix, product, out=product)))
+        rests = [float(np.linalg.norm(matrix[:, own] - basis @ inner[:, own])) for own in _wide(matrix)]
+        rest = float(np.linalg.norm(rests))
         if rest <= NEGLIGIBLE * total:
             return _Compressed(basis, inner, rest)
         basis = np.linalg.qr(matrix @ inner.T)[0]
     return None
+
+
+def _wide(matrix: Matrix) -> Iterator[slice]:
+    """Yield the columns of a matrix a panel at a time; on a device, where memory is at hand, all of them."""
+    width = max(1, PANEL // matrix.shape[0]) if isinstance(matrix, np.ndarray) else matrix.shape[1]
+    return (slice(a, a + width) for a in range(0, matrix.shape[1], width))
+
+
+def _gram(matrix: Matrix) -> Matrix:
+    """Return ZZ' in float64, without a copy of a Z in float32."""
+    if matrix.dtype == np.float64:
+        return matrix @ matrix.T
+    panels = (double(matrix[:, own]) for own in _wide(matrix))
+    gram: Matrix = reduce(iadd, (panel @ panel.T for panel in panels))
+    return gram
 
 
 def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
@@ -292,6 +316,8 @@ def _below(gram: Matrix, bound: float) -> bool:
     """Return whether the largest eigenvalue of a symmetric matrix, which is used up, is below a bound."""
     gram *= -1.0
     gram[np.diag_indices_from(gram)] += bound
+    if isinstance(gram, np.ndarray):
+        return bool(dpotrf(gram.T, overwrite_a=True, clean=False)[1] == 0)  # in the memory of the matrix
     try:
         np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:

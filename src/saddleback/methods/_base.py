@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ..functions._base import Function, Indices, Vector
+from ..functions.points import Point
 from ..problem import Model
 
 
@@ -59,12 +60,14 @@ class Start:
 class Candidates(NamedTuple):
     """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand.
 
-    ``rays`` are directions of x and y that may prove that there is no solution.
+    ``rays`` are directions of x and y that may prove that there is no solution; ``kept`` are the first of the x,
+    and the first of the y, as they can be kept in less memory.
     """
 
     primal: Sequence[tuple[Vector, Vector | None]]
     dual: Sequence[tuple[Vector, Vector | None]]
     rays: Sequence[tuple[Vector, Vector]] = ()
+    kept: tuple[Sequence[Point], Sequence[Point]] = ((), ())
 
 
 @dataclass(kw_only=True)

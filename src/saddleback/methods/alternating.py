@@ -24,6 +24,8 @@ import numpy as np
 
 from ..functions._base import Step, Vector
 from ..functions.coordinate import is_one_value
+from ..functions.points import Held, Whole
+from ..images import Gradient, Image
 from ..problem import Model
 from ._base import Candidates, Method, Start, State
 
@@ -40,6 +42,9 @@ of it, times what that was short of the error of the last judgement."""
 class AlternatingState(State):
     """The point, the one before, and the strengths of the blocks.
 
+    ``points`` and ``last`` are their blocks as they are kept. There is no y between sweeps:
+    it is the gradient at x, and what stands for it is 0.
+
     ``momentum`` is Nesterov's sequence 1, 1.6, 2.2, ...; ``curvature`` is the largest of the loss, and ``exact`` says
     that it is the same in all rows and everywhere; ``value`` is about the objective. ``change`` is what the change of y
     makes of the error of the last sweep, ``ratio`` by how much a judgement exceeded it, ``offered`` the expected error
@@ -47,7 +52,8 @@ class AlternatingState(State):
     """
 
     model: Model
-    last_x: Vector
+    points: list[Held]
+    last: list[Held]
     stretches: list[slice]
     scales: list[float]
     strengths: list[Step]
@@ -84,15 +90,18 @@ class Alternating(Method[AlternatingState]):
         curvature = curvature[:1] if is_one_value(curvature) else curvature
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
         dual = model.g.conjugate_member()
-        x = start.x.copy()
-        u, cost = start.image(model)
+        nothing = model.A.zeros(1)
+        x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
+        points: list[Held] = [Whole(x[own]) for own in stretches]
+        u = model.A.image(x)
         return AlternatingState(
             x=x,
-            y=model.g.subgradient(u),
-            passes=cost,
+            y=np.broadcast_to(nothing, u.shape),
+            passes=0.5 * np.count_nonzero(x) / x.size,
             settings={"blocks_per_iteration": len(scales), "n_blocks": len(scales), "momentum_restarts": 0},
             model=model,
-            last_x=x.copy(),
+            points=points,
+            last=points,
             stretches=stretches,
             scales=list(scales),
             strengths=_strengths(model, curvature, scales, stretches),
@@ -114,31 +123,44 @@ class Alternating(Method[AlternatingState]):
         g, f = state.model.g, state.model.f
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
-        # where x is as large as the data, time goes into memory that is new: the last point's is taken for the next
-        x = state.last_x
-        x -= state.x
-        x *= -beta
-        x += state.x
-        u = state.model.A.matvec(x)
+        x = self._extrapolated(state, beta)
+        u = state.model.A.image(x)  # of several blocks a vector of its own, of a single one x
         uphill, lengths = 0.0, []
+        points: list[Held] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
-            step = g.subgradient(u)
-            step *= -scale / strength
-            step += x[own]
-            new = f.prox_blocks(np.array([j]), step, np.broadcast_to(1.0 / strength, step.shape))
-            np.subtract(new, x[own], out=step)
-            x[own] = new
+            new = g.subgradient(u)
+            new *= -scale / strength
+            new += x[own]
+            points.append(f.block_prox_point(j, new, np.broadcast_to(1.0 / strength, new.shape)))
+            points[j].write(new)  # where x is as large as the data, there is no memory to waste
+            step = np.subtract(new, x[own], out=x[own])
             lengths.append(abs(scale) * float(np.linalg.norm(step)))
             if j + 1 < len(state.scales):
                 u += scale * step
             if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
                 step *= strength
-                uphill -= float(step @ new) - float(step @ state.x[own])
+                uphill -= float(step @ new) - state.points[j].inner(step)
+            x[own] = new
+            points[j].lie_in(x[own])
         state.ripe = self._is_promising(state, x, lengths)
         restart = uphill > 0
         state.settings["momentum_restarts"] += int(restart)
         state.momentum = 1.0 if restart else following
-        state.last_x, state.x = state.x, x
+        state.last, state.points, state.x = state.points, points, x
+
+    @staticmethod
+    def _extrapolated(state: AlternatingState, beta: float) -> Vector:
+        """Return x + beta (x - last), in the memory of x where that can be made again."""
+        folded = [point.fold() for point in state.points]
+        x = state.x if all(folded) else state.x.copy()
+        if beta > 0:
+            back = np.empty_like(x)
+            for own, point in zip(state.stretches, state.last, strict=True):
+                point.write(back[own])
+            back -= x
+            back *= beta
+            x -= back
+        return x
 
     @staticmethod
     def _is_promising(state: AlternatingState, x: Vector, lengths: list[float]) -> bool:
@@ -161,11 +183,15 @@ class Alternating(Method[AlternatingState]):
             state.ratio = error / state.change
 
     def candidates(self, state: AlternatingState) -> Candidates:
-        u = state.model.A.matvec(state.x)
-        y = state.model.g.subgradient(u)
-        state.value = abs(state.model.g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
+        A, g = state.model.A, state.model.g
+        u = A.image(state.x)
+        y = g.subgradient(u)
+        state.value = abs(g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
         state.passes += 0.5
-        return Candidates([(state.x.copy(), u)], [(y, None)])
+        if len(state.points) > 1:
+            return Candidates([(state.x.copy(), u)], [(y, None)])
+        x = state.points[0]
+        return Candidates([(state.x, u)], [(y, None)], kept=([x], [Gradient(g, Image(A, x))]))
 
 
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:

@@ -93,6 +93,14 @@ class Operator(ABC):
         """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading where that helps."""
         return self.matvec(between(np.arange(self.shape[1]), self.rmatvec(y)))
 
+    def image(self, x: Vector) -> Vector:
+        """Return A x, which may be x itself and is not the caller's to change."""
+        return self.matvec(x)
+
+    def rimage(self, y: Vector) -> Vector:
+        """Return A' y, likewise."""
+        return self.rmatvec(y)
+
     @abstractmethod
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         """Return the sum of the given columns, each times its entry of x."""

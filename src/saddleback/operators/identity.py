@@ -39,8 +39,14 @@ class ScaledIdentity(Operator):
     def matvec(self, x: Vector) -> Vector:
         return self.scale * x
 
+    def image(self, x: Vector) -> Vector:
+        return x if self.scale == 1.0 else self.matvec(x)
+
     def rmatvec(self, y: Vector) -> Vector:
         return self.scale * y
+
+    def rimage(self, y: Vector) -> Vector:
+        return y if self.scale == 1.0 else self.rmatvec(y)
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         if x.size == self.shape[0] and isinstance(columns, slice):
@@ -86,6 +92,8 @@ class ScaledIdentity(Operator):
         return self.scale * x[rows]
 
     def zeros(self, size: int) -> Vector:
+        if isinstance(self.like, np.ndarray):
+            return np.zeros(size)  # which takes no memory until it is written to, as zeros_like does
         return np.zeros_like(self.like, shape=size)
 
     def _placed(self, device: Device) -> Operator:

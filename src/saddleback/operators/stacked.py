@@ -80,6 +80,9 @@ class Stacked(Operator):
             total += part.matvec(own)
         return total
 
+    def image(self, x: Vector) -> Vector:
+        return self.parts[0].image(x) if len(self.parts) == 1 else self.matvec(x)
+
     def rmatvec(self, y: Vector) -> Vector:
         if len(self.parts) == 1:
             return self.parts[0].rmatvec(y)
@@ -94,6 +97,9 @@ class Stacked(Operator):
 
         own = zip(self.parts, self.start[:-1], strict=True)
         return reduce(np.add, [part.there_and_back(y, within(first)) for part, first in own])
+
+    def rimage(self, y: Vector) -> Vector:
+        return self.parts[0].rimage(y) if len(self.parts) == 1 else self.rmatvec(y)
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return reduce(np.add, [part.columns_matvec(local, x[mine]) for part, mine, local in self._own(columns)])

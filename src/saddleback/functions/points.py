@@ -1,0 +1,78 @@
+"""Points as they are kept.
+
+A point that is as large as the data need not stay in memory as it is: a matrix of low rank is known by its factors, and
+other points by what they were computed from. Who keeps a point asks for its vector when it needs it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._base import Vector
+
+
+class Point(ABC):
+    """A vector, or what it is made of."""
+
+    @abstractmethod
+    def vector(self) -> Vector:
+        """Return the vector, which is not the caller's to change."""
+
+    def times(self, factor: float) -> Point:
+        """Return a multiple."""
+        return self if factor == 1.0 else Multiple(self, factor)
+
+
+class Held(Point):
+    """A point of a method: ``array`` is its vector, as long as there is one in memory."""
+
+    array: Vector | None
+
+    def lie_in(self, memory: Vector) -> None:
+        """Take memory that holds the vector for it."""
+        self.array = memory
+
+    @abstractmethod
+    def write(self, memory: Vector) -> None:
+        """Write the vector to memory that is there."""
+
+    @abstractmethod
+    def inner(self, other: Vector) -> float:
+        """Return the inner product with a vector."""
+
+    @abstractmethod
+    def fold(self) -> bool:
+        """Forget the vector if it can be made again, and return whether it can."""
+
+
+@dataclass
+class Whole(Held):
+    """A vector that is known by its entries alone."""
+
+    array: Vector
+
+    def vector(self) -> Vector:
+        return self.array
+
+    def write(self, memory: Vector) -> None:
+        memory[:] = self.array
+
+    def inner(self, other: Vector) -> float:
+        return float(self.array @ other)
+
+    def fold(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Multiple(Point):
+    """A multiple of a point."""
+
+    point: Point
+    factor: float
+
+    def vector(self) -> Vector:
+        return self.factor * self.point.vector()

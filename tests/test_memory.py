@@ -1,0 +1,150 @@
+"""What is as large as the data: evaluated in panels, kept as what makes it again, and not copied."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import saddleback as sb
+from saddleback.estimators import RobustPCA
+from saddleback.functions import panels, singular
+from saddleback.functions.coordinate import Coordinate
+from saddleback.functions.points import Whole
+
+LOSSES = [
+    lambda b, w: sb.Huber(b, 0.5, w),
+    lambda b, w: sb.Squared(b, w),
+    lambda b, w: sb.Absolute(b, w),
+    lambda b, w: sb.EpsilonInsensitive(b, 0.2, w),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_panels_give_what_the_whole_gives(rng, monkeypatch, loss, weighted):
+    b, u, step = rng.standard_normal(50), rng.standard_normal(50), rng.random(50) + 0.5
+    g = loss(b, rng.integers(0, 3, 50) if weighted else None).bind((50,))
+    y = g.project_conjugate(u)
+
+    def evaluated():
+        vectors = [g.subgradient(u) if g.smooth else y, g.prox(u, step), g.prox_conjugate(u, 0.7), g.project(u)]
+        numbers = [g.finite_value(u), g.conjugate(y), g.conjugate_scaled(y, 0.5, u), g.best_scaling(y, 1.0)]
+        return vectors, [*numbers, g.scaling(3.0 * y), g.typical_length(50)]
+
+    vectors, numbers = evaluated()
+    monkeypatch.setattr(panels, "PANEL", 7)
+    in_panels, sums = evaluated()
+    assert all(np.array_equal(a, b) for a, b in zip(in_panels, vectors, strict=True))
+    assert np.allclose(sums, numbers, rtol=1e-13)
+
+
+def test_a_point_inside_is_returned_itself(monkeypatch):
+    monkeypatch.setattr(panels, "PANEL", 7)
+    zero, one = np.zeros(20), np.ones(20)
+    box = Coordinate(zero, zero, zero, -one, one)
+    x = np.linspace(-1.0, 1.0, 20)
+    assert box.project(x) is x
+    x[12] = 3.0
+    assert np.array_equal(box.project(x), np.clip(x, -1.0, 1.0))
+
+
+def test_scaling_is_that_of_all_panels(monkeypatch):
+    """One coordinate asks for a smaller multiple, and another, far from it, forbids any."""
+    low, high = np.full(20, -1.0), np.full(20, 1.0)
+    function = Coordinate(low, high, np.zeros(20), np.full(20, -np.inf), np.full(20, np.inf))
+    y = np.zeros(20)
+    y[1] = 2.0
+    monkeypatch.setattr(panels, "PANEL", 7)
+    assert function.scaling(y) == 0.5
+    low[18], y[18] = 0.5, 0.7
+    assert np.isnan(Coordinate(low, high, *function.slopes()[2:]).scaling(y))
+
+
+def test_read_only_data_stay_where_they_are(rng):
+    b = rng.standard_normal((30, 20)).astype(np.float32)
+    copied = sb.Problem(sb.Nuclear(2.0, b.shape), sb.Identity(), sb.Huber(b, 0.5))
+    b.flags.writeable = False
+    shared = sb.Problem(sb.Nuclear(2.0, b.shape), sb.Identity(), sb.Huber(b, 0.5))
+    assert np.shares_memory(shared.model.g.conjugate_member().left, b)
+    assert not np.shares_memory(copied.model.g.conjugate_member().left, b)
+    first, second = sb.solve(copied, tol=1e-9), sb.solve(shared, tol=1e-9)
+    assert np.array_equal(first.x, second.x)
+    assert np.array_equal(first.y, second.y)
+    assert first.certificate == second.certificate
+
+
+def test_a_low_rank_point_is_known_by_its_factors(rng):
+    nuclear = sb.Nuclear(3.0, (12, 9)).bind((108,))
+    v, other = rng.standard_normal((2, 108))
+    point, whole = nuclear.prox_point(v, 1.0), Whole(nuclear.prox(v, 1.0))
+    assert np.array_equal(point.vector(), whole.vector())
+    memory = np.empty(108)
+    point.write(memory)
+    assert np.array_equal(memory, whole.vector())
+    assert point.inner(other) == pytest.approx(whole.inner(other), rel=1e-12)
+    point.lie_in(memory)
+    assert point.vector() is memory
+    assert point.fold()
+    assert point.vector() is not memory
+    assert not whole.fold()
+    assert np.array_equal(point.times(0.5).vector(), 0.5 * memory)
+    assert point.times(1.0) is point
+
+
+def test_the_best_pair_is_made_again(rng):
+    """Judgements at every pass, most of which are not the last: what they kept is what is returned."""
+    B = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((40, 30))
+    problem = sb.Problem(sb.Nuclear(5.0, B.shape), sb.Identity(), sb.Huber(B, 0.3))
+    seen = []
+    result = sb.solve(problem, tol=0.0, max_passes=40, check_every=1.0, callback=lambda info: seen.append(info.x))
+    assert result.method == "alternating"
+    assert len(seen) > 4
+    again = sb.certify(problem, result.x, result.y)
+    assert again.gap == pytest.approx(result.certificate.gap, rel=1e-6, abs=1e-12)
+    assert result.certificate.error == min(result.history.error)
+
+
+def test_robust_pca_takes_little_memory(rng, monkeypatch):
+    """Arrays of the data's size in float64 count two: there are two of them, and what is small beside them."""
+    monkeypatch.setattr(panels, "PANEL", 1 << 12)
+    monkeypatch.setattr(singular, "PANEL", 1 << 14)
+    X = rng.standard_normal((4000, 5)) @ rng.standard_normal((5, 150)) + 0.1 * rng.standard_normal((4000, 150))
+    X = X.astype(np.float32)
+    RobustPCA().fit(X[:50])  # what is imported late
+    tracemalloc.start()
+    try:
+        fitted = RobustPCA(tol=1e-5).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert fitted.certificate_.error <= 1e-5
+    assert peak <= 5.5 * X.nbytes
+
+
+MEMORY_MAP = """
+import sys, resource, numpy as np
+from saddleback.estimators import RobustPCA
+X = np.load(sys.argv[1], mmap_mode="r")
+fitted = RobustPCA(tol=1e-5).fit(X)
+assert fitted.certificate_.error <= 1e-5
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / X.nbytes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
+def test_a_memory_map_takes_less_than_eight_times_its_size(rng, tmp_path):
+    """All of the process: the pages of the file and the interpreter are among the eight."""
+    rows, columns, rank = 20000, 2000, 20
+    X = rng.standard_normal((rows, rank), np.float32) @ rng.standard_normal((rank, columns), np.float32)
+    X += 0.1 * rng.standard_normal((rows, columns), np.float32)
+    X[rng.random(X.shape, np.float32) < 0.05] += 20.0
+    np.save(tmp_path / "X.npy", X)
+    run = subprocess.run(
+        [sys.executable, "-c", MEMORY_MAP, str(tmp_path / "X.npy")], capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) < 8.0
