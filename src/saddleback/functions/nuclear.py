@@ -10,6 +10,7 @@ import numpy as np
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Step, Vector
 from .calculus import Tilted
 from .coordinate import compact
+from .panels import panels_of_rows
 from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
 
@@ -26,6 +27,14 @@ class LowRank(Held):
 
     def write(self, memory: Vector) -> None:
         self.pairs.matrix(self._shaped(memory))
+
+    def drive_away(self, vector: Vector, share: float) -> None:
+        matrix, left = self._shaped(vector), self.pairs.left * self.pairs.values
+        for rows in panels_of_rows(matrix):
+            back = left[rows] @ self.pairs.right
+            back -= matrix[rows]
+            back *= share
+            matrix[rows] -= back
 
     def inner(self, other: Vector) -> float:
         left, values, right = self.pairs

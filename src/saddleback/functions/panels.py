@@ -30,6 +30,12 @@ def panels(vector: Array) -> Iterator[slice]:
     return (slice(a, min(a + width, vector.size)) for a in range(0, vector.size, width))
 
 
+def panels_of_rows(matrix: Array) -> Iterator[slice]:
+    """Yield some rows of a matrix at a time, all of them on a device."""
+    height = max(1, PANEL // max(matrix.shape[1], 1)) if isinstance(matrix, np.ndarray) else matrix.shape[0]
+    return (slice(a, a + height) for a in range(0, matrix.shape[0], height))
+
+
 def double(values: Array) -> Array:
     """Return values in float64, themselves where they are."""
     return values if values.dtype == np.float64 else values.astype(np.float64)

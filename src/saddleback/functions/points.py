@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .panels import panels
+
 if TYPE_CHECKING:
     from ._base import Vector
 
@@ -40,6 +42,10 @@ class Held(Point):
         """Write the vector to memory that is there."""
 
     @abstractmethod
+    def drive_away(self, vector: Vector, share: float) -> None:
+        """Add to a vector that share of its difference from this one."""
+
+    @abstractmethod
     def inner(self, other: Vector) -> float:
         """Return the inner product with a vector."""
 
@@ -59,6 +65,10 @@ class Whole(Held):
 
     def write(self, memory: Vector) -> None:
         memory[:] = self.array
+
+    def drive_away(self, vector: Vector, share: float) -> None:
+        for own in panels(vector):
+            vector[own] -= share * (self.array[own] - vector[own])
 
     def inner(self, other: Vector) -> float:
         return float(self.array @ other)

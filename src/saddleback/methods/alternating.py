@@ -24,6 +24,7 @@ import numpy as np
 
 from ..functions._base import Step, Vector
 from ..functions.coordinate import is_one_value
+from ..functions.panels import panels
 from ..functions.points import Held, Whole
 from ..images import Gradient, Image
 from ..problem import Model
@@ -128,9 +129,7 @@ class Alternating(Method[AlternatingState]):
         uphill, lengths = 0.0, []
         points: list[Held] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
-            new = g.subgradient(u)
-            new *= -scale / strength
-            new += x[own]
+            new = self._forward(g.subgradient(u), x[own], -scale / strength)
             points.append(f.block_prox_point(j, new, np.broadcast_to(1.0 / strength, new.shape)))
             points[j].write(new)  # where x is as large as the data, there is no memory to waste
             step = np.subtract(new, x[own], out=x[own])
@@ -138,9 +137,11 @@ class Alternating(Method[AlternatingState]):
             if j + 1 < len(state.scales):
                 u += scale * step
             if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
-                step *= strength
-                uphill -= float(step @ new) - state.points[j].inner(step)
-            x[own] = new
+                uphill -= self._uphill(step, strength, new, state.points[j])
+            if len(state.scales) == 1:
+                x = new
+            else:
+                x[own] = new
             points[j].lie_in(x[own])
         state.ripe = self._is_promising(state, x, lengths)
         restart = uphill > 0
@@ -149,17 +150,30 @@ class Alternating(Method[AlternatingState]):
         state.last, state.points, state.x = state.points, points, x
 
     @staticmethod
+    def _forward(slope: Vector, x: Vector, factor: Step) -> Vector:
+        """Return x plus a multiple of the slope, in the memory of that."""
+        for own in panels(slope):
+            part = slope[own]
+            part *= factor if isinstance(factor, float) else factor[own]
+            part += x[own]
+        return slope
+
+    @staticmethod
+    def _uphill(step: Vector, strength: Step, new: Vector, before: Held) -> float:
+        """Return the inner product of strength times a step, which is used up, with the way from the last point."""
+        if isinstance(strength, float):
+            return strength * (float(step @ new) - before.inner(step))
+        step *= strength
+        return float(step @ new) - before.inner(step)
+
+    @staticmethod
     def _extrapolated(state: AlternatingState, beta: float) -> Vector:
         """Return x + beta (x - last), in the memory of x where that can be made again."""
         folded = [point.fold() for point in state.points]
         x = state.x if all(folded) else state.x.copy()
         if beta > 0:
-            back = np.empty_like(x)
             for own, point in zip(state.stretches, state.last, strict=True):
-                point.write(back[own])
-            back -= x
-            back *= beta
-            x -= back
+                point.drive_away(x[own], beta)
         return x
 
     @staticmethod
