@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import saddleback as sb
+import saddleback.estimators as se
 from saddleback.datasets import make_group_hinge, make_lasso
-from saddleback.estimators import SparseRegressor
 from saddleback.operators import Stacked, as_operator
 from saddleback.ranks import Ranks
 from saddleback.sharding import gathered
@@ -131,9 +132,7 @@ def ways():
 
     first, again = (sb.solve(shard, tol=TOL, comm=COMM, method="sp-bcd") for _ in range(2))
     assert np.array_equal(first.x, again.x)  # bit by bit, on as many processes
-    model = clone(SparseRegressor(alpha=0.01, tol=TOL, comm=COMM)).fit(*regression())
     return {
-        "estimator": report(model.result_),
         "shard": found(shard),
         "shard of groups": found(groups),
         "sp-bcd": found(shard, method="sp-bcd"),
@@ -146,6 +145,36 @@ def ways():
         "two threads": found(shard, threads=2),
         "linear program, sp-bcd": found(sb.Problem(program, B, interval), method="sp-bcd"),
     }
+
+
+MODELS = {
+    "SparseRegressor": se.SparseRegressor(alpha=0.01, tol=TOL),
+    "SparseClassifier": se.SparseClassifier("logistic", "group", alpha=0.01, groups=3, tol=TOL),
+    "ElasticNet": se.ElasticNet(0.1, tol=TOL),
+    "GroupLasso": se.GroupLasso(0.1, groups=3, tol=TOL),
+    "MultiTaskLasso": se.MultiTaskLasso(0.1, tol=TOL),
+    "QuantileRegressor": se.QuantileRegressor(alpha=0.05, tol=TOL),
+    "SparseSVC": se.SparseSVC(0.05, tol=TOL),
+}
+
+
+def target(name, y):
+    """Return the targets of a model."""
+    return y > 3 if name in ("SparseClassifier", "SparseSVC") else np.column_stack([y, -y]) if "Task" in name else y
+
+
+def estimators():
+    """Fit models together, on data in memory and in files, by columns and by rows."""
+    X, y = regression()
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for order in "FC":
+            np.save(f"{folder}/{order}.npy", np.asarray(X, order=order))
+        maps = [np.load(f"{folder}/{order}.npy", mmap_mode="r") for order in "FC"]
+        for name, model in MODELS.items():
+            fits = [clone(model).set_params(comm=COMM).fit(data, target(name, y)) for data in (X, *maps)]
+            found[name] = [report(fit.result_) for fit in fits]
+    return found
 
 
 def operators():

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mpi_programs import KEPT, PROBLEMS, TOL, regression
+from mpi_programs import KEPT, MODELS, PROBLEMS, TOL, regression, target
 from scipy import sparse
+from sklearn.base import clone
 
 import saddleback as sb
 from saddleback.backends.descent import ArrayDescender, NativeDescender
-from saddleback.estimators import SparseRegressor
 from saddleback.functions._base import Blocks
 from saddleback.sampling import KNice, Strata
 from saddleback.sharding import division
@@ -52,7 +52,7 @@ def told(processes, *programs):
 @pytest.fixture(scope="module")
 def two():
     """What two processes tell, all in one run."""
-    return told(2, "answers", "ways", "operators", "decisions", "refused")
+    return told(2, "answers", "ways", "estimators", "operators", "decisions", "refused")
 
 
 def assert_as_alone(answers):
@@ -80,11 +80,21 @@ def test_other_ways_to_the_same_answer(two):
         name: sb.solve(sb.Problem(*PROBLEMS[name]()), tol=TOL).certificate.primal_value
         for name in ("lasso", "group_hinge", "linear_program")
     }
-    alone["estimator"] = SparseRegressor(alpha=0.01, tol=TOL).fit(*regression()).result_.certificate.primal_value
     for way, found in two["ways"].items():
-        name = {"shard of groups": "group_hinge", "linear program, sp-bcd": "linear_program", "estimator": "estimator"}
+        name = {"shard of groups": "group_hinge", "linear program, sp-bcd": "linear_program"}
         assert found["status"] == "OPTIMAL", way
         assert found["value"] == pytest.approx(alone[name.get(way, "lasso")], rel=2 * TOL), way
+
+
+def test_estimators_fit_the_same_models(two):
+    """On two processes as on one, whether the data are in memory or in files."""
+    X, y = regression()
+    assert set(two["estimators"]) == set(MODELS)
+    for name, model in MODELS.items():
+        alone = clone(model).fit(X, target(name, y)).certificate_.primal_value
+        for found in two["estimators"][name]:
+            assert found["status"] == "OPTIMAL", name
+            assert found["value"] == pytest.approx(alone, rel=2 * TOL), name
 
 
 def test_a_spread_operator_is_the_operator(two):

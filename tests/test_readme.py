@@ -53,6 +53,16 @@ def test_the_page_on_estimators_runs(capsys):
     assert names["model"].result_.status is sb.Status.OPTIMAL
 
 
+def test_the_examples_on_scaling_that_stand_alone_run(tmp_path, monkeypatch, capsys):
+    """Those that make their data, one of them in a file."""
+    monkeypatch.chdir(tmp_path)
+    blocks = python_blocks((ROOT / "docs" / "scaling.md").read_text(encoding="utf-8"))
+    alone = [block for block in blocks if "default_rng" in block or "make_lasso" in block]
+    assert len(alone) == 2
+    for block in alone:
+        exec(block, {})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_the_examples_draw_a_picture_in_a_minute(example, tmp_path):

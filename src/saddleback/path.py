@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .alpha_max import threshold
+from .device import open_device
 from .functions._base import Vector
 from .functions.checks import finite, scalar
 from .problem import Problem
@@ -57,6 +58,8 @@ def path(
         options = {"x0": problem.shape_x(first.x), "y0": problem.shape_y(first.y)} | options
     else:
         values = _descending(alphas)
+    if options.get("device") is not None:
+        problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
     for alpha in values:
         result = solve(problem.with_alpha(alpha), **options)

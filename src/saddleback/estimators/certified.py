@@ -20,7 +20,9 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 OF_OTHERS = {
+    "comm": "it belongs to models that are fitted once; folds have n_jobs, and robust PCA has device",
     "copy_X": "X is never changed",
+    "memory": "the bound belongs to the data, as in fit(sb.Streamed(path, memory=...), y)",
     "precompute": "which products are kept is for the solver to decide",
     "selection": "the order of the columns is for the solver to decide",
     "solver": "the solver is chosen by the problem",
@@ -62,6 +64,7 @@ class Certified(BaseEstimator):
     random_state: Any = None
     verbose: Any = False
     comm: Any = None
+    device: Any = None
 
     passes_parameter = "max_iter"
     """The parameter that limits the passes."""
@@ -78,6 +81,7 @@ class Certified(BaseEstimator):
             "threads": self._threads(),
             "progress": bool(self.verbose),
             "comm": self.comm,
+            "device": self.device,
         }
 
     def _threads(self) -> int | None:

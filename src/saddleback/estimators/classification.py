@@ -11,15 +11,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 import saddleback as sb
 
+from ..functions._base import Vector
 from .design import Design
 from .linear import Fit, LinearModel, Target, check_weight
 from .objective import CLASSIFICATION, Objective
 from .path import coefficients
-from .samples import Vector
+from .table import Table, checked
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -33,26 +33,19 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     class_weight: Any = None
 
-    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(CLASSIFICATION)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csc",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=self.least_samples,
-        )
+        table, y = checked(self, X, y, self.least_samples)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        weight = check_weight(sample_weight, X)
+        weight = check_weight(sample_weight, table)
         if self.class_weight is not None:
             weight = self._class_weights(y, codes, weight)[codes] * (1.0 if weight is None else weight)
         if np.unique(codes if weight is None else codes[weight > 0]).size < 2:
             raise ValueError(
                 f"y has one class with a positive weight, of {self.classes_}: expected two classes or more"
             )
-        return X, codes, weight
+        return table, codes, weight
 
     def _class_weights(self, y: Any, codes: Any, weight: Vector | None) -> Vector:
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -124,7 +117,7 @@ class SparseClassifier(LinearClassifier):
     penalty, alpha, l1_ratio, groups, weights : as in ``SparseRegressor``.
     class_weight : a dict from class to weight, or "balanced" for weights inverse to how often a class occurs; they
         multiply the sample weights.
-    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose, comm : as in
+    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose, comm, device : as in
         ``SparseRegressor``.
 
     Attributes
@@ -156,6 +149,7 @@ class SparseClassifier(LinearClassifier):
         random_state: Any = None,
         verbose: Any = False,
         comm: Any = None,
+        device: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -173,6 +167,7 @@ class SparseClassifier(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.comm = comm
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective(
@@ -204,6 +199,8 @@ class SparseSVC(LinearClassifier):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         self.alpha = alpha
         self.class_weight = class_weight
@@ -213,6 +210,8 @@ class SparseSVC(LinearClassifier):
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.comm = comm
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective("hinge", alpha=self.alpha, positive=self.positive)

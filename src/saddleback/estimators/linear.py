@@ -14,15 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 import saddleback as sb
 
+from ..device import on_host
+from ..functions._base import Vector
 from .certified import Certified
 from .design import Design
 from .objective import Objective
 from .path import Path, coefficients
-from .samples import Samples, Vector, distinct
+from .samples import Samples, distinct
+from .table import Table, checked_samples
 
 
 class Target(NamedTuple):
@@ -98,7 +101,7 @@ class LinearModel(Certified, ABC):
         """Return the targets of every problem to solve, from y as ``_check_data`` has left it."""
 
     @abstractmethod
-    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         """Return checked X, y and weights."""
 
     @abstractmethod
@@ -110,12 +113,13 @@ class LinearModel(Certified, ABC):
 
         Parameters
         ----------
-        X : samples by features, dense or sparse; neither copied more than once nor changed.
+        X : samples by features, dense or sparse; neither copied more than once nor changed. A memory map, a Zarr array
+            or ``sb.Streamed`` stays in its file, which is read panel by panel (docs/scaling.md).
         y : the targets.
         sample_weight : one value a sample, at least 0. The loss is divided by their sum.
         """
-        X, y, weight = self._check_data(X, y, sample_weight)
-        ready = self._prepare(X, y, weight)
+        table, y, weight = self._check_data(X, y, sample_weight)
+        ready = self._prepare(table, y, weight)
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):
             before = self.result_ if isinstance(self.result_, list) else [self.result_]
@@ -123,7 +127,7 @@ class LinearModel(Certified, ABC):
         options = self._options()
         results = [ready.solve(target, start, options) for target, start in zip(ready.targets, starts, strict=True)]
         self._warn(results, self._obstacle(ready, results))
-        self._store(results, X.dtype)
+        self._store(results, table.dtype)
         return self
 
     def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
@@ -158,7 +162,7 @@ class LinearModel(Certified, ABC):
         """Return a model with the same parameters, but for some."""
         return type(self)(**(self.get_params(deep=False) | changes))
 
-    def _prepare(self, X: Any, y: Any, weight: Vector | None) -> Fit:
+    def _prepare(self, X: Table, y: Any, weight: Vector | None) -> Fit:
         """Return checked data as problems to solve."""
         objective = self._objective()
         samples = distinct(X, y, weight)
@@ -189,8 +193,7 @@ class LinearModel(Certified, ABC):
     def _scores(self, X: Any) -> Any:
         """Return X coef_' + intercept_."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), reset=False)
-        return X @ self.coef_.T + self.intercept_
+        return checked_samples(self, X) @ self.coef_.T + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -198,12 +201,12 @@ class LinearModel(Certified, ABC):
         return tags
 
 
-def check_weight(sample_weight: ArrayLike | None, X: Any) -> Vector | None:
+def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
     """Return sample weights as float64, None where they are all the same."""
     if sample_weight is None:
         return None
     weight: Vector = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
+        on_host(sample_weight), ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
     )
     if weight.ndim == 0:
         weight = np.full(X.shape[0], float(weight))

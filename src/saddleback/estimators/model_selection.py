@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
 import saddleback as sb
 
+from ..functions._base import Vector
 from .certified import free_threads, furthest
 from .classification import LinearClassifier
 from .linear import LinearModel
 from .objective import Objective
 from .path import new_axes
 from .regression import LinearRegressor
-from .samples import Vector
+from .table import Table
 
 
 class CrossValidated(LinearModel):
@@ -47,15 +47,15 @@ class CrossValidated(LinearModel):
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
-        X, y, weight = self._check_data(X, y, sample_weight)
+        table, y, weight = self._check_data(X, y, sample_weight)
         given, count = self._grid()
-        path = self._path(self._prepare(X, y, weight), given, count, self.eps)
-        folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y)
+        path = self._path(self._prepare(table, y, weight), given, count, self.eps)
+        folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
         worker = self._unfitted(cv=None)  # folds that were given may be a generator, which no process can have
         if is_classifier(self):
             worker.classes_ = self.classes_  # a fold may lack one
         judged = Parallel(n_jobs=self.n_jobs)(
-            delayed(worker._held_out)(X, y, weight, train, test, path.alphas) for train, test in folds
+            delayed(worker._held_out)(table, y, weight, train, test, path.alphas) for train, test in folds
         )
         losses, totals, least_certain = zip(*judged, strict=True)
         self._warn([*path.flat(), *least_certain])
@@ -66,25 +66,26 @@ class CrossValidated(LinearModel):
         self.mean_loss_ = np.average(self.loss_path_, axis=1, weights=totals)
         best = int(np.argmin(self.mean_loss_))
         self.alpha_ = float(path.alphas[best])
-        self._store([along[best] for along in path.by_problem()], X.dtype)
+        self._store([along[best] for along in path.by_problem()], table.dtype)
         return self
 
     def _held_out(
-        self, X: Any, y: NDArray[Any], weight: Vector | None, train: Any, test: Any, alphas: Vector
+        self, X: Table, y: NDArray[Any], weight: Vector | None, train: Any, test: Any, alphas: Vector
     ) -> tuple[Vector, float, sb.Result]:
         """Return the mean loss on held-out samples for every alpha, their weight, and the least certain result."""
-        rows = X.tocsr() if sparse.issparse(X) else X
+        train, test = (np.arange(len(y))[part] for part in (train, test))
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
-        ready = self._prepare(_columns_first(rows[train]), y[train], of_train)
+        ready = self._prepare(X.rows(train), y[train], of_train)
         path = self._path(ready, alphas, alphas.size, self.eps)
         coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
         intercepts = path.intercepts.reshape(-1, alphas.size)
         loss = np.zeros(alphas.size)
         if of_test is not None and not np.any(of_test):
             return loss, 0.0, furthest(path.flat())
+        held_out = X.rows(test)
         targets = self._targets(y[test], of_test, ready.design)
         for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
-            scores = (rows[test] @ coef + intercept - target.shift).T
+            scores = (held_out @ coef + intercept - target.shift).T
             function = ready.objective.loss_term(target.values, of_test).bind(target.values.shape)
             loss += [function.value(np.ascontiguousarray(u)) for u in scores]
         total = float(len(y[test]) if of_test is None else of_test.sum())
@@ -114,10 +115,6 @@ class CrossValidated(LinearModel):
         return free_threads()  # n_jobs is for the folds
 
 
-def _columns_first(X: Any) -> Any:
-    return X.tocsc() if sparse.issparse(X) else X
-
-
 class SparseRegressorCV(CrossValidated, LinearRegressor):
     """``SparseRegressor`` with alpha chosen by cross-validation.
 
@@ -129,7 +126,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
     alphas : the values themselves; a number is the same as ``n_alphas``.
     cv : number of folds (5 by default), a splitter, or the folds.
     n_jobs : folds in parallel, each with one thread; by default one after the other, with all cores.
-    fit_intercept, positive, tol, max_passes, random_state, verbose : as in ``SparseRegressor``.
+    fit_intercept, positive, tol, max_passes, random_state, verbose, device : as in ``SparseRegressor``.
 
     Attributes
     ----------
@@ -164,6 +161,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        device: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -184,6 +182,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective(
@@ -206,7 +205,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
     ----------
     loss, penalty, l1_ratio, groups, weights, class_weight : as in ``SparseClassifier``.
     eps, n_alphas, alphas, cv, n_jobs : as in ``SparseRegressorCV``.
-    fit_intercept, positive, tol, max_passes, random_state, verbose : as in ``SparseRegressor``.
+    fit_intercept, positive, tol, max_passes, random_state, verbose, device : as in ``SparseRegressor``.
 
     Attributes
     ----------
@@ -236,6 +235,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        device: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -254,6 +254,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective(
@@ -287,6 +288,7 @@ class LassoCV(CrossValidated, LinearRegressor):
         n_jobs: int | None = None,
         positive: bool = False,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.eps = eps
         self.n_alphas = n_alphas
@@ -299,6 +301,7 @@ class LassoCV(CrossValidated, LinearRegressor):
         self.n_jobs = n_jobs
         self.positive = positive
         self.random_state = random_state
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective(positive=self.positive)
@@ -328,6 +331,7 @@ class GroupLassoCV(LassoCV):
         n_jobs: int | None = None,
         positive: bool = False,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         super().__init__(
             eps=eps,
@@ -341,6 +345,7 @@ class GroupLassoCV(LassoCV):
             n_jobs=n_jobs,
             positive=positive,
             random_state=random_state,
+            device=device,
         )
         self.groups = groups
         self.weights = weights
@@ -370,6 +375,7 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         n_jobs: int | None = None,
         positive: bool = False,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.quantile = quantile
         self.eps = eps
@@ -383,6 +389,7 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         self.n_jobs = n_jobs
         self.positive = positive
         self.random_state = random_state
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective("quantile", quantile=self.quantile, positive=self.positive)

@@ -20,7 +20,7 @@ import numpy as np
 
 import saddleback as sb
 
-from .samples import Vector
+from ..functions._base import Vector
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 import saddleback as sb
 
+from ..functions._base import Vector
 from .design import Design
 from .linear import LinearModel, Target, check_weight
 from .objective import REGRESSION, Objective
 from .path import coefficients
-from .samples import Vector
+from .table import Table, checked
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
@@ -28,21 +28,12 @@ class LinearRegressor(RegressorMixin, LinearModel):
     joint = False
     """Whether they are fitted together, with a penalty on all of them; one by one otherwise."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(REGRESSION)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csc",
-            dtype=[np.float64, np.float32],
-            y_numeric=True,
-            ensure_min_samples=self.least_samples,
-            multi_output=self.several_outputs,
-        )
+        table, y = checked(self, X, y, self.least_samples, y_numeric=True, multi_output=self.several_outputs)
         y = np.asarray(y, dtype=np.float64)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and not self.joint else y
-        return X, y, check_weight(sample_weight, X)
+        return table, y, check_weight(sample_weight, table)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
@@ -108,6 +99,8 @@ class SparseRegressor(LinearRegressor):
     verbose : whether to show a progress bar.
     comm : an mpi4py communicator, whose processes fit the model together: all call ``fit`` with the same data, each
         works on some of the features, and all get the fitted model.
+    device : where X is worked on: "cuda", "cpu" or another device of torch; by default the host. What is fitted and
+        predicted is in NumPy arrays wherever that was.
 
     Attributes
     ----------
@@ -151,6 +144,7 @@ class SparseRegressor(LinearRegressor):
         random_state: Any = None,
         verbose: Any = False,
         comm: Any = None,
+        device: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -170,6 +164,7 @@ class SparseRegressor(LinearRegressor):
         self.random_state = random_state
         self.verbose = verbose
         self.comm = comm
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective(
@@ -190,8 +185,8 @@ class Lasso(MultiOutputMixin, LinearRegressor):
     r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
 
     Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
-    counts passes; attributes as in ``SparseRegressor``. Several columns of y are fitted one by one: ``coef_`` then has
-    a row for each.
+    counts passes; attributes, ``comm`` and ``device`` as in ``SparseRegressor``. Several columns of y are fitted one by
+    one: ``coef_`` then has a row for each.
     """
 
     several_outputs = True
@@ -206,6 +201,8 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -214,6 +211,8 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.comm = comm
+        self.device = device
 
     @property
     def sparse_coef_(self) -> Any:
@@ -242,6 +241,8 @@ class ElasticNet(Lasso):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -251,6 +252,8 @@ class ElasticNet(Lasso):
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            comm=comm,
+            device=device,
         )
         self.l1_ratio = l1_ratio
 
@@ -277,6 +280,8 @@ class GroupLasso(Lasso):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -286,6 +291,8 @@ class GroupLasso(Lasso):
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            comm=comm,
+            device=device,
         )
         self.groups = groups
         self.weights = weights
@@ -316,6 +323,8 @@ class SparseGroupLasso(GroupLasso):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -327,6 +336,8 @@ class SparseGroupLasso(GroupLasso):
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            comm=comm,
+            device=device,
         )
         self.l1_ratio = l1_ratio
 
@@ -344,8 +355,8 @@ class SparseGroupLasso(GroupLasso):
 class QuantileRegressor(LinearRegressor):
     r"""Quantile regression: :math:`\frac{1}{n} \sum_i \rho_q(y_i - x_i'w - b) + \alpha \|w\|_1`.
 
-    Objective and parameters are those of scikit-learn, with the limits of ``Lasso``; attributes as in
-    ``SparseRegressor``.
+    Objective and parameters are those of scikit-learn, with the limits of ``Lasso``; attributes, ``comm`` and
+    ``device`` as in ``SparseRegressor``.
     """
 
     def __init__(
@@ -359,6 +370,8 @@ class QuantileRegressor(LinearRegressor):
         warm_start: bool = False,
         positive: bool = False,
         random_state: Any = None,
+        comm: Any = None,
+        device: Any = None,
     ) -> None:
         self.quantile = quantile
         self.alpha = alpha
@@ -368,6 +381,8 @@ class QuantileRegressor(LinearRegressor):
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.comm = comm
+        self.device = device
 
     def _objective(self) -> Objective:
         return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
@@ -385,11 +400,11 @@ class MultiTaskLasso(Lasso):
     def _objective(self) -> Objective:
         return Objective(penalty="group", alpha=self.alpha, positive=self.positive)
 
-    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector | None]:
-        X, Y, weight = super()._check_data(X, y, sample_weight)
+    def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
+        table, Y, weight = super()._check_data(X, y, sample_weight)
         if Y.ndim == 1:
             raise ValueError(f"y has shape {Y.shape}: expected one column a task; for a single one use Lasso")
-        return X, Y, weight
+        return table, Y, weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import saddleback as sb
 
+from ..device import on_host
 from ..functions.singular import low_rank_pairs, spectral_norm
 from .certified import Certified
 
@@ -70,6 +71,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     max_iter : most work, in passes.
     verbose : show a progress bar.
     random_state : seed of the draws, where a method has any.
+    device : where X is split: "cuda", "cpu" or another device of torch; by default the host. New rows are split on the
+        host, one at a time. Not with ``non_negative``.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         max_iter: float = 10_000,
         verbose: bool = False,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.noise = noise
         self.sparsity = sparsity
@@ -117,6 +121,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self.max_iter = max_iter
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     # --- all samples at once --------------------------------------------------------------------------------------
 
@@ -335,6 +340,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     # --- what all of them need ------------------------------------------------------------------------------------
 
     def _validated(self, X: Any, missing: Any, reset: bool) -> _Data:
+        X = on_host(X)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset)
         if missing is None and not np.isnan(X.min()):  # which is NaN where any entry is
             return _Data(X, None)
@@ -358,7 +364,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     def _solve_row(self, problem: sb.Problem) -> sb.Result:
         """Solve for one row so accurately, where that is cheap, that it does not show which rows it came with."""
         accurate = self.noise == "gaussian" and self.sparsity != "row"
-        result = sb.solve(problem, **self._options() | ({"tol": min(self.tol, ROW_TOL)} if accurate else {}))
+        tol = min(self.tol, ROW_TOL) if accurate else self.tol
+        result = sb.solve(problem, **self._options() | {"tol": tol, "device": None})
         if result.certificate.error > self.tol:
             self._warn([result])
         return result
@@ -368,6 +375,10 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
             raise ValueError(f"noise={self.noise!r}: expected 'gaussian', or None for an exact decomposition")
         if self.sparsity not in SPARSITIES:
             raise ValueError(f"sparsity={self.sparsity!r}: expected one of {', '.join(SPARSITIES)}")
+        if self.non_negative and self.device is not None:
+            raise ValueError(
+                f"device={self.device!r} with non_negative=True, whose blocks cannot be moved: leave one of them out"
+            )
         for name in ("sparse_weight", "low_rank_weight"):
             value = getattr(self, name)
             if not _is_auto(value) and not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):

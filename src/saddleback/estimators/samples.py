@@ -2,7 +2,8 @@
 
 A sample of weight 3 is the same as three equal samples, and both are fitted as one row. ``solve`` merges equal rows
 too, where that pays; here it is always done, and the rows that are left come in an order of their own, so that integer
-weights and repeated rows give the same model to the last bits, whatever the tolerance.
+weights and repeated rows give the same model to the last bits, whatever the tolerance. In a file samples are not
+compared: those that do not count are left out, and the others stay in their order.
 """
 
 from __future__ import annotations
@@ -11,14 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Keys = NDArray[np.uint64]
-
-PANEL = 1 << 20
-"""Entries of X that are looked at together."""
+from ..functions._base import Indices, Vector
+from .table import Keys, Table, bits
 
 
 class Samples(NamedTuple):
@@ -28,7 +24,7 @@ class Samples(NamedTuple):
     None, as ``weight`` may be, where the rows are those that were given.
     """
 
-    X: Any
+    X: Table
     y: Any
     weight: Vector | None
     row_of: Indices | None = None
@@ -49,7 +45,7 @@ class Samples(NamedTuple):
         return total
 
 
-def distinct(X: Any, y: NDArray[Any], weight: Vector | None) -> Samples:
+def distinct(X: Table, y: NDArray[Any], weight: Vector | None) -> Samples:
     """Return the samples with a weight, equal ones merged; the arrays themselves where there is nothing to merge."""
     n = X.shape[0]
     counted = np.arange(n) if weight is None else np.flatnonzero(weight)
@@ -58,52 +54,19 @@ def distinct(X: Any, y: NDArray[Any], weight: Vector | None) -> Samples:
     first = np.concatenate([[True], np.diff(keys[order]) != 0])
     place = np.cumsum(first) - 1
     kept = counted[order[first]]
-    if kept.size == n or not _equal_rows(X, y, counted[order[~first]], kept[place[~first]]):
+    alike = counted[order[~first]], kept[place[~first]]  # what equal keys promise but for one case in 2^64
+    if kept.size == n or not (np.array_equal(*(y[part] for part in alike)) and X.equal(*alike)):
         return Samples(X, y, weight)
     row_of, share = np.zeros(n, dtype=np.int64), np.zeros(n)
     row_of[counted[order]] = place
     share[counted] = 1.0 if weight is None else weight[counted]
     total: Vector = np.bincount(row_of, share, minlength=kept.size).astype(np.float64)
-    return Samples(_rows(X, kept), y[kept], total, row_of, share / total[row_of])
+    return Samples(X.rows(kept), y[kept], total, row_of, share / total[row_of])
 
 
-def _keys(X: Any, y: Vector) -> Keys:
+def _keys(X: Table, y: Vector) -> Keys:
     """Return a number for every sample, the same for equal ones: a random sum of its bits, exact modulo 2^64."""
     columns = y.reshape(y.shape[0], -1)
     factors = np.random.default_rng(0).integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64)
     factors = 2 * factors + 1  # odd numbers have an inverse, so that no bit is lost
-    of_X, of_y = factors[: X.shape[1]], factors[X.shape[1] :]
-    keys = np.zeros(y.shape[0], dtype=np.uint64)
-    keys += _bits(columns) @ of_y
-    if sparse.issparse(X):
-        np.add.at(keys, X.indices, _bits(X.data) * np.repeat(of_X, np.diff(X.indptr)))
-    else:
-        for panel in _panels(*X.shape):
-            keys[panel] += _bits(X[panel]) @ of_X
-    return keys
-
-
-def _bits(values: NDArray[Any]) -> Keys:
-    """Return the bits of numbers as float64, the same for 0 and -0, with those that differ for round numbers below."""
-    bits: Keys = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
-    mixed: Keys = bits ^ (bits >> np.uint64(32))
-    return mixed
-
-
-def _panels(rows: int, columns: int) -> list[slice]:
-    height = max(1, PANEL // columns)
-    return [slice(start, start + height) for start in range(0, rows, height)]
-
-
-def _equal_rows(X: Any, y: NDArray[Any], one: Indices, other: Indices) -> bool:
-    """Return whether samples are equal, pair by pair: what equal keys promise but for one case in 2^64."""
-    if not np.array_equal(y[one], y[other]):
-        return False
-    if sparse.issparse(X):
-        rows = X.tocsr()
-        return bool((rows[one] != rows[other]).nnz == 0)
-    return all(np.array_equal(X[one[part]], X[other[part]]) for part in _panels(one.size, X.shape[1]))
-
-
-def _rows(X: Any, kept: Indices) -> Any:
-    return X.tocsr()[kept].tocsc() if sparse.issparse(X) else X[kept]
+    return X.keys(factors[: X.shape[1]], bits(columns) @ factors[X.shape[1] :])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..functions._base import Indices
+from ..functions._base import Indices, Vector
 
 
 class Tile(NamedTuple):
@@ -76,12 +76,9 @@ class File(Store):
 
     @classmethod
     def of(cls, array: np.memmap[Any, Any], name: str) -> File:
-        """Return the store behind a memory map; nothing is read through the map itself, whose pages would count."""
+        """Return the store behind a whole memory map; nothing is read through the map, whose pages would count."""
         if array.filename is None:
             raise TypeError(f"{name} is a memory map without a file: expected one of np.load(path, mmap_mode='r')")
-        contiguous = array.flags.f_contiguous or array.flags.c_contiguous
-        if not contiguous or not _whole(array):
-            raise ValueError(f"{name} is a part of a memory map: expected the whole array of a file")
         return cls._open(Path(array.filename), array.offset, array.shape, array.dtype, bool(array.flags.f_contiguous))
 
     @classmethod
@@ -182,6 +179,76 @@ class Chunked(Store):
         return np.asfortranarray(panel), panel.shape[0] * width * self.dtype.itemsize
 
 
+@dataclass(frozen=True)
+class Centred(Store):
+    """A store less a number for each column, which is taken off when entries are read, in a type of floats."""
+
+    inner: Store
+    centre: Vector
+    floats: np.dtype[Any]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    reads_columns: bool
+
+    @classmethod
+    def of(cls, inner: Store, centre: Vector, floats: np.dtype[Any]) -> Centred:
+        """Return a store that is read like another one."""
+        return cls(inner, centre, floats, inner.shape, inner.dtype, inner.reads_columns)
+
+    @property
+    def smallest(self) -> int:
+        return self.inner.smallest
+
+    def tiles(self, columns: Indices, size: int) -> list[Tile]:
+        return self.inner.tiles(columns, size)
+
+    def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
+        panel, read = self.inner.read(tile, buffer)
+        less = panel.astype(self.floats, copy=False)
+        np.subtract(less, self.centre[tile.columns], out=less, casting="same_kind")
+        return less, read
+
+
+class Window(NamedTuple):
+    """Rows and columns of the matrix of a whole file."""
+
+    whole: Any
+    rows: Indices
+    columns: Indices
+
+
+def window(array: np.memmap[Any, Any]) -> Window | None:
+    """Return the part of a file that a memory map shows, as slices make one; None where it shows no such part."""
+    whole: Any = array
+    while isinstance(whole, np.memmap) and not _whole(whole):
+        whole = whole.base
+    if not isinstance(whole, np.memmap) or array.ndim != 2 or whole.ndim != 2 or 0 in array.shape:
+        return None
+    if array.dtype != whole.dtype or whole.mode == "c":  # what is written to a copy is not in the file
+        return None
+    return _window(array, whole) or _window(array, whole.T)
+
+
+def _window(array: Any, whole: Any) -> Window | None:
+    """Return which rows and columns of a whole map another one shows, None where it shows something else."""
+    between, places = _address(array) - _address(whole), [np.arange(0), np.arange(0)]
+    for axis in sorted((0, 1), key=lambda axis: -whole.strides[axis]):
+        first, between = divmod(between, whole.strides[axis])
+        step, rest = divmod(array.strides[axis], whole.strides[axis])
+        if rest and array.shape[axis] > 1:
+            return None
+        places[axis] = first + step * np.arange(array.shape[axis])
+        if places[axis].min() < 0 or places[axis].max() >= whole.shape[axis]:
+            return None
+    return Window(whole, *places) if between == 0 else None
+
+
 def _whole(array: Any) -> bool:
     """Return whether a memory map has all of its file: a part of it knows the offset of the whole only."""
+    if array._mmap is None or not (array.flags.f_contiguous or array.flags.c_contiguous):
+        return False
     return bool(len(array._mmap) == array.nbytes + array.offset % ALLOCATIONGRANULARITY)
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -10,7 +10,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ from .. import _native
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
 from .dense import Dense
-from .stores import Chunked, File, Store, Tile
+from .stores import Centred, Chunked, File, Store, Tile, window
+
+if TYPE_CHECKING:
+    from ..device.place import Device
 
 TILE = 8 << 20
 """Bytes of a tile at the most: what the cache of a processor holds, so that work on it costs no further reading."""
@@ -57,9 +60,9 @@ class Streamed(Operator):
 
     Parameters
     ----------
-    source : an ``.npy`` file or a folder with a Zarr array, by name; a memory map of a whole file; or a Zarr array.
-        Column-major files and arrays whose chunks are a few columns wide are read column by column, where a method
-        asks for some of them; row-major ones are read as a whole for every product.
+    source : an ``.npy`` file or a folder with a Zarr array, by name; a memory map of a file, or slices of one; or a
+        Zarr array. Column-major files and arrays whose chunks are a few columns wide are read column by column, where
+        a method asks for some of them; row-major ones are read as a whole for every product.
     memory : bytes that a solve may take, all in all. What is packed in memory and what stays in the file follows from
         this number and the sizes alone, so that a run is the same whenever it is repeated.
 
@@ -73,14 +76,14 @@ class Streamed(Operator):
     def __init__(self, source: Any, memory: float = 1e9) -> None:
         if isinstance(memory, bool) or not isinstance(memory, (int, float, np.number)) or memory != memory // 1:
             raise ValueError(f"memory={memory!r}: expected a whole number of bytes, such as 1e9")
-        store = _store(source, int(memory / TILES))
+        store, rows, columns = _store(source, int(memory / TILES))
         least = 8 * VECTORS * sum(store.shape) + WORKERS * store.smallest
         if memory < least:
             raise ValueError(
                 f"memory={memory!r}: a matrix of {store.shape[0]} x {store.shape[1]} needs at least {least} bytes for "
                 f"{VECTORS} vectors of each side and {WORKERS} tiles; allow more"
             )
-        self._begin(store, np.arange(store.shape[0]), np.arange(store.shape[1]), memory, PACKED * memory, [0])
+        self._begin(store, rows, columns, memory, PACKED * memory, [0])
         if store.reads_columns:
             self.panels = np.append(np.arange(0, self.shape[1], self._width()), self.shape[1])
 
@@ -102,6 +105,17 @@ class Streamed(Operator):
 
     def _tile(self) -> int:
         return int(min(TILE, self.memory / TILES))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the entries in memory: integers become float64."""
+        return _floating_type(self.store.dtype)
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise TypeError(
+            "a streamed matrix is never an array as a whole: sb.Problem and the linear models of saddleback.estimators "
+            "take it as it is; for anything else, load it with np.load"
+        )
 
     @property
     def reads(self) -> float:
@@ -188,7 +202,7 @@ class Streamed(Operator):
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
         for _, block in self._ahead(tiles):
-            yield Dense(block if self.all_rows else block[self.rows])
+            yield Dense(block if self.all_rows else np.asfortranarray(block[self.rows]))
 
     @property
     def in_memory(self) -> float:
@@ -359,6 +373,21 @@ class Streamed(Operator):
             return self
         return Dense(self._copied(np.arange(self.shape[1]), dtype))
 
+    def _placed(self, device: Device) -> Operator:
+        raise TypeError("A is streamed from its file, and cannot be moved to a device: leave device out, or load A")
+
+    def centred(self, centre: Vector) -> Streamed:
+        """Return the matrix less a number for each column, as much on disk as this one."""
+        other = self.of_rows(np.arange(self.shape[0]))
+        everywhere = np.zeros(self.store.shape[1])
+        everywhere[self.columns] = centre
+        other.store = Centred.of(self.store, everywhere, self.dtype)
+        return other
+
+    def of_rows(self, rows: Indices) -> Streamed:
+        """Return some rows of the matrix, as much on disk as this one."""
+        return self._view(rows, np.arange(self.shape[1]))
+
     def _view(self, rows: Indices, columns: Indices) -> Streamed:
         """Return the matrix between some rows and columns, as much on disk as this one."""
         view = object.__new__(Streamed)
@@ -392,16 +421,26 @@ def is_zarr(source: Any) -> bool:
     return type(source).__module__.partition(".")[0] == "zarr" and hasattr(source, "chunks")
 
 
-def _store(source: Any, tile: int) -> Store:
-    """Return the store that a source names, or raise where it is no dense matrix of real numbers."""
+def is_streamed(source: Any) -> bool:
+    """Return whether an object is a dense matrix that lies in a file, and can be read from there."""
+    if isinstance(source, np.memmap):
+        return window(source) is not None and source.dtype.kind in "biuf" and source.dtype.isnative
+    return isinstance(source, Streamed) or is_zarr(source)
+
+
+def _store(source: Any, tile: int) -> tuple[Store, Indices, Indices]:
+    """Return the store that a source names, and rows and columns in it; raise where it is no dense real matrix."""
     if isinstance(source, (str, PathLike)):
         source = _opened(Path(source))
     if is_zarr(source):
         _check(source)
-        return Chunked.of(source, tile)
+        return Chunked.of(source, tile), np.arange(source.shape[0]), np.arange(source.shape[1])
     if isinstance(source, np.memmap):
         _check(source)
-        return File.of(source, "source")
+        part = window(source)
+        if part is None:
+            raise ValueError("source is a memory map that does not show rows and columns of a file: expected slices")
+        return File.of(part.whole, "source"), part.rows, part.columns
     raise TypeError(
         f"source is {type(source).__name__}: expected a .npy file, a memory map of one, or a Zarr array; a matrix in "
         "memory needs no Streamed"

@@ -1,0 +1,264 @@
+"""X of an estimator: samples by features, dense or sparse in memory, or in a file that is read panel by panel.
+
+What users pass as X becomes a table here, and nowhere else: fits and predictions ask it for what they need.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import validate_data
+
+import saddleback as sb
+
+from ..device import on_host
+from ..functions._base import Indices, Vector
+from ..operators import as_operator
+from ..operators.streamed import is_streamed
+
+Keys = NDArray[np.uint64]
+
+PANEL = 1 << 20
+"""Entries of X that are looked at together."""
+
+NEAR = 1e-5
+"""Distance of a mean from the first entry of its column, relative to that, up to which the column may be constant."""
+
+
+class Table(ABC):
+    """Samples by features.
+
+    Attributes
+    ----------
+    matrix : as ``sb.Problem`` takes it.
+    shape, dtype : of the matrix; float32 or float64.
+    """
+
+    matrix: Any
+    shape: tuple[int, int]
+    dtype: Any
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+
+    @abstractmethod
+    def keys(self, factors: Keys, others: Keys) -> Keys:
+        """Return a number for every sample, the same for equal ones: a sum of its bits, each feature times a factor.
+
+        ``others`` are the numbers of what else has to be equal, which are added.
+        """
+
+    @abstractmethod
+    def equal(self, one: Indices, other: Indices) -> bool:
+        """Return whether samples with the same keys are equal, pair by pair."""
+
+    @abstractmethod
+    def rows(self, kept: Indices) -> Table:
+        """Return some of the samples."""
+
+    @abstractmethod
+    def for_folds(self) -> Any:
+        """Return what a splitter may look at, as scikit-learn takes it."""
+
+    @abstractmethod
+    def uncentred(self) -> Any:
+        """Return the matrix as it is, all of it finite."""
+
+    @abstractmethod
+    def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
+        """Return the matrix less a centre for each column, and the centres; as it is, and None, where that would cost.
+
+        Centres are the means under sample weights, and the very value of a constant column, of which rounding must
+        leave nothing. ``exactly`` where the means of what is left have to be 0 up to its own rounding.
+        """
+
+    @abstractmethod
+    def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
+        """Return the product with coefficients, a column for each target."""
+
+
+class Dense(Table):
+    """An array in memory."""
+
+    def keys(self, factors: Keys, others: Keys) -> Keys:
+        keys = others.copy()
+        for panel in _panels(*self.shape):
+            keys[panel] += bits(self.matrix[panel]) @ factors
+        return keys
+
+    def equal(self, one: Indices, other: Indices) -> bool:
+        parts = _panels(one.size, self.shape[1])
+        return all(np.array_equal(self.matrix[one[part]], self.matrix[other[part]]) for part in parts)
+
+    def uncentred(self) -> Any:
+        return self.matrix  # which was checked on the way in
+
+    def for_folds(self) -> Any:
+        return self.matrix
+
+    def rows(self, kept: Indices) -> Dense:
+        return Dense(self.matrix[kept])
+
+    def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
+        X, centre = self.matrix, self._means(weight)
+        for column in np.flatnonzero(np.abs(centre - X[0]) <= NEAR * np.abs(X[0])):
+            if np.all(X[:, column] == X[0, column]):
+                centre[column] = X[0, column]
+        less = Dense(np.subtract(X, centre, out=np.empty(X.shape, X.dtype, order="F"), casting="same_kind"))
+        if exactly:  # once more, by what the rounding of large means has left
+            rest = less._means(weight)
+            centre += rest
+            less.matrix -= rest.astype(X.dtype)
+        return less.matrix, centre
+
+    def _means(self, weight: Vector | None) -> Vector:
+        """Return the weighted means of the columns in float64, without a copy of X in it."""
+        if weight is None:
+            return np.asarray(np.mean(self.matrix, axis=0, dtype=np.float64))
+        return np.asarray(np.einsum("i,ij->j", weight, self.matrix) / weight.sum())
+
+    def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self.matrix @ coef)
+
+
+class Sparse(Table):
+    """A sparse matrix, by columns in a fit. It is never made dense, and therefore not centred."""
+
+    @cached_property
+    def _by_rows(self) -> Any:
+        return self.matrix.tocsr()
+
+    def keys(self, factors: Keys, others: Keys) -> Keys:
+        keys = others.copy()
+        np.add.at(keys, self.matrix.indices, bits(self.matrix.data) * np.repeat(factors, np.diff(self.matrix.indptr)))
+        return keys
+
+    def equal(self, one: Indices, other: Indices) -> bool:
+        return bool((self._by_rows[one] != self._by_rows[other]).nnz == 0)
+
+    def uncentred(self) -> Any:
+        return self.matrix  # which was checked on the way in
+
+    def for_folds(self) -> Any:
+        return self.matrix
+
+    def rows(self, kept: Indices) -> Sparse:
+        return Sparse(self._by_rows[kept].tocsc())
+
+    def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
+        return self.matrix, None
+
+    def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self.matrix @ coef)
+
+
+class OnDisk(Table):
+    """A dense matrix in a file, which stays there. One reading finds the centres, and whether all is finite."""
+
+    matrix: sb.Streamed
+
+    def keys(self, factors: Keys, others: Keys) -> Keys:
+        return np.arange(self.shape[0], dtype=np.uint64)  # each its own: to compare them takes as long as many passes
+
+    def equal(self, one: Indices, other: Indices) -> bool:
+        return np.array_equal(one, other)
+
+    def uncentred(self) -> Any:
+        return as_operator(self.matrix, "X")
+
+    def for_folds(self) -> Any:
+        return np.empty((self.shape[0], 0))
+
+    def rows(self, kept: Indices) -> OnDisk:
+        return OnDisk(self.matrix.of_rows(kept))
+
+    def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
+        share = np.full(self.shape[0], 1.0 / self.shape[0]) if weight is None else weight / weight.sum()
+        # seen from one of its entries, the mean of a column is exact up to its spread, and that of a constant one is 0
+        entry, rest, seen = np.zeros(self.shape[1]), np.zeros(self.shape[1]), np.zeros(self.shape[1], dtype=bool)
+        for rows, own, block in self.matrix.pieces():
+            entry[own] = np.where(seen[own], entry[own], block.array[0])
+            seen[own] = True
+            np.subtract(block.array, entry[own], out=block.array, casting="same_kind")
+            rest[own] += block.rmatvec(np.ascontiguousarray(share[rows]))
+        self._check(rest)
+        centre = entry + rest
+        less = self.matrix.centred(entry).centred(rest) if exactly else self.matrix.centred(centre)
+        return less, centre
+
+    def _check(self, products: NDArray[Any]) -> None:
+        """Raise where an entry that is not finite has made products that are not."""
+        if not np.all(np.isfinite(products)) and (found := self.matrix.not_finite()) is not None:
+            where, value = found
+            raise ValueError(f"X has the value {value} at {where}: expected finite numbers")
+
+    def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
+        """Return the product; columns without a coefficient are not looked at."""
+        columns = np.asarray(coef, dtype=np.float64).reshape(self.shape[1], -1)
+        some = np.flatnonzero(np.any(columns, axis=1))
+        product = np.zeros((self.shape[0], columns.shape[1]))
+        for rows, own, block in self.matrix.pieces(some):
+            for k, column in enumerate(columns[some[own]].T):
+                product[rows, k] += block.matvec(np.ascontiguousarray(column))
+        self._check(product)
+        return product.reshape(-1, *coef.shape[1:]).astype(np.result_type(self.dtype, coef.dtype), copy=False)
+
+
+def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tuple[Table, Any]:
+    """Return what was given to ``fit`` as a table and targets, and tell the model its features; raise where it is bad.
+
+    Parameters
+    ----------
+    model : the estimator.
+    X, y : what was given.
+    least_samples : how many samples it needs.
+    of_y : what ``validate_data`` is to know about y.
+    """
+    X, y = on_host(X), on_host(y)
+    if not is_streamed(X):
+        types = [np.float64, np.float32]
+        X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, ensure_min_samples=least_samples, **of_y)
+        return _in_memory(X), y
+    table = OnDisk(_streamed(X))
+    validate_data(model, table, y, skip_check_array=True)
+    y = validate_data(model, y=y, reset=False, **of_y)
+    check_consistent_length(table, y)
+    if table.shape[0] < least_samples:
+        raise ValueError(f"X has {table.shape[0]} samples: {type(model).__name__} needs {least_samples} or more")
+    return table, y
+
+
+def checked_samples(model: Any, X: Any) -> Table:
+    """Return new samples for a fitted model as a table."""
+    X = on_host(X)
+    if not is_streamed(X):
+        return _in_memory(validate_data(model, X, accept_sparse=("csr", "csc"), reset=False))
+    table = OnDisk(_streamed(X))
+    validate_data(model, table, reset=False, skip_check_array=True)
+    return table
+
+
+def bits(values: NDArray[Any]) -> Keys:
+    """Return the bits of numbers as float64, the same for 0 and -0, with those that differ for round numbers below."""
+    plain: Keys = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
+    mixed: Keys = plain ^ (plain >> np.uint64(32))
+    return mixed
+
+
+def _in_memory(X: Any) -> Table:
+    return Sparse(X) if sparse.issparse(X) else Dense(X)
+
+
+def _streamed(X: Any) -> sb.Streamed:
+    return X if isinstance(X, sb.Streamed) else sb.Streamed(X)
+
+
+def _panels(rows: int, columns: int) -> list[slice]:
+    height = max(1, PANEL // columns)
+    return [slice(start, start + height) for start in range(0, rows, height)]
