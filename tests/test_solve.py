@@ -125,6 +125,7 @@ def test_warm_start_does_not_change_its_input(lasso):
     assert np.all(y0 == 1)
 
 
+@pytest.mark.not_on("numpy", reason="it has no threads of its own")
 @pytest.mark.parametrize("make", [np.asfortranarray, sparse.csc_matrix])
 def test_same_bits_at_any_thread_count(make, rng):
     """Sizes at which the kernels do use several lanes."""
