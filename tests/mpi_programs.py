@@ -282,6 +282,10 @@ def refused():
         ("kinds", sb.Problem(penalty, A, loss) if COMM.rank else lambda rank, size: sb.Problem(penalty, A, loss), {}),
     ):
         messages[name] = message(problem, options)
+    try:
+        se.Lasso(0.1, comm=COMM).fit(A + COMM.rank, loss.b)  # once centred, X is the same
+    except ValueError as error:
+        messages["samples"] = str(error)
     penalty.bind((A.shape[1],))
     if COMM.rank == 0:  # what a process has worked out before makes no difference
         sb.certify(sb.Problem(penalty, A, loss), np.zeros(A.shape[1]), np.zeros(A.shape[0]))

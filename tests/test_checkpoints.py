@@ -413,3 +413,17 @@ def test_a_graph_keeps_what_is_shared(rng):
     assert found["generator"].integers(1 << 60) == generator.integers(1 << 60)
     with pytest.raises(TypeError, match="cannot hold"):
         graph.freeze([lambda: None], {})
+
+
+def test_another_file_is_not_overwritten(tmp_path):
+    data = tmp_path / "data.npz"
+    np.savez(data, A=np.eye(3))
+    with pytest.raises(ValueError, match="is not a checkpoint of saddleback: name another file"):
+        sb.solve(lasso(), checkpoint=data)
+    assert np.load(data).files == ["A"]
+
+
+def test_a_checkpoint_of_the_host_is_not_one_of_a_device(saved):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="device"):
+        sb.solve(lasso(), tol=1e-10, resume=saved, device="cpu")

@@ -113,6 +113,7 @@ def test_the_exit_code_is_1_without_a_certificate(lasso):
         (["{lasso}", "--tol", "-1"], "tol"),
         (["{lasso}", "--out", "no/such/folder/x.npz"], "folder"),
         (["{lasso}", "--out", "x.txt"], "expected .npz for arrays or .csv"),
+        (["{lasso}", "--out", "x.npz", "--checkpoint", "x.npz"], "name two files"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(lasso, arguments, words, extra):

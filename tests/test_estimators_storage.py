@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import saddleback as sb
 import saddleback.estimators as se
+from saddleback.estimators import table
 from saddleback.operators.stores import window
 
 RNG = np.random.default_rng(5)
@@ -31,6 +32,25 @@ Y = X[:, :4] @ [1.0, -1.0, 0.5, 2.0] + RNG.standard_normal(90)
 WEIGHT = RNG.integers(0, 3, 90).astype(np.float64)
 TIGHT = 2.0 * X.nbytes
 """Bytes that leave no room for all of X, twice, as methods would have it."""
+
+
+@pytest.fixture(autouse=True)
+def streamed_at_any_size(monkeypatch):
+    """Treat the small files of these tests as large ones are."""
+    monkeypatch.setattr(table, "SMALL", 0)
+
+
+@pytest.mark.parametrize("kind", ["map-by-rows", "zarr"])
+def test_a_small_file_is_read_into_memory(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(table, "SMALL", X.nbytes)
+    monkeypatch.setattr(table, "OnDisk", None)
+    model = se.Lasso(0.1).fit(in_file(tmp_path, kind), Y)
+    assert np.array_equal(model.coef_, se.Lasso(0.1).fit(X, Y).coef_)
+
+
+def test_the_name_of_a_file_is_told(tmp_path):
+    with pytest.raises(TypeError, match=r"np\.load\(X, mmap_mode='r'\)"):
+        se.Lasso().fit(str(tmp_path / "X.npy"), Y)
 
 
 def in_file(folder: Path, kind: str, matrix: np.ndarray = X) -> object:

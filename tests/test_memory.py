@@ -108,6 +108,16 @@ def test_the_best_pair_is_made_again(rng):
     assert result.certificate.error == min(result.history.error)
 
 
+def test_a_view_that_others_can_write_through_is_copied(rng):
+    b = rng.standard_normal(12)
+    view = b.view()
+    view.flags.writeable = False  # as the columns of a pandas frame are
+    loss = sb.Squared(view)
+    before = loss.b.copy()
+    b *= 100.0
+    assert np.array_equal(loss.b, before)
+
+
 def test_robust_pca_takes_little_memory(rng, monkeypatch):
     """Arrays of the data's size in float64 count two: there are two of them, and what is small beside them."""
     monkeypatch.setattr(panels, "PANEL", 1 << 12)

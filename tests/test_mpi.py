@@ -108,6 +108,7 @@ def test_clock_interrupts_and_callbacks_count_for_all(two):
 def test_what_cannot_be_spread_is_refused_on_all(two):
     messages = two["refused"]
     assert "differ in their values" in messages["losses"]
+    assert "differ in X" in messages["samples"]
     assert "shard(0, 2) is ndarray" in messages["no problem"]
     assert "expected one penalty" in messages["lists"]
     assert "problem is NoneType" in messages["nothing"]

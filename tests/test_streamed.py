@@ -377,3 +377,21 @@ def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
     assert np.allclose(turned.matvec(np.ones(40)), A[::-1].sum(axis=1))
     panels = list(turned.loaded([np.arange(3), np.array([7, 9])]))
     assert np.array_equal(panels[1].dense_columns(np.arange(2)), A[::-1][:, [7, 9]])
+
+
+def test_a_memory_map_of_a_file_that_was_replaced_is_refused(tmp_path, rng):
+    A = np.asfortranarray(rng.standard_normal((40, 30)))
+    np.save(tmp_path / "A.npy", A)
+    held = np.load(tmp_path / "A.npy", mmap_mode="r")
+    np.save(tmp_path / "new.npy", 100.0 * A)
+    (tmp_path / "new.npy").replace(tmp_path / "A.npy")
+    with pytest.raises(ValueError, match="another file by now: map it again"):
+        sb.Streamed(held)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_tiles_are_counted_as_they_are_worked_on(tmp_path, dtype):
+    np.save(tmp_path / "A.npy", np.asfortranarray(np.ones((1000, 4000), dtype=dtype)))
+    A = sb.Streamed(tmp_path / "A.npy", memory=2e6)
+    tiles = A.store.tiles(np.arange(4000), A._tile())
+    assert max(8 * 1000 * tile.columns.size for tile in tiles) <= 2e6 / 16

@@ -197,6 +197,8 @@ def solve(
         with team_of(comm) as team:
             if team.rank == 0 and out is not None:
                 check_writable(out)
+                if checkpoint is not None and checkpoint.absolute() == out.absolute():
+                    raise ValueError(f"--out and --checkpoint are both {out}: name two files")
             loaded = read_problem(file, team)
         result = sb.solve(
             loaded.problem,

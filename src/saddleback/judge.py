@@ -60,13 +60,12 @@ class Judge:
 
     def point(self) -> tuple[Vector, Vector]:
         """Return the best x and y as a point of the user's problem."""
+        if self._confirmed is not None:
+            return self._confirmed[0].x, self._confirmed[1].y
         return self.point_of_now()()
 
     def point_of_now(self) -> Callable[[], tuple[Vector, Vector]]:
         """Return what gives the best x and y so far, to those who ask for it."""
-        if self._confirmed is not None:
-            x, y = self._confirmed[0].x, self._confirmed[1].y
-            return lambda: (x, y)
         assert self._best is not None
         reduction, (primal, dual) = self.reduction, self._best
         return lambda: (reduction.restore_x(primal.x, primal.u), reduction.restore_y(dual.y))

@@ -13,7 +13,7 @@ import numpy as np
 from .checkpoints import Keeper
 from .interrupts import Interrupts
 from .judge import SETTLING, Judge
-from .methods import Method, State, diverged
+from .methods import Candidates, Method, State, diverged
 from .problem import Model
 from .ranks import Team
 from .result import Certificate, History, Status
@@ -149,9 +149,10 @@ class Run:
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
         """Judge what the method offers, which after a divergence is nothing."""
-        if halted is not Status.DIVERGED:
+        offered = method.candidates if halted is not Status.DIVERGED else _origin
+        if offered is not _origin or not self.history.passes.size:  # of a run that never was anywhere, the start
             with self.judging.counted(self.state, self.judge, clock):
-                self.judge.look_at(method.candidates(self.state))
+                self.judge.look_at(offered(self.state))
         self.history.add(self.passes, clock.seconds(), self.judge.certificate)
         if "primal_weight" in self.state.settings:
             self.weights.append((self.passes, self.state.settings["primal_weight"]))
@@ -198,6 +199,11 @@ class Run:
             vars(memory).update(vars(stored))
         self.memories = model.memories()
         clock.before = self.seconds
+
+
+def _origin(state: State) -> Candidates:
+    """Return 0 for judgement."""
+    return Candidates([(np.zeros(state.x.size), None)], [(np.zeros(state.y.size), None)])
 
 
 def run_until(

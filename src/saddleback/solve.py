@@ -154,7 +154,8 @@ def solve(
         if chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
-        mark = fingerprint(problem, asked | {"eliminate": eliminate} | options) if checkpoint or resume else {}
+        asked |= {"eliminate": eliminate, "device": repr(place)}
+        mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
         known = _known(model, reduction)
         with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
             stored = None if resume is None else restore(resume, mark, known, team)

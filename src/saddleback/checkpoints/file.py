@@ -58,6 +58,15 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a file says of itself that it is a checkpoint, complete or not."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            return bool(json.loads(stored["header"].tobytes())["kind"] == KIND)
+    except (*DAMAGE, TypeError, AttributeError):
+        return False
+
+
 DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError)
 """What reading a damaged file may raise."""
 

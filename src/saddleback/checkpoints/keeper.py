@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..ranks import Team
-from .file import Stored, read, write
+from .file import Stored, is_checkpoint, read, write
 from .fingerprint import differences
 from .graph import Known, Unreadable, freeze, generators, thaw, with_generators
 
@@ -106,6 +106,11 @@ def writable(path: Any) -> Path | None:
     found = Path(path)
     if found.is_dir():
         raise ValueError(f"checkpoint={str(found)!r} is a folder: expected the name of a file")
+    if found.exists() and not is_checkpoint(found):
+        raise ValueError(
+            f"checkpoint={str(found)!r} is there already, and is not a checkpoint of saddleback: name another file, or "
+            "remove this one"
+        )
     if not os.access(found.absolute().parent, os.W_OK):
         raise ValueError(f"checkpoint={str(found)!r}: there is no folder {str(found.parent)!r} that can be written to")
     return found

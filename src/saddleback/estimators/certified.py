@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 OF_OTHERS = {
-    "comm": "it belongs to models that are fitted once; folds have n_jobs, and robust PCA has device",
+    "comm": "it belongs to the linear models without cross-validation",
     "copy_X": "X is never changed",
     "memory": "the bound belongs to the data, as in fit(sb.Streamed(path, memory=...), y)",
     "precompute": "which products are kept is for the solver to decide",
@@ -95,11 +95,15 @@ class Certified(BaseEstimator):
         worst = furthest(results)
         if obstacle:
             warnings.warn(f"{type(self).__name__}: {obstacle}", ConvergenceWarning, stacklevel=_caller())
+        elif worst.status not in (sb.Status.OPTIMAL, sb.Status.MAX_PASSES, sb.Status.TIME_LIMIT):
+            warnings.warn(f"{type(self).__name__}: {worst.message}", ConvergenceWarning, stacklevel=_caller())
         elif worst.status is not sb.Status.OPTIMAL:
             name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
+            gap, error = worst.relative_gap, worst.certificate.error
+            figure = f"relative gap of {gap:.1e}" + ("" if gap == error else f" and an error of {error:.1e}")
             warnings.warn(
-                f"{type(self).__name__} reached a certified relative gap of {worst.relative_gap:.1e}, where "
-                f"tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol if that gap is enough. "
+                f"{type(self).__name__} reached a certified {figure}, where "
+                f"tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol if that is enough. "
                 + worst.message.replace("max_passes", name),
                 ConvergenceWarning,
                 stacklevel=_caller(),

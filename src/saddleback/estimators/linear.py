@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import saddleback as sb
 
+from ..checkpoints import compare
 from ..device import on_host
 from ..functions._base import Vector
+from ..ranks import team_of
 from .certified import Certified
 from .design import Design
 from .objective import Objective
@@ -119,6 +121,8 @@ class LinearModel(Certified, ABC):
         sample_weight : one value a sample, at least 0. The loss is divided by their sum.
         """
         table, y, weight = self._check_data(X, y, sample_weight)
+        with team_of(self.comm) as team:
+            compare(team, {"X": table.sample()})
         ready = self._prepare(table, y, weight)
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import saddleback as sb
 
 from ..device import on_host
+from ..functions.checks import Lent
+from ..functions.panels import panels_of_rows
 from ..functions.singular import low_rank_pairs, spectral_norm
 from .certified import Certified
 
@@ -32,9 +33,6 @@ ROW_TOL = 1e-12
 
 FLOOR = 1e-12
 """Least ridge of the online update, relative to the sum of the squares of the codes."""
-
-PANEL = 1 << 16
-"""Entries of the rows that are split at a time."""
 
 NOISES = ("gaussian", None)
 SPARSITIES = ("entry", "row", "column")
@@ -186,7 +184,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
     def _problem(self, data: _Data) -> sb.Problem:
         """Return the problem over S and L, with the sparse groups in rows, or over L alone."""
-        B, observed, shape = _read_only(data.values), data.observed, data.values.shape
+        B, observed, shape = data.values.view(Lent), data.observed, data.values.shape
         if self._in_one_block:
             weight = None if observed is None else observed.astype(np.float64)
             huber = sb.Huber(B, self.sparse_weight_, weight)
@@ -255,7 +253,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """Set the three parts of X, given L, and S unless it is what of the rest is more than noise."""
         self.low_rank_ = _rounded(low_rank, data.values.dtype)
         self.sparse_, self.noise_ = np.empty_like(self.low_rank_), np.empty_like(self.low_rank_)
-        for rows in _panels(low_rank):  # no more in float64 than need be
+        for rows in panels_of_rows(low_rank):  # no more in float64 than need be
             rest = np.subtract(data.values[rows], self.low_rank_[rows], dtype=np.float64)
             if data.observed is not None:
                 rest *= data.observed[rows]
@@ -449,13 +447,6 @@ def _column(size: int, upper: float, lower: float) -> LinearOperator:
     )
 
 
-def _read_only(values: Matrix) -> Matrix:
-    """Return values as nobody can change them, so that a loss takes them as they are."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 def _rounded(values: Any, dtype: Any) -> Any:
     """Return an array, or a list of them, in the type of the data: itself where it has it."""
     if isinstance(values, list):
@@ -463,15 +454,9 @@ def _rounded(values: Any, dtype: Any) -> Any:
     return values.astype(dtype, copy=False)
 
 
-def _panels(matrix: Matrix) -> Iterator[slice]:
-    """Yield the rows of a matrix a panel at a time."""
-    height = max(1, PANEL // matrix.shape[1])
-    return (slice(a, a + height) for a in range(0, matrix.shape[0], height))
-
-
 def _lengths(matrix: Matrix) -> Matrix:
     """Return the lengths of the rows."""
-    return np.concatenate([np.linalg.norm(matrix[rows].astype(np.float64), axis=1) for rows in _panels(matrix)])
+    return np.concatenate([np.linalg.norm(matrix[rows].astype(np.float64), axis=1) for rows in panels_of_rows(matrix)])
 
 
 def _is_auto(value: Any) -> bool:

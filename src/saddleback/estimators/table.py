@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,12 @@ Keys = NDArray[np.uint64]
 
 PANEL = 1 << 20
 """Entries of X that are looked at together."""
+
+SMALL = 1 << 25
+"""Bytes, in float64, up to which X in a file is read into memory: a few percent of what a fit from a file may take."""
+
+SAMPLE = 16
+"""Rows and columns, of which entries are compared."""
 
 NEAR = 1e-5
 """Distance of a mean from the first entry of its column, relative to that, up to which the column may be constant."""
@@ -62,13 +69,17 @@ class Table(ABC):
     def rows(self, kept: Indices) -> Table:
         """Return some of the samples."""
 
-    @abstractmethod
     def for_folds(self) -> Any:
         """Return what a splitter may look at, as scikit-learn takes it."""
+        return self.matrix
 
-    @abstractmethod
     def uncentred(self) -> Any:
         """Return the matrix as it is, all of it finite."""
+        return self.matrix  # which was checked on the way in
+
+    @abstractmethod
+    def sample(self) -> NDArray[Any]:
+        """Return some of the entries, by which processes compare what they were given."""
 
     @abstractmethod
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
@@ -96,11 +107,8 @@ class Dense(Table):
         parts = _panels(one.size, self.shape[1])
         return all(np.array_equal(self.matrix[one[part]], self.matrix[other[part]]) for part in parts)
 
-    def uncentred(self) -> Any:
-        return self.matrix  # which was checked on the way in
-
-    def for_folds(self) -> Any:
-        return self.matrix
+    def sample(self) -> NDArray[Any]:
+        return np.asarray(self.matrix[np.ix_(*(_some(size) for size in self.shape))])
 
     def rows(self, kept: Indices) -> Dense:
         return Dense(self.matrix[kept])
@@ -142,11 +150,8 @@ class Sparse(Table):
     def equal(self, one: Indices, other: Indices) -> bool:
         return bool((self._by_rows[one] != self._by_rows[other]).nnz == 0)
 
-    def uncentred(self) -> Any:
-        return self.matrix  # which was checked on the way in
-
-    def for_folds(self) -> Any:
-        return self.matrix
+    def sample(self) -> NDArray[Any]:
+        return np.asarray(self.matrix.data[_some(self.matrix.nnz)])
 
     def rows(self, kept: Indices) -> Sparse:
         return Sparse(self._by_rows[kept].tocsc())
@@ -174,6 +179,9 @@ class OnDisk(Table):
 
     def for_folds(self) -> Any:
         return np.empty((self.shape[0], 0))
+
+    def sample(self) -> NDArray[Any]:
+        return np.empty(0)  # all of a row-major file would be read for it
 
     def rows(self, kept: Indices) -> OnDisk:
         return OnDisk(self.matrix.of_rows(kept))
@@ -220,7 +228,7 @@ def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tupl
     least_samples : how many samples it needs.
     of_y : what ``validate_data`` is to know about y.
     """
-    X, y = on_host(X), on_host(y)
+    X, y = _given(X), on_host(y)
     if not is_streamed(X):
         types = [np.float64, np.float32]
         X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, ensure_min_samples=least_samples, **of_y)
@@ -236,7 +244,7 @@ def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tupl
 
 def checked_samples(model: Any, X: Any) -> Table:
     """Return new samples for a fitted model as a table."""
-    X = on_host(X)
+    X = _given(X)
     if not is_streamed(X):
         return _in_memory(validate_data(model, X, accept_sparse=("csr", "csc"), reset=False))
     table = OnDisk(_streamed(X))
@@ -253,6 +261,20 @@ def bits(values: NDArray[Any]) -> Keys:
 
 def _in_memory(X: Any) -> Table:
     return Sparse(X) if sparse.issparse(X) else Dense(X)
+
+
+def _some(size: int) -> Indices:
+    """Return a few places, the first and the last among them."""
+    return np.unique(np.linspace(0, max(size - 1, 0), min(size, SAMPLE)).astype(np.int64))
+
+
+def _given(X: Any) -> Any:
+    """Return X on the host, and in memory where its file is small; raise where it is the name of a file."""
+    if isinstance(X, (str, PathLike)):
+        raise TypeError(f"X is the name {str(X)!r}: pass np.load(X, mmap_mode='r'), or sb.Streamed(X)")
+    X = on_host(X)
+    small = is_streamed(X) and not isinstance(X, sb.Streamed) and 8 * X.shape[0] * X.shape[1] <= SMALL
+    return np.asarray(X) if small else X
 
 
 def _streamed(X: Any) -> sb.Streamed:

@@ -33,11 +33,24 @@ def finite(name: str, value: ArrayLike) -> Vector:
     return _finite(name, real(name, value))
 
 
+class Lent(np.ndarray[Any, Any]):
+    """An array whose owner does not change it as long as a function has it."""
+
+
 def data(name: str, value: ArrayLike) -> NDArray[Any]:
-    """Return an array that cannot be changed, such as a memory map, itself, and any other as ``finite`` does."""
+    """Return an array that is lent or that nobody can change itself, and any other as ``finite`` does."""
     array = _real(name, value)
-    constant = array.dtype in (np.float32, np.float64) and not array.flags.writeable
+    constant = array.dtype in (np.float32, np.float64) and (isinstance(value, Lent) or _unchangeable(array))
     return _finite(name, array if constant else array.astype(np.float64))
+
+
+def _unchangeable(array: Any) -> bool:
+    """Return whether neither an array nor one that it is a view of can be written to, as with a memory map."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return True
 
 
 def _finite(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 r"""The losses g: what may stand on u = Ax.
 
 Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not
-normalised). Data b are copied, unless they are marked as read-only (``b.flags.writeable = False``), as memory maps are:
+normalised). Data b are copied, unless nobody can write to them (``b.flags.writeable`` is False), as with memory maps:
 these stay where they are, and in float32 if they come so.
 
 A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from ..functions._base import Indices, Vector
 
+PROBES = 16
+"""Entries by which a memory map and the file of its name are compared."""
+
 
 class Tile(NamedTuple):
     """Entries that are read at once: neighbouring rows, and some columns."""
@@ -79,7 +82,14 @@ class File(Store):
         """Return the store behind a whole memory map; nothing is read through the map, whose pages would count."""
         if array.filename is None:
             raise TypeError(f"{name} is a memory map without a file: expected one of np.load(path, mmap_mode='r')")
-        return cls._open(Path(array.filename), array.offset, array.shape, array.dtype, bool(array.flags.f_contiguous))
+        by_columns = bool(array.flags.f_contiguous)
+        store = cls._open(Path(array.filename), array.offset, array.shape, array.dtype, by_columns)
+        flat = (array.T if by_columns else array).reshape(-1)
+        for place in np.unique(np.linspace(0, flat.size - 1, PROBES).astype(np.int64)).tolist():
+            entry = os.pread(store.handle, array.dtype.itemsize, array.offset + place * array.dtype.itemsize)
+            if entry != flat[place].tobytes():
+                raise ValueError(f"{name} is a memory map of {store.path}, which is another file by now: map it again")
+        return store
 
     @classmethod
     def _open(cls, path: Path, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], reads_columns: bool) -> File:

@@ -76,7 +76,7 @@ class Streamed(Operator):
     def __init__(self, source: Any, memory: float = 1e9) -> None:
         if isinstance(memory, bool) or not isinstance(memory, (int, float, np.number)) or memory != memory // 1:
             raise ValueError(f"memory={memory!r}: expected a whole number of bytes, such as 1e9")
-        store, rows, columns = _store(source, int(memory / TILES))
+        store, rows, columns = _store(source, memory)
         least = 8 * VECTORS * sum(store.shape) + WORKERS * store.smallest
         if memory < least:
             raise ValueError(
@@ -104,7 +104,7 @@ class Streamed(Operator):
         return int(self.store.tiles(np.arange(self.store.shape[1]), self._tile())[0].columns.size)
 
     def _tile(self) -> int:
-        return int(min(TILE, self.memory / TILES))
+        return _tile_bytes(self.memory, self.store.dtype)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -428,18 +428,30 @@ def is_streamed(source: Any) -> bool:
     return isinstance(source, Streamed) or is_zarr(source)
 
 
-def _store(source: Any, tile: int) -> tuple[Store, Indices, Indices]:
+def _tile_bytes(memory: float, dtype: np.dtype[Any]) -> int:
+    """Return the bytes of a tile in its file: entries narrower than float64 take more where they are worked on."""
+    return int(min(TILE, memory / TILES) * dtype.itemsize / 8)
+
+
+def _store(source: Any, memory: float) -> tuple[Store, Indices, Indices]:
     """Return the store that a source names, and rows and columns in it; raise where it is no dense real matrix."""
     if isinstance(source, (str, PathLike)):
         source = _opened(Path(source))
     if is_zarr(source):
         _check(source)
-        return Chunked.of(source, tile), np.arange(source.shape[0]), np.arange(source.shape[1])
+        return (
+            Chunked.of(source, _tile_bytes(memory, np.dtype(source.dtype))),
+            np.arange(source.shape[0]),
+            np.arange(source.shape[1]),
+        )
     if isinstance(source, np.memmap):
         _check(source)
         part = window(source)
         if part is None:
-            raise ValueError("source is a memory map that does not show rows and columns of a file: expected slices")
+            raise ValueError(
+                "source is a memory map that does not show rows and columns of a file: expected slices; without "
+                "Streamed it is taken as an array in memory"
+            )
         return File.of(part.whole, "source"), part.rows, part.columns
     raise TypeError(
         f"source is {type(source).__name__}: expected a .npy file, a memory map of one, or a Zarr array; a matrix in "
