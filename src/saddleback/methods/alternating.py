@@ -24,7 +24,7 @@ import numpy as np
 
 from ..functions._base import Step, Vector
 from ..functions.coordinate import is_one_value
-from ..functions.panels import panels
+from ..functions.panels import inner, panels
 from ..functions.points import Held, Whole
 from ..images import Gradient, Image
 from ..problem import Model
@@ -132,12 +132,18 @@ class Alternating(Method[AlternatingState]):
             new = self._forward(g.subgradient(u), x[own], -scale / strength)
             points.append(f.block_prox_point(j, new, np.broadcast_to(1.0 / strength, new.shape)))
             points[j].write(new)  # where x is as large as the data, there is no memory to waste
-            step = np.subtract(new, x[own], out=x[own])
-            lengths.append(abs(scale) * float(np.linalg.norm(step)))
+            step = x[own]
+            length, product = self._turned_into_step(step, new)
+            lengths.append(abs(scale) * length)
             if j + 1 < len(state.scales):
                 u += scale * step
             if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
-                uphill -= self._uphill(step, strength, new, state.points[j])
+                before = state.points[j]
+                if isinstance(strength, float):
+                    uphill -= strength * (product - before.inner(step))
+                else:
+                    step *= strength
+                    uphill -= float(step @ new) - before.inner(step)
             if len(state.scales) == 1:
                 x = new
             else:
@@ -159,12 +165,14 @@ class Alternating(Method[AlternatingState]):
         return slope
 
     @staticmethod
-    def _uphill(step: Vector, strength: Step, new: Vector, before: Held) -> float:
-        """Return the inner product of strength times a step, which is used up, with the way from the last point."""
-        if isinstance(strength, float):
-            return strength * (float(step @ new) - before.inner(step))
-        step *= strength
-        return float(step @ new) - before.inner(step)
+    def _turned_into_step(x: Vector, new: Vector) -> tuple[float, float]:
+        """Put new - x in the place of x, and return its length, and its inner product with new."""
+        square = product = 0.0
+        for own in panels(new):
+            step = np.subtract(new[own], x[own], out=x[own])
+            square += inner(step, step)
+            product += inner(step, new[own])
+        return float(np.sqrt(square)), product
 
     @staticmethod
     def _extrapolated(state: AlternatingState, beta: float) -> Vector:
