@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from .panels import double
@@ -38,6 +37,9 @@ Matrix = NDArray[Any]
 
 GRAM_SIDE = 100
 """Smaller side up to which the decomposition of the Gram matrix is as fast as anything else."""
+
+WHOLE_SIDE = 400
+"""Side up to which all eigenvalues of a Gram matrix take less time than threads of two BLAS that wait on each other."""
 
 WORTH = 0.5
 """Columns of a basis times its iterations, relative to the smaller side, up to which they cost less than the Gram
@@ -266,11 +268,14 @@ def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
 
 
 def _eigenpairs_above(gram: Matrix, bound: float) -> tuple[Matrix, Matrix]:
-    """Return the eigenvalues of a symmetric matrix, which is used up, above a bound, and their vectors."""
-    if isinstance(gram, np.ndarray):
+    """Return the eigenvalues of a symmetric matrix, which is used up, above a bound, and their vectors.
+
+    LAPACK's choice of some is to be had from scipy alone: not on a device, and not without its own threads of the BLAS.
+    """
+    if isinstance(gram, np.ndarray) and gram.shape[0] > WHOLE_SIDE:
         found: tuple[Matrix, Matrix] = eigh(gram, subset_by_value=(bound, np.inf), overwrite_a=True, check_finite=False)
         return found
-    values, vectors = np.linalg.eigh(gram)  # on a device, where LAPACK's choice of some is not to be had
+    values, vectors = np.linalg.eigh(gram)
     kept = values > bound
     return values[kept], vectors[:, kept]
 
@@ -316,10 +321,8 @@ def _below(gram: Matrix, bound: float) -> bool:
     """Return whether the largest eigenvalue of a symmetric matrix, which is used up, is below a bound."""
     gram *= -1.0
     gram[np.diag_indices_from(gram)] += bound
-    if isinstance(gram, np.ndarray):
-        return bool(dpotrf(gram.T, overwrite_a=True, clean=False)[1] == 0)  # in the memory of the matrix
     try:
-        np.linalg.cholesky(gram)
+        np.linalg.cholesky(gram)  # not scipy's, whose threads would wait for those of numpy's BLAS
     except np.linalg.LinAlgError:
         return False
     return True
