@@ -288,9 +288,9 @@ def test_arguments_of_the_wrong_type_are_named(lasso, options):
         sb.solve(lasso, **options)
 
 
-def test_a_run_that_diverges_before_its_first_judgement(rng):
+def test_a_run_that_diverges_before_its_first_judgement(rng, device):
     X = 1e30 * rng.standard_normal((8, 6))
-    result = sb.solve(sb.Problem(sb.L1(1e29), sb.Identity(), sb.Squared(X)))
+    result = sb.solve(sb.Problem(sb.L1(1e29), sb.Identity(), sb.Squared(X)), device=device)
     assert result.status is sb.Status.DIVERGED
     assert np.all(result.x == 0)
     assert result.certificate.primal_value == pytest.approx(0.5 * np.sum(X**2))

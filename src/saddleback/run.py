@@ -149,10 +149,11 @@ class Run:
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
         """Judge what the method offers, which after a divergence is nothing."""
-        offered = method.candidates if halted is not Status.DIVERGED else _origin
-        if offered is not _origin or not self.history.passes.size:  # of a run that never was anywhere, the start
-            with self.judging.counted(self.state, self.judge, clock):
-                self.judge.look_at(offered(self.state))
+        with self.judging.counted(self.state, self.judge, clock):
+            if halted is not Status.DIVERGED:
+                self.judge.look_at(method.candidates(self.state))
+            elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
+                self.judge.look_at(_origin(self.judge.reduction.model))
         self.history.add(self.passes, clock.seconds(), self.judge.certificate)
         if "primal_weight" in self.state.settings:
             self.weights.append((self.passes, self.state.settings["primal_weight"]))
@@ -201,9 +202,10 @@ class Run:
         clock.before = self.seconds
 
 
-def _origin(state: State) -> Candidates:
+def _origin(model: Model) -> Candidates:
     """Return 0 for judgement."""
-    return Candidates([(np.zeros(state.x.size), None)], [(np.zeros(state.y.size), None)])
+    rows, columns = model.A.shape
+    return Candidates([(model.A.zeros(columns), None)], [(model.A.zeros(rows), None)])
 
 
 def run_until(

@@ -19,6 +19,8 @@ from sklearn.utils import check_random_state
 
 import saddleback as sb
 
+from ..run import LIMITS
+
 OF_OTHERS = {
     "comm": "it belongs to the linear models without cross-validation",
     "copy_X": "X is never changed",
@@ -93,21 +95,23 @@ class Certified(BaseEstimator):
         if any(result.status is sb.Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt  # solve gives back what it has, but no one asked for half a model
         worst = furthest(results)
-        if obstacle:
-            warnings.warn(f"{type(self).__name__}: {obstacle}", ConvergenceWarning, stacklevel=_caller())
-        elif worst.status not in (sb.Status.OPTIMAL, sb.Status.MAX_PASSES, sb.Status.TIME_LIMIT):
-            warnings.warn(f"{type(self).__name__}: {worst.message}", ConvergenceWarning, stacklevel=_caller())
-        elif worst.status is not sb.Status.OPTIMAL:
-            name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
-            gap, error = worst.relative_gap, worst.certificate.error
-            figure = f"relative gap of {gap:.1e}" + ("" if gap == error else f" and an error of {error:.1e}")
-            warnings.warn(
-                f"{type(self).__name__} reached a certified {figure}, where "
-                f"tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol if that is enough. "
-                + worst.message.replace("max_passes", name),
-                ConvergenceWarning,
-                stacklevel=_caller(),
-            )
+        told = f": {obstacle}" if obstacle else self._shortfall(worst)
+        if told:
+            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=_caller())
+
+    def _shortfall(self, result: sb.Result) -> str:
+        """Return how far a result is from what was asked, and what to do; empty where it is there."""
+        if result.status is sb.Status.OPTIMAL:
+            return ""
+        if result.status not in LIMITS:
+            return f": {result.message}"
+        name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
+        gap, error = result.relative_gap, result.certificate.error
+        figure = f"relative gap of {gap:.1e}" + ("" if gap == error else f" and an error of {error:.1e}")
+        return (
+            f" reached a certified {figure}, where tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol "
+            "if that is enough. " + result.message.replace("max_passes", name)
+        )
 
     def _judgement(self, results: Sequence[sb.Result]) -> None:
         """Set the attributes that tell how well the model was fitted."""

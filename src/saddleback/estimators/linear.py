@@ -116,13 +116,11 @@ class LinearModel(Certified, ABC):
         Parameters
         ----------
         X : samples by features, dense or sparse; neither copied more than once nor changed. A memory map, a Zarr array
-            or ``sb.Streamed`` stays in its file, which is read panel by panel (docs/scaling.md).
+            or ``sb.Streamed`` stays in its file, which is read panel by panel unless it is small (docs/scaling.md).
         y : the targets.
         sample_weight : one value a sample, at least 0. The loss is divided by their sum.
         """
         table, y, weight = self._check_data(X, y, sample_weight)
-        with team_of(self.comm) as team:
-            compare(team, {"X": table.sample()})
         ready = self._prepare(table, y, weight)
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):
@@ -167,7 +165,9 @@ class LinearModel(Certified, ABC):
         return type(self)(**(self.get_params(deep=False) | changes))
 
     def _prepare(self, X: Table, y: Any, weight: Vector | None) -> Fit:
-        """Return checked data as problems to solve."""
+        """Return checked data as problems to solve, the same on all processes."""
+        with team_of(self.comm) as team:
+            compare(team, {"X": X.sample()})
         objective = self._objective()
         samples = distinct(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
