@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from over_backends import BACKENDS
+from over_backends import BACKENDS, DEVICES
 
 STATUS = pytest.StashKey[int]()
 BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -70,13 +70,13 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["host", "cpu"])
+@pytest.fixture(params=["host", "device"])
 def device(request: pytest.FixtureRequest) -> str | None:
-    """Where A lies, as ``solve(..., device=device)`` takes it: on the host, and on torch's own CPU device."""
+    """Where A lies, as ``solve(..., device=device)`` takes it: on the host, and on a device of torch, its own CPU."""
     if request.param == "host":
         return None
     pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
-    return str(request.param)
+    return DEVICES.get(request.config.getoption("--backend"), "cpu")
 
 
 @pytest.fixture

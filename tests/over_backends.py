@@ -4,7 +4,7 @@ Where nothing is asked for, a run takes what is fastest. Here all of them take o
 
 - ``numpy``, ``native``: the kernels of that name, wherever a method leaves the choice of them open. A method without
   kernels has none to choose from, and runs as it always does.
-- ``torch``: A lies on torch's own CPU device, in every ``sb.solve``.
+- ``torch``, ``cuda``: A lies on torch's own CPU device, or on a GPU, in every ``sb.solve``.
 - ``mpi``: ``sb.solve`` and ``sb.certify`` on all processes, under ``mpiexec -n 2 python -m pytest --backend mpi``: each
   runs the same tests.
 
@@ -26,10 +26,12 @@ from saddleback.device import open_device
 from saddleback.ranks import Ranks
 from saddleback.sharding import gathered
 
+DEVICES = {"torch": "cpu", "cuda": "cuda"}
+
+NOT_MOVED = ["A cannot be moved to a device"]  # it is a LinearOperator or streamed
 REFUSALS = {
-    "torch": [
-        "A cannot be moved to a device",  # it is a LinearOperator or streamed
-    ],
+    "torch": NOT_MOVED,
+    "cuda": NOT_MOVED,
     "mpi": [
         "comm: A has a block that is no matrix",  # there are no columns to spread
         "comm: a group holds some entries of a row",
@@ -53,19 +55,19 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve with A on torch's own CPU device."""
+    """Solve with A on a device of torch."""
     pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
     solve, certify = sb.solve, sb.certify
 
     def on_device(problem: Any, *arguments: Any, **options: Any) -> sb.Result:
         if options.get("backend") in ("numpy", "native"):
             pytest.skip(f"torch: the test asks for backend={options['backend']!r}")
-        return accepted(name, solve, problem, *arguments, **({"device": "cpu"} | options))
+        return accepted(name, solve, problem, *arguments, **({"device": DEVICES[name]} | options))
 
     def certify_on_device(problem: Any, x: Any, y: Any) -> sb.Certificate:
         """Add up as ``solve`` does: sums on a device are rounded differently."""
         if isinstance(problem, sb.Problem):
-            problem = accepted(name, problem.placed, open_device("cpu"))
+            problem = accepted(name, problem.placed, open_device(DEVICES[name]))
         return certify(problem, x, y)
 
     monkeypatch.setattr(sb, "solve", on_device)
@@ -107,5 +109,6 @@ BACKENDS: dict[str, Callable[[str, pytest.MonkeyPatch], None]] = {
     "numpy": use_kernels,
     "native": use_kernels,
     "torch": use_torch,
+    "cuda": use_torch,
     "mpi": use_mpi,
 }
