@@ -136,9 +136,10 @@ class Model:
         return part
 
     def with_memory(self) -> Model:
-        """Return the problem for one run, whose functions may remember what makes the next call faster."""
+        """Return the problem for one run, whose parts may remember what makes the next call faster."""
         f, g = self.f.with_memory(), self.g.with_memory()
-        return self if f is self.f and g is self.g else replace(self, f=f, g=g)
+        model = self if f is self.f and g is self.g else replace(self, f=f, g=g)
+        return model._on(self.A.with_memory())
 
     def placed(self, A: Operator, device: Device) -> Model:
         """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
@@ -147,8 +148,8 @@ class Model:
         return replace(self, f=self.f.placed(device.place), A=A, g=self.g.placed(device.place))
 
     def memories(self) -> list[Any]:
-        """Return what the functions remember from call to call, in a fixed order."""
-        return [*self.f.memories(), *self.g.memories()]
+        """Return what functions and operator remember from call to call, in a fixed order."""
+        return [*self.f.memories(), *self.A.memories(), *self.g.memories()]
 
     @cached_property
     def compiled_penalty(self) -> Compiled | None:

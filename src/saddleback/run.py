@@ -99,7 +99,7 @@ class Run:
     ----------
     state : of the method.
     judge : with the best pair so far.
-    memories : what the functions of the problem remember.
+    memories : what the functions and the operator of the problem remember.
     due : passes of the method at which the next certificate is taken.
     weights : passes and primal weights at the certificates so far.
     unheard : passes and error of the last certificate, until the method has heard of it.

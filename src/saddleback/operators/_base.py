@@ -70,6 +70,9 @@ class Operator(ABC):
     reads_columns: bool = True
     """Whether some columns can be read without the others."""
 
+    remembers: bool = False
+    """Whether A'y for the last y is at hand."""
+
     room: float = np.inf
     """Bytes that a matrix made of this one may take."""
 
@@ -77,6 +80,14 @@ class Operator(ABC):
     def in_memory(self) -> float:
         """Bytes of the entries that are in memory."""
         return 8.0 * self.stored
+
+    def with_memory(self) -> Operator:
+        """Return the operator for one run: where a reading is dear, it remembers what was found in the last one."""
+        return self
+
+    def memories(self) -> list[Any]:
+        """Return what the operator remembers, for a checkpoint."""
+        return []
 
     holders: Holders | None = None
     """The processes that hold the columns, where these are spread over several; None where all of them are here."""
