@@ -83,6 +83,8 @@ def assert_like_dense(found: Any, matrix: Any, rng: Any, tolerance: float) -> No
         lambda op: op.pack(some, False).dense_columns(np.arange(some.size)),
         lambda op: op.columnar().matvec(x),
         lambda op: op.rowwise().matvec(x),
+        lambda op: op.products(x, y, v)[0],
+        lambda op: np.stack(op.products(x, y, v)[1]),
     ):
         np.testing.assert_allclose(call(found), call(dense), **close)
     for pair in (
@@ -159,9 +161,38 @@ def test_readings_are_counted(tmp_path):
     by_rows = Streamed(stored(tmp_path, "row-major", A), memory=TINY)
     by_rows.matvec(np.where(np.arange(53) < 10, 1.0, 0.0))
     assert by_rows.reads == 1.0
+    by_rows.products(np.ones(53), y, 2 * y)
+    assert by_rows.reads == 2.0
     chunks = Streamed(stored(tmp_path, "zarr-columns", A), memory=TINY)
     chunks.columns_rmatvec(np.array([4]), y)
     assert chunks.reads == pytest.approx(3 / 53)
+
+
+def test_a_run_remembers_its_last_product(tmp_path, rng):
+    """One run alone, whoever changes what came back."""
+    shared = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
+    found, y = shared.with_memory(), rng.standard_normal(37)
+    product = found.rmatvec(y)
+    product[:], expected = np.nan, A.T @ y
+    assert np.allclose(found.rmatvec(y.copy()), expected)
+    assert found.reads == shared.reads == 1.0
+    y[3] += 1e-9
+    assert not np.array_equal(found.rmatvec(y), expected)
+    shared.rmatvec(y)
+    assert found.reads == 3.0
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Huber])
+def test_two_readings_are_enough_where_few_columns_count(loss, tmp_path, rng):
+    """One that checks all entries, and one look at all columns: its A'y is that of the certificate, to the bit."""
+    matrix = rng.standard_normal((200, 4000))
+    b = matrix[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(200)
+    found = Streamed(stored(tmp_path, "column-major", matrix), memory=3e6)
+    problem = sb.Problem(sb.L1(0.3 * sb.alpha_max(sb.L1(1.0), matrix, loss(b))), found, loss(b))
+    result = sb.solve(problem, tol=1e-7)
+    assert result.status is sb.Status.OPTIMAL
+    assert found.reads < 2.2
+    assert result.certificate == sb.certify(problem, result.x, result.y)
 
 
 def test_what_is_packed_follows_from_the_sizes_alone(tmp_path):

@@ -184,10 +184,8 @@ class Restarted(Layer[RestartedState]):
         A = inner.model.A
         x = epoch.averages.x / epoch.averages.count
         y = inner.model.g.project_conjugate(epoch.averages.y / epoch.averages.count)  # left by rounding only
-        state.tested = [
-            Point(inner.x.copy(), inner.y.copy(), inner.u.copy(), A.rmatvec(inner.y)),
-            Point(x, y, A.matvec(x), A.rmatvec(y)),
-        ]
+        u, (here, there) = A.products(x, inner.y, y)
+        state.tested = [Point(inner.x.copy(), inner.y.copy(), inner.u.copy(), here), Point(x, y, u, there)]
         state.passes += 1.5
         residuals = [point.residual(inner.model, inner.strengths) for point in state.tested]
         best = int(np.argmin(residuals))
@@ -226,10 +224,11 @@ class Restarted(Layer[RestartedState]):
 
     def _start_over(self, state: RestartedState) -> None:
         """Go back to where the epoch began, with twice the product of the strengths."""
-        A, epoch = state.inner.model.A, state.epoch
+        epoch = state.epoch
         state.base = state.base.scaled(np.sqrt(2.0))
         state.passes += 1.0
-        self._restart(state, Point(epoch.x, epoch.y, A.matvec(epoch.x), A.rmatvec(epoch.y)))
+        u, (z,) = state.inner.model.A.products(epoch.x, epoch.y)
+        self._restart(state, Point(epoch.x, epoch.y, u, z))
 
     def _restart(self, state: RestartedState, point: Point) -> None:
         inner = state.inner

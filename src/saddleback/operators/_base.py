@@ -100,6 +100,10 @@ class Operator(ABC):
     def rmatvec(self, y: Vector) -> Vector:
         """Return A' y, likewise."""
 
+    def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
+        """Return A x, and A'y for every y, in one reading where that helps."""
+        return self.matvec(x), [self.rmatvec(y) for y in ys]
+
     def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
         """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading where that helps."""
         return self.matvec(between(np.arange(self.shape[1]), self.rmatvec(y)))

@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 class Product:
     """The last A'y of a run, which needs it once more for the certificate that is returned."""
 
-    y: Vector | None = None
+    y: Vector = field(default_factory=lambda: np.empty(0))
     found: Vector = field(default_factory=lambda: np.empty(0))
 
 
@@ -241,6 +241,18 @@ class Streamed(Operator):
         if self.last is not None:
             self.last.y, self.last.found = y.copy(), found.copy()
         return found
+
+    def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
+        def work(piece: Piece) -> tuple[Vector, list[Vector]]:
+            there = [piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])) for y in ys]
+            return piece.block.matvec(x[piece.columns]), there
+
+        u, zs = np.zeros(self.shape[0]), [np.zeros(self.shape[1]) for _ in ys]
+        for rows, own, (across, there) in self.each(work):
+            u[rows] += across
+            for z, part in zip(zs, there, strict=True):
+                z[own] += part
+        return u, zs
 
     def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
         if not self.reads_columns:
