@@ -23,6 +23,7 @@ import pytest
 import saddleback as sb
 from saddleback import backends
 from saddleback.device import open_device
+from saddleback.operators import on_device as on_device_operators
 from saddleback.ranks import Ranks
 from saddleback.sharding import gathered
 
@@ -57,6 +58,7 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve with A on a device of torch."""
     pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
+    monkeypatch.setattr(on_device_operators, "BEGUN", 0)  # small problems take the way of large ones, on a GPU too
     solve, certify = sb.solve, sb.certify
 
     def on_device(problem: Any, *arguments: Any, **options: Any) -> sb.Result:

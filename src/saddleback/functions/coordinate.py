@@ -132,7 +132,7 @@ class Coordinate(Restrictable):
     def finite_value(self, x: Vector) -> float:
         if not self._kinked:
             return _inner(self.left, x) + 0.5 * self.bend(x)
-        at = np.flatnonzero(x)  # an infinite slope times 0 is 0, and most of x often is
+        at = np.flatnonzero(x != 0)  # an infinite slope times 0 is 0, and most of x often is
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
         return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))

@@ -231,7 +231,7 @@ class Streamed(Operator):
         return self.last is not None
 
     def matvec(self, x: Vector) -> Vector:
-        some = np.flatnonzero(x)
+        some = np.flatnonzero(x != 0)
         return self.columns_matvec(some, x[some])
 
     def rmatvec(self, y: Vector) -> Vector:
