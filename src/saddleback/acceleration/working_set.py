@@ -57,6 +57,9 @@ SINGLE = 1e-7
 LARGEST_SINGLE = 1e60
 """Squared length of a column up to which its entries are safely within the range of float32."""
 
+FEW = 0.1
+"""Share of the columns that may be read once more in each look at all of them, to save the last of these."""
+
 INSIDE = 1.0 - 1e-13
 """How far inside of its bounds a dual point is put, so that rounding does not lead it out again."""
 
@@ -143,6 +146,8 @@ class Products:
         moved = float(np.linalg.norm(y - y_last))
         if moved == 0:
             return True
+        if not self.model.A.reads_columns:  # some of them cost as much as all
+            return False
         near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
         if near.size > LARGEST * distance_last.size:
             return False
@@ -196,7 +201,10 @@ class WorkingSet(Layer[Any]):
             products=products,
             small=None,
             error=np.inf,
-            single=start.tol >= SINGLE and not self.method.exact and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
+            single=start.tol >= SINGLE
+            and not self.method.exact
+            and model.A.reads_columns  # else a set that is exact saves readings
+            and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
         return state
@@ -291,12 +299,12 @@ class WorkingSet(Layer[Any]):
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Judge the point in the whole problem, and choose the blocks to go on with."""
         model, small, target = state.model, state.small, self._target(state)
-        state.u = u = model.A.matvec(state.x)
+        state.u = u = self._image(state)
         if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
         point = admit(model, y, u)
-        if small is not None and model.A.remembers and model.A.reads_columns:
+        if small is not None and small.share <= FEW and model.A.remembers:
             point = self._within(state, small, point, u)
         state.error, dual = self._judge(state, point, u, active)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
@@ -315,13 +323,22 @@ class WorkingSet(Layer[Any]):
         state.small.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
 
     @staticmethod
+    def _image(state: WorkingSetState) -> Vector:
+        """Return A x, by the columns of the set where others would be read with them."""
+        A, small = state.model.A, state.small
+        if small is None or A.reads_columns:
+            return A.matvec(state.x)
+        return small.model.A.matvec(state.x[small.columns])
+
+    @staticmethod
     def _within(state: WorkingSetState, small: Small, point: Admitted, u: Vector) -> Admitted:
         """Return a dual point as the columns of the set ask for it.
 
         If the others ask for no more, its A'y in the whole problem, for which a file is read, is that of the point that
         is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
         """
-        z = state.model.A.columns_rmatvec(small.columns, -point.y)
+        A = state.model.A
+        z = A.columns_rmatvec(small.columns, -point.y) if A.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
         scale = bound(small.model, point, state.x[small.columns], u, z).scale
         return replace(point, y=INSIDE * scale * point.y) if scale < 1 else point

@@ -36,6 +36,9 @@ WORKERS, AHEAD = 4, 3
 """Tiles in memory at a time, of which these are a part: where each thread reads and works on one of its own, and where
 one is worked on while others are read."""
 
+DEAR = 64
+"""Passes over some columns in memory that take as long as reading a file for them, where it is read as a whole."""
+
 VECTORS = 12
 """Vectors of the size of x and of y that a run has at the least."""
 
@@ -108,6 +111,8 @@ class Streamed(Operator):
         self.stored = rows.size * columns.size
         self.reads_columns = self.is_matrix = store.reads_columns
         self.panels = np.array([0, columns.size])
+        if not store.reads_columns:
+            self.free_entries = min(self.stored // DEAR, int(packed / 2) // 8)
 
     def _width(self) -> int:
         """Return how many columns a tile has, where it has all rows."""
