@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import Graph
 
-FORMAT = 2
+FORMAT = 3
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"
