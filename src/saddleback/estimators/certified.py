@@ -97,7 +97,7 @@ class Certified(BaseEstimator):
         worst = furthest(results)
         told = f": {obstacle}" if obstacle else self._shortfall(worst)
         if told:
-            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=_caller())
+            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=calling_level())
 
     def _shortfall(self, result: sb.Result) -> str:
         """Return how far a result is from what was asked, and what to do; empty where it is there."""
@@ -126,7 +126,7 @@ class Certified(BaseEstimator):
         self.n_iter_ = int(iterations[0]) if single else iterations
 
 
-def _caller() -> int:
+def calling_level() -> int:
     """Return the level, for ``warnings.warn``, of the line outside of this library that asked for a fit."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
