@@ -154,6 +154,18 @@ def test_outlying_rows_and_columns_leave_the_others_their_rank(rng, rank, scale)
     assert columns.sparse_weight_ == pytest.approx(rows.sparse_weight_)
 
 
+@pytest.mark.parametrize("sparsity", ["entry", "row", "column"])
+@pytest.mark.parametrize("noise", ["gaussian", None])
+def test_units_do_not_matter(rng, noise, sparsity):
+    _, _, X = corrupted(rng, 20, 15, 2, 0.05)
+    expected = RobustPCA(noise, sparsity).fit(X).low_rank_
+    for dtype, scale in ((np.float32, 1e-30), (np.float32, 1e30), (np.float64, 1e-100), (np.float64, 1e100)):
+        fitted = RobustPCA(noise, sparsity).fit((scale * X).astype(dtype))
+        np.testing.assert_allclose(fitted.low_rank_ / scale, expected, atol=2e-2 * np.abs(X).max())
+    with pytest.raises(ValueError, match=r"X has entries up to 1e\+200, whose squares overflow"):
+        RobustPCA(noise, sparsity).fit(1e200 * X / np.abs(X).max())
+
+
 def test_no_low_rank_part_is_told(rng):
     X = rng.standard_normal((20, 10))
     with pytest.warns(UserWarning, match="the low-rank part is 0, as low_rank_weight=1 is too large beside sparse_wei"):

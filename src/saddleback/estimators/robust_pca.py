@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import saddleback as sb
 
 from ..device import on_host
-from ..functions.checks import Lent
+from ..functions.checks import SQUARABLE, Lent
 from ..functions.panels import panels_of_rows
 from ..functions.singular import low_rank_pairs, spectral_norm
 from .certified import Certified, calling_level
@@ -138,6 +138,9 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """
         self._check_parameters()
         data = self._validated(X, missing, reset=True)
+        largest = float(max(data.values.max(), -data.values.min()))
+        if largest > SQUARABLE:
+            raise ValueError(f"X has entries up to {largest:.3g}, whose squares overflow: scale it down")
         turned = data.transposed() if self.sparsity == "column" else data
         self.sparse_weight_, self.low_rank_weight_ = self._weights(turned)
         result = self._solve(self._problem(turned), **self._method(turned))
