@@ -277,6 +277,10 @@ def test_options_of_other_solvers_are_refused():
             model(**{option: True})
     with pytest.raises(TypeError, match=r"no parameter alhpa: did you mean alpha\?"):
         se.GroupLasso(alhpa=1.0)
+    with pytest.raises(TypeError, match=r"SparseRegressor has no parameter max_iter: did you mean max_passes\?"):
+        se.SparseRegressor(max_iter=100)
+    with pytest.raises(TypeError, match=r"Lasso has no parameter max_passes: did you mean max_iter\?"):
+        se.Lasso(max_passes=100)
     with pytest.raises(TypeError, match=r"no parameter colour: it has alpha, .*random_state"):
         se.SparseSVC(colour=1)
     assert list(inspect.signature(se.Lasso).parameters)[:3] == ["alpha", "fit_intercept", "max_iter"]

@@ -32,6 +32,9 @@ OF_OTHERS = {
 }
 """Parameters of scikit-learn's models that say how to compute, not what: why each has no meaning here."""
 
+LIMITS_ON_WORK = ("max_iter", "max_passes")
+"""Two names for the most passes: that of scikit-learn, where a model of it is followed, and that of ``solve``."""
+
 
 def explained(init: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that says why it does not take a parameter, where Python would say only that it does not."""
@@ -44,7 +47,8 @@ def explained(init: Callable[..., None]) -> Callable[..., None]:
     def explaining(self: Any, *args: Any, **parameters: Any) -> None:
         for name in parameters:
             if name not in known:
-                close = get_close_matches(name, known, n=1)
+                close = [limit for limit in LIMITS_ON_WORK if name in LIMITS_ON_WORK and limit in known]
+                close = close or get_close_matches(name, known, n=1)
                 reason = OF_OTHERS.get(name) or (f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}")
                 advice = "; leave it out" if name in OF_OTHERS else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name}: {reason}{advice}")
