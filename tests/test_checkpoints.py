@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 from functools import cache
 from typing import Any
@@ -208,8 +209,12 @@ def saved(tmp_path):
         (lambda p: sb.solve(lasso(), tol=1e-4, resume=p), r"tol \(1e-10 there, 0.0001 here\)"),
         (lambda p: sb.solve(lasso(), tol=1e-10, seed=4, resume=p), r"seed \(0 there, 4 here\)"),
         (lambda p: sb.solve(lasso(), "sp-bcd", tol=1e-10, resume=p), r"method \(descent there, sp-bcd here\)"),
+        (
+            lambda p: sb.solve(lasso(), "sp-bcd", step=(np.ones(450), 1.0), resume=p),
+            r"step \(left out there, of type tuple",
+        ),
         (lambda p: sb.solve(lasso(), tol=1e-10, working_set=False, resume=p), r"working_set \(left out there, False"),
-        (lambda p: sb.solve(lasso(2.5), tol=1e-10, resume=p), r"the values of the penalty"),
+        (lambda p: sb.solve(lasso(2.5), tol=1e-10, resume=p), r"bounds of the penalty"),
         (lambda p: sb.solve(lasso(seed=5), tol=1e-10, resume=p), "the entries of A"),
         (
             lambda p: sb.solve(sb.Problem(sb.L1(2.0), -WIDE, sb.Squared(TARGET)), tol=1e-10, resume=p),
@@ -221,7 +226,7 @@ def saved(tmp_path):
         ),
         (
             lambda p: sb.solve(sb.Problem(sb.L1(2.0), WIDE[:, 1:], sb.Squared(TARGET)), tol=1e-10, resume=p),
-            r"the shape of A \(\[40, 450\] there, \[40, 449\] here\)",
+            r"the shape of A \(40 x 450 there, 40 x 449 here\); the blocks of x \(450 there, 449 here\): pass",
         ),
         (lambda p: sb.solve(lasso(), tol=1e-10, x0=np.zeros(450), resume=p), "leave them out"),
         (lambda p: sb.solve(lasso(), resume=p.with_name("none")), "is not a file"),
@@ -231,8 +236,13 @@ def saved(tmp_path):
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(saved, changed, told):
-    with pytest.raises((ValueError, FileNotFoundError), match=told):
+    with pytest.raises((ValueError, FileNotFoundError), match=told) as raised:
         changed(saved)
+    assert not re.search(r"\[|[0-9a-f]{16}", str(raised.value))  # neither sums nor digests
+
+
+def test_a_number_of_numpy_is_a_number(saved):
+    assert sb.solve(lasso(), tol=np.float64(1e-10), seed=np.int64(0), resume=saved).status is sb.Status.OPTIMAL
 
 
 def test_bounds_anywhere_are_told_apart(tmp_path):
@@ -240,7 +250,7 @@ def test_bounds_anywhere_are_told_apart(tmp_path):
         return sb.Problem(sb.Box(0.0, upper), WIDE[:, :30], sb.Absolute(TARGET))
 
     assert stopped_after(1, tmp_path / "run", boxed(3.0), tol=1e-9)
-    with pytest.raises(ValueError, match="the values of the penalty"):
+    with pytest.raises(ValueError, match="bounds of the penalty"):
         sb.solve(boxed(5.0), tol=1e-9, resume=tmp_path / "run")
 
 

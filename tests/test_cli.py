@@ -89,13 +89,24 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     kept = tmp_path / "run"
     stopped = run("solve", lasso, "--method", "ista", "--tol", "0", "--max-passes", "20", "--checkpoint", kept)
     assert stopped.exit_code == 1
-    assert f"Pass resume='{kept}'" in stopped.stdout.replace("\n", "")
+    assert f"Pass --resume '{kept}' to go on" in stopped.stdout
+    assert "Raise --max-passes, or --tol if" in stopped.stdout
     options = ("--method", "ista", "--tol", "0", "--max-passes", "40", "--resume", kept, "--json")
     again = json.loads(run("solve", lasso, *options).stdout)
     assert 40 <= again["passes"] < 60
     refused = run("solve", lasso, "--resume", kept)
     assert refused.exit_code == 2
-    assert "belongs to another run" in refused.stderr
+    assert refused.stderr.startswith(f"Error: --resume '{kept}' belongs to another run, which differs in method (ista ")
+    assert refused.stderr.endswith("leave --resume out to begin anew\n")
+    assert refused.stderr.count("\n") == 1  # and no progress bar
+
+
+def test_what_cannot_be_typed_is_not_advised(lasso, monkeypatch):
+    solve = sb.solve
+    monkeypatch.setattr(sb, "solve", lambda *args, **options: solve(*args, **options, callback=lambda info: True))
+    result = run("solve", lasso, "--no-progress")
+    assert "INTERRUPTED" in result.stdout
+    assert "x0" not in result.stdout
 
 
 def test_the_exit_code_is_1_without_a_certificate(lasso):
@@ -110,7 +121,10 @@ def test_the_exit_code_is_1_without_a_certificate(lasso):
     [
         (["none.npz"], "none.npz"),
         (["{lasso}", "--method", "sp-bdc"], "sp-bcd"),
-        (["{lasso}", "--tol", "-1"], "tol"),
+        (["{lasso}", "--tol", "-1"], "--tol -1.0: expected"),
+        (["{lasso}", "--max-passes", "0"], "--max-passes 0.0: expected"),
+        (["{lasso}", "--checkpoint", "no/such/folder/run"], "--checkpoint 'no/such/folder/run'"),
+        (["{lasso}", "--checkpoint-every", "-1"], "--checkpoint-every -1.0: expected"),
         (["{lasso}", "--out", "no/such/folder/x.npz"], "folder"),
         (["{lasso}", "--out", "x.txt"], "expected .npz for arrays or .csv"),
         (["{lasso}", "--out", "x.npz", "--checkpoint", "x.npz"], "name two files"),

@@ -207,6 +207,19 @@ def test_the_warning_says_how_far_and_what_to_change(regression):
         se.SparseRegressor("absolute", alpha=0.01, max_passes=20, tol=1e-9).fit(X, y)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("name", ["Lasso", "ElasticNet", "MultiTaskLasso"])
+def test_one_column_of_y_has_the_shapes_of_scikit_learn(regression, name, fit_intercept):
+    X, y = regression
+    given = {"alpha": 0.1, "fit_intercept": fit_intercept}
+    for targets in (y, y[:, None]) if name != "MultiTaskLasso" else (y[:, None],):
+        ours, theirs = (getattr(library, name)(**given).fit(X, targets) for library in (se, peers))
+        assert ours.coef_.shape == theirs.coef_.shape
+        assert np.shape(ours.intercept_) == np.shape(theirs.intercept_) or not fit_intercept
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-3)
+        assert ours.predict(X).shape == theirs.predict(X).shape
+
+
 def test_warm_starts(regression):
     X, y = regression
     model = se.SparseRegressor("absolute", alpha=0.05, warm_start=True, tol=1e-5).fit(X, y)
@@ -264,6 +277,10 @@ def test_options_of_other_solvers_are_refused():
             model(**{option: True})
     with pytest.raises(TypeError, match=r"no parameter alhpa: did you mean alpha\?"):
         se.GroupLasso(alhpa=1.0)
+    with pytest.raises(TypeError, match=r"SparseRegressor has no parameter max_iter: did you mean max_passes\?"):
+        se.SparseRegressor(max_iter=100)
+    with pytest.raises(TypeError, match=r"Lasso has no parameter max_passes: did you mean max_iter\?"):
+        se.Lasso(max_passes=100)
     with pytest.raises(TypeError, match=r"no parameter colour: it has alpha, .*random_state"):
         se.SparseSVC(colour=1)
     assert list(inspect.signature(se.Lasso).parameters)[:3] == ["alpha", "fit_intercept", "max_iter"]

@@ -137,6 +137,44 @@ def test_what_is_refused(rng, parameters, message):
         RobustPCA(**parameters).fit(rng.standard_normal((5, 4)))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-8])
+@pytest.mark.parametrize("rank", [1, 2, 5, 10])
+def test_outlying_rows_and_columns_leave_the_others_their_rank(rng, rank, scale):
+    """The automatic weight: samples that lie evenly in a subspace, and one in twenty that lies anywhere."""
+    X = rng.standard_normal((100, rank)) @ rng.standard_normal((rank, 60))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    subspace = np.linalg.svd(X, full_matrices=False)[2][:rank]
+    X[::20] = rng.standard_normal((5, 60)) / np.sqrt(60)
+    rows = RobustPCA(noise=None, sparsity="row", tol=1e-5).fit(scale * X)
+    assert rows.rank_ == rank
+    np.testing.assert_allclose(rows.components_ @ subspace.T @ subspace, rows.components_, atol=1e-3)
+    assert np.all(np.linalg.norm(rows.sparse_[::20], axis=1) > 0.1 * scale)
+    columns = RobustPCA(noise=None, sparsity="column", tol=1e-5).fit(scale * X.T)
+    assert columns.rank_ == rank
+    assert columns.sparse_weight_ == pytest.approx(rows.sparse_weight_)
+
+
+@pytest.mark.parametrize("sparsity", ["entry", "row", "column"])
+@pytest.mark.parametrize("noise", ["gaussian", None])
+def test_units_do_not_matter(rng, noise, sparsity):
+    _, _, X = corrupted(rng, 20, 15, 2, 0.05)
+    expected = RobustPCA(noise, sparsity).fit(X).low_rank_
+    for dtype, scale in ((np.float32, 1e-30), (np.float32, 1e30), (np.float64, 1e-100), (np.float64, 1e100)):
+        fitted = RobustPCA(noise, sparsity).fit((scale * X).astype(dtype))
+        np.testing.assert_allclose(fitted.low_rank_ / scale, expected, atol=2e-2 * np.abs(X).max())
+    with pytest.raises(ValueError, match=r"X has entries up to 1e\+200, whose squares overflow"):
+        RobustPCA(noise, sparsity).fit(1e200 * X / np.abs(X).max())
+
+
+def test_no_low_rank_part_is_told(rng):
+    X = rng.standard_normal((20, 10))
+    with pytest.warns(UserWarning, match="the low-rank part is 0, as low_rank_weight=1 is too large beside sparse_wei"):
+        assert RobustPCA(noise=None, sparsity="row", sparse_weight=0.01).fit(X).rank_ == 0
+    with pytest.warns(UserWarning, match="pass less of it"):
+        RobustPCA(low_rank_weight=1e3).fit(X)
+    RobustPCA().fit(np.zeros((20, 10)))
+
+
 def test_missing_must_fit(rng):
     with pytest.raises(ValueError, match="expected booleans of shape"):
         RobustPCA().fit(np.ones((5, 4)), missing=np.ones((5, 3), dtype=bool))

@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import time
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -294,9 +295,27 @@ def test_arguments_of_the_wrong_type_are_named(lasso, options):
         sb.solve(lasso, **options)
 
 
-def test_a_run_that_diverges_before_its_first_judgement(rng, device):
-    X = 1e30 * rng.standard_normal((8, 6))
-    result = sb.solve(sb.Problem(sb.L1(1e29), sb.Identity(), sb.Squared(X)), device=device)
+def test_a_run_that_diverges_before_its_first_judgement(rng, device, monkeypatch):
+    monkeypatch.setattr(import_module("saddleback.methods._base"), "HUGE", 0.01)
+    X = rng.standard_normal((8, 6))
+    result = sb.solve(sb.Problem(sb.L1(0.1), sb.Identity(), sb.Squared(X)), device=device)
     assert result.status is sb.Status.DIVERGED
     assert np.all(result.x == 0)
     assert result.certificate.primal_value == pytest.approx(0.5 * np.sum(X**2))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30, 1e100])
+@pytest.mark.parametrize("method", ["auto", "sp-bcd", "pdhg"])
+def test_large_data_do_not_diverge(rng, method, scale):
+    A, b = rng.standard_normal((30, 10)), rng.standard_normal(30)
+    expected = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b)), tol=1e-8).x
+    targets = sb.solve(sb.Problem(sb.L1(scale), A, sb.Squared(scale * b)), method, tol=1e-6)
+    assert targets.status is sb.Status.OPTIMAL
+    np.testing.assert_allclose(targets.x / scale, expected, atol=1e-3)
+    entries = sb.solve(sb.Problem(sb.L1(1.0 / scale), A / scale, sb.Absolute(b)), method, max_passes=1000)
+    assert entries.status is not sb.Status.DIVERGED
+
+
+def test_a_certificate_that_is_not_a_number_proves_nothing():
+    certificate = sb.Certificate(1.0, 1.0, 0.0, 0.0, float("nan"), 0.0)
+    assert certificate.error == np.inf

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -193,7 +195,7 @@ def solve(
     """
     with _input_errors():
         comm = world()
-    with _input_errors(aloud=comm is None or comm.rank == 0):
+    with _input_errors(aloud=comm is None or comm.rank == 0, told=_as_typed):
         with team_of(comm) as team:
             if team.rank == 0 and out is not None:
                 check_writable(out)
@@ -214,6 +216,7 @@ def solve(
         )
         if out is not None:
             write_solution(out, loaded, result, team)
+    result = replace(result, message=_as_typed(result.message, advice=True))
     objective = loaded.objective(result.certificate.primal_value)
     if team.rank > 0:
         _exit_by_status(result)
@@ -223,6 +226,30 @@ def solve(
     else:
         _print_result(result, objective)
     _exit_by_status(result)
+
+
+ARGUMENTS = [name for name in signature(sb.solve).parameters if name in signature(solve).parameters]
+OTHERS = [name for name in signature(sb.solve).parameters if name not in ARGUMENTS]
+"""What the library's own ``solve`` takes that can be typed here too, and what cannot."""
+
+BARE = [name for name in ARGUMENTS if name == "tol" or "_" in name]
+"""Those that are no English words, and so are meant wherever they stand."""
+
+
+def _as_typed(text: str, advice: bool = False) -> str:
+    """Return what the library says with its arguments as they are typed here: ``tol=0`` is ``--tol 0``.
+
+    Of advice, sentences on arguments that cannot be typed here are left out.
+    """
+    if advice:
+        sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
+        text = " ".join(each for each in sentences if not re.search(rf"\b({'|'.join(OTHERS)})=", each))
+    text = re.sub(rf"(?<![\w/.-])({'|'.join(ARGUMENTS)})= ?", lambda found: f"{_flag(found[1])} ", text)
+    return re.sub(rf"(?<![\w/.'-])({'|'.join(BARE)})(?![\w/'=-])", lambda found: _flag(found[1]), text)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _print_result(result: sb.Result, objective: float) -> None:
@@ -371,11 +398,11 @@ def _exit_by_status(*results: sb.Result) -> NoReturn:
 
 
 @contextmanager
-def _input_errors(aloud: bool = True) -> Iterator[None]:
-    """Turn the errors of bad input into one line, of one process, and exit code 2."""
+def _input_errors(aloud: bool = True, told: Callable[[str], str] = str) -> Iterator[None]:
+    """Turn the errors of bad input into one line, of one process and in words of its own, and exit code 2."""
     try:
         yield
     except (ValueError, TypeError, ImportError, OSError) as error:
         if aloud:
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {told(str(error))}", err=True)
         raise typer.Exit(2) from None

@@ -215,6 +215,18 @@ class Model:
         return _quotients(self.linear_norm, self._row_lengths)
 
     @cached_property
+    def size(self) -> float:
+        """A size that x and y hardly exceed at a solution, at least 1.
+
+        That of x where a column reaches the targets, and of y at a slope of the loss, or where a column balances the
+        penalty.
+        """
+        nothing = self._nothing(self.A.shape[0])
+        slope = self.g.subgradient(nothing) if self.g.smooth else self.g.typical_slope()
+        balance = np.abs(self.f.typical_slope()) * _quotients(1.0, self._column_lengths)
+        return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
+
+    @cached_property
     def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
         """The units of x and y for proofs that there is no solution, each with the scale of b or c behind them.
 

@@ -57,7 +57,9 @@ class Certificate:
     @property
     def error(self) -> float:
         """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
-        return max(self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.strict_error)
+        errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.strict_error)
+        # NaN where data overflow: nothing is known
+        return max(np.inf if np.isnan(error) else error for error in errors)
 
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""

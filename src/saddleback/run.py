@@ -224,7 +224,7 @@ def run_until(
     passes = min(run.due, limits.max_passes - run.judge.passes)
     while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
         state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
-        if diverged(state.x, state.y):
+        if diverged(model, state.x, state.y):
             return Status.DIVERGED
         if keeper.due():
             keeper.keep(run)

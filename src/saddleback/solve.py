@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .checkpoints import Keeper, compare, described, fingerprint, restore, writable
+from .checkpoints import Keeper, Kept, compare, described, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
 from .interrupts import Interrupts
@@ -157,21 +157,22 @@ def solve(
         asked |= {"eliminate": eliminate, "device": repr(place)}
         mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
         known = _known(model, reduction)
+        stored = Kept() if resume is None else restore(resume, mark, known, team)
+        start = Start(**stored.point) if stored.point else warm_start(problem, reduction, x0, y0)
         with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
-            stored = None if resume is None else restore(resume, mark, known, team)
-            if stored is not None and stored.run is not None:
+            if stored.run is not None:
                 run: Run = stored.run
                 run.go_on(model, clock)
                 if run.unheard is not None:
                     run.hear(chosen, check_every)
             else:
-                start = warm_start(problem, reduction, x0, y0) if stored is None else Start(**stored.point)
                 kept = reduction.kept() if options else None  # for explicit strengths alone
                 state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
-                del start, state  # vectors that the run has replaced would be kept
-                if stored is not None:
+                del state
+                if stored.past is not None:
                     run.take_over(stored.past, clock)
+            del start  # vectors that the run has replaced would be kept
             keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
             status: Status | None = None
             while status is None:

@@ -470,4 +470,4 @@ def typical_distance(model: Model) -> float:
 
 
 def _norm(vector: Vector | float, weight: Vector) -> float:
-    return float(np.sqrt(np.sum(np.square(vector) * weight)))
+    return float(np.sqrt(np.sum(vector * weight * vector)))  # weights first: squares leave the range of float32 soon

@@ -137,7 +137,7 @@ class Finish(Layer[FinishState]):
         else:
             state.interior = self.interior(state.model).advance(state.interior, passes)
         self._mirror(state, before)
-        if state.interior is not None and (state.interior.ended or diverged(state.x, state.y)):
+        if state.interior is not None and (state.interior.ended or diverged(state.model, state.x, state.y)):
             self._go_back(state)
         return state
 
@@ -199,7 +199,7 @@ class Finish(Layer[FinishState]):
         reason = state.interior.ended or "its point ran away"
         state.notes.append(f"back to block passes at pass {state.passes:.0f}: {reason}")
         error = state.errors[-1][1] if state.errors else np.inf
-        if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.x, state.y):
+        if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.model, state.x, state.y):
             state.blocks = self._begin(state, state.x, state.y)
         elif state.blocks is None:
             state.blocks = self._begin(state, state.start.x, state.start.y)

@@ -221,7 +221,7 @@ class WorkingSet(Layer[Any]):
             small.state = self.method.advance(small.state, ahead)
             small.round += small.state.passes - before
             state.passes += (small.state.passes - before) * small.share
-            if diverged(small.state.x, small.state.y):
+            if diverged(small.model, small.state.x, small.state.y):
                 state.x[small.columns], state.y = small.state.x, small.state.y
                 return state
             state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}

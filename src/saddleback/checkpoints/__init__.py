@@ -2,6 +2,6 @@
 
 from .fingerprint import compare, described, fingerprint
 from .graph import Known
-from .keeper import Keeper, restore, writable
+from .keeper import Keeper, Kept, restore, writable
 
-__all__ = ["Keeper", "Known", "compare", "described", "fingerprint", "restore", "writable"]
+__all__ = ["Keeper", "Kept", "Known", "compare", "described", "fingerprint", "restore", "writable"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import Graph
 
-FORMAT = 2
+FORMAT = 3
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"
@@ -74,7 +74,7 @@ DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyErro
 def read(path: Path) -> Stored:
     """Return what a checkpoint holds, or raise with what is wrong with the file."""
     if not path.is_file():
-        raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume out to begin anew")
+        raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume= out to begin anew")
     try:
         with zipfile.ZipFile(path) as archive:
             if (
@@ -90,12 +90,12 @@ def read(path: Path) -> Stored:
                 return Stored(header["version"], header["fingerprint"], graph, header["generators"])
     except DAMAGE as error:
         raise ValueError(
-            f"resume={str(path)!r} is not a complete checkpoint ({error}): use another one, or leave resume out to "
+            f"resume={str(path)!r} is not a complete checkpoint ({error}): use another one, or leave resume= out to "
             "begin anew"
         ) from None
     if not ours:
         raise ValueError(f"resume={str(path)!r} is not a checkpoint of saddleback: expected what checkpoint= wrote")
     raise ValueError(
         f"resume={str(path)!r} was written by saddleback {header.get('version')}, in format {header['format']}, and "
-        f"this version reads format {FORMAT}: go on with that version, or leave resume out to begin anew"
+        f"this version reads format {FORMAT}: go on with that version, or leave resume= out to begin anew"
     )

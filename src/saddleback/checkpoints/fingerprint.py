@@ -23,6 +23,8 @@ AGREES = 1e-9
 
 PLAIN = (bool, int, float, str, type(None))
 
+SHAPE = "the shape of A"
+
 PROBES = (1.0, 1e2, 1e4)
 """Sizes of the points at which penalties are compared: bounds may be anywhere."""
 
@@ -33,16 +35,22 @@ def fingerprint(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
     A is told by one product, which is the same wherever it is stored.
     """
     model = problem.model
-    found: dict[str, Any] = {"the shape of A": list(model.A.shape), "the blocks of x": len(model.blocks)}
+    found: dict[str, Any] = {SHAPE: _size(model.A.shape), "the blocks of x": len(model.blocks)}
     # a process may know the terms of its own columns only, but the function of all of them
     probe = np.cos(np.arange(model.A.shape[1]))
     product = np.asarray(model.A.rmatvec(np.cos(np.arange(model.A.shape[0]))))
     found["the entries of A"] = [float(product @ product), float(np.abs(product).sum()), float(product @ probe)]
     found["the penalty"] = ", ".join(sorted({type(term).__name__ for term in problem.terms}))
-    found["the values of the penalty"] = [value for size in PROBES for value in _values(model.f, size * probe)]
+    found["the strength, weights, groups or bounds of the penalty"] = [
+        value for size in PROBES for value in _values(model.f, size * probe)
+    ]
     found["the loss"] = ADDRESS.sub("", repr(problem.loss))
-    found["the data of the loss"] = digest(problem.loss)
+    found["the data of the loss"] = told(problem.loss)
     return found | {name: told(value) for name, value in options.items()}
+
+
+def _size(shape: tuple[int, int]) -> str:
+    return f"{shape[0]} x {shape[1]}"
 
 
 def _values(f: Function, point: Vector) -> tuple[float, float]:
@@ -54,32 +62,39 @@ def _values(f: Function, point: Vector) -> tuple[float, float]:
 def differences(
     then: Mapping[str, Any], now: Mapping[str, Any], where: tuple[str, str] = ("there", "here")
 ) -> list[str]:
-    """Return what differs between two fingerprints, in words."""
+    """Return what differs between two fingerprints, in words: sums and digests say nothing to a reader."""
     found = []
+    comparable = then.get(SHAPE) == now.get(SHAPE)
     for name in {**then, **now}:
         before, after = then.get(name), now.get(name)
+        if isinstance(before, list) and not comparable:
+            continue  # sums over other columns
         if not _agree(before, after):
-            digests = name.startswith("the data of")
             values = f"{_shown(before)} {where[0]}, {_shown(after)} {where[1]}"
-            found.append(name if digests else f"{name} ({values})")
+            readable = type(before) in PLAIN or type(after) in PLAIN
+            found.append(f"{name} ({values})" if readable else name)
     return found
 
 
 def _agree(before: Any, after: Any) -> bool:
     if isinstance(before, list) and isinstance(after, list):
-        if len(before) != len(after):
-            return False
         return bool(np.allclose(before, after, rtol=AGREES, atol=AGREES * float(np.max(np.abs(before), initial=0.0))))
     return bool(before == after)
 
 
 def _shown(value: Any) -> str:
-    return "left out" if value is None else str(value)
+    match value:
+        case None:
+            return "left out"
+        case {"type": kind}:
+            return f"of type {kind}"
+    return str(value)
 
 
 def told(value: Any) -> Any:
-    """Return an option as it is where it is short, and a digest of anything else."""
-    return value if type(value) in PLAIN else f"{type(value).__name__} {digest(value)}"
+    """Return an option as it is where it is short, and its type with a digest where it is anything else."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if type(value) in PLAIN else {"type": type(value).__name__, "digest": digest(value)}
 
 
 def digest(value: Any) -> str:
@@ -122,9 +137,9 @@ def described(problem: Any) -> dict[str, Any]:
         return {"problem": "a function" if callable(problem) else type(problem).__name__}
     return {
         "problem": "a Problem",
-        "the shape of A": str(problem.model.A.shape),
-        "the data of the penalty": digest(problem.terms),
-        "the data of the loss": digest(problem.loss),
+        SHAPE: _size(problem.model.A.shape),
+        "the data of the penalty": problem.terms,
+        "the data of the loss": problem.loss,
     }
 
 

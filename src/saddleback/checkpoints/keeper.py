@@ -125,7 +125,7 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team)
     if others:
         raise ValueError(
             f"resume={str(path)!r} belongs to another run, which differs in {'; '.join(others)}: pass the same problem "
-            "and options, or leave resume out and pass x0"
+            "and options, or leave resume= out to begin anew"
         )
     try:
         if len(stored.generators) != team.size:
@@ -134,5 +134,5 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team)
     except (Unreadable, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "
-            f"({error}): go on with that version, or leave resume out to begin anew"
+            f"({error}): go on with that version, or leave resume= out to begin anew"
         ) from error

@@ -32,6 +32,9 @@ OF_OTHERS = {
 }
 """Parameters of scikit-learn's models that say how to compute, not what: why each has no meaning here."""
 
+LIMITS_ON_WORK = ("max_iter", "max_passes")
+"""Two names for the most passes: that of scikit-learn, where a model of it is followed, and that of ``solve``."""
+
 
 def explained(init: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that says why it does not take a parameter, where Python would say only that it does not."""
@@ -44,7 +47,8 @@ def explained(init: Callable[..., None]) -> Callable[..., None]:
     def explaining(self: Any, *args: Any, **parameters: Any) -> None:
         for name in parameters:
             if name not in known:
-                close = get_close_matches(name, known, n=1)
+                close = [limit for limit in LIMITS_ON_WORK if name in LIMITS_ON_WORK and limit in known]
+                close = close or get_close_matches(name, known, n=1)
                 reason = OF_OTHERS.get(name) or (f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}")
                 advice = "; leave it out" if name in OF_OTHERS else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name}: {reason}{advice}")
@@ -97,7 +101,7 @@ class Certified(BaseEstimator):
         worst = furthest(results)
         told = f": {obstacle}" if obstacle else self._shortfall(worst)
         if told:
-            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=_caller())
+            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=calling_level())
 
     def _shortfall(self, result: sb.Result) -> str:
         """Return how far a result is from what was asked, and what to do; empty where it is there."""
@@ -126,7 +130,7 @@ class Certified(BaseEstimator):
         self.n_iter_ = int(iterations[0]) if single else iterations
 
 
-def _caller() -> int:
+def calling_level() -> int:
     """Return the level, for ``warnings.warn``, of the line outside of this library that asked for a fit."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:

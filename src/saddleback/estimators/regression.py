@@ -32,7 +32,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self._objective().check(REGRESSION)
         table, y = checked(self, X, y, self.least_samples, y_numeric=True, multi_output=self.several_outputs)
         y = np.asarray(y, dtype=np.float64)
-        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and not self.joint else y
+        self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
+        y = y[:, 0] if self._one_column else y
         return table, y, check_weight(sample_weight, table)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
@@ -44,7 +45,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
         single = len(results) == 1
         self.coef_ = (coefs[0].T if single else np.stack(coefs)).astype(dtype)
-        self.intercept_ = (intercepts[0] if single else np.stack(intercepts)).astype(dtype)[()]
+        intercept = (intercepts[0] if single else np.stack(intercepts)).astype(dtype)
+        self.intercept_ = intercept.reshape(1) if self._one_column and self.fit_intercept else intercept[()]
         self._judgement(results)
 
     def predict(self, X: Any) -> Any:
@@ -186,7 +188,7 @@ class Lasso(MultiOutputMixin, LinearRegressor):
 
     Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
     counts passes; attributes, ``comm`` and ``device`` as in ``SparseRegressor``. Several columns of y are fitted one by
-    one: ``coef_`` then has a row for each.
+    one: ``coef_`` then has a row for each. Where y has a single column, ``intercept_`` has shape (1,), as there.
     """
 
     several_outputs = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import saddleback as sb
 
 from ..device import on_host
-from ..functions.checks import Lent
+from ..functions.checks import SQUARABLE, Lent
 from ..functions.panels import panels_of_rows
 from ..functions.singular import low_rank_pairs, spectral_norm
-from .certified import Certified
+from .certified import Certified, calling_level
 
 Matrix = NDArray[Any]
 
@@ -25,8 +26,9 @@ SHARE = 0.15
 """Weights under noise, relative to the largest entry (row, column) and the largest singular value of X (Parikh and
 Boyd, 2014)."""
 
-OUTLIERS = 0.1
-"""Share of outlying rows or columns for which the weight of an exact decomposition is right (Xu et al., 2012)."""
+ABOVE = 2.0
+"""Weight of outlying rows or columns in an exact decomposition, relative to that at which L is 0. For k rows that have
+length 1 and lie evenly in r directions the latter is sqrt(r/k), and Xu et al. (2012) recover L with 11/7 of it."""
 
 ROW_TOL = 1e-12
 """Relative gap of the split of a new row."""
@@ -62,7 +64,9 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     sparsity : "entry" (default), "row" for outlying samples, or "column" for outlying features.
     sparse_weight : lambda. "auto" is, under noise, 0.15 times the largest entry (or norm of a row or column) of X, and
         without, :math:`1/\sqrt{\max(m, n) q}` with q the share of entries that are there, or for rows and columns
-        :math:`3 / (7 \sqrt{0.1 k})` for k of them (Xu, Caramanis and Sanghavi, 2012).
+        :math:`\min(2/s, 1/\sqrt{s})` with s the largest singular value of X once all of them have length 1: from 1 on
+        S is 0, and up to 1/s L is (Xu, Caramanis and Sanghavi, 2012, have 11/(7s) where the rest lies evenly in a
+        subspace).
     low_rank_weight : mu. "auto" is 0.15 times the largest singular value of X under noise, and 1 without.
     non_negative : whether L must be non-negative; then a block more is needed, and the run is longer.
     tol : certified relative gap to reach.
@@ -134,6 +138,9 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """
         self._check_parameters()
         data = self._validated(X, missing, reset=True)
+        largest = float(max(data.values.max(), -data.values.min()))
+        if largest > SQUARABLE:
+            raise ValueError(f"X has entries up to {largest:.3g}, whose squares overflow: scale it down")
         turned = data.transposed() if self.sparsity == "column" else data
         self.sparse_weight_, self.low_rank_weight_ = self._weights(turned)
         result = self._solve(self._problem(turned), **self._method(turned))
@@ -149,6 +156,13 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self._split(data, low_rank, sparse)
         self._outlying: Matrix = np.any(self.sparse_, axis=0)
         self._judgement([result])
+        if self.rank_ == 0 and np.any(data.values):
+            warnings.warn(
+                f"RobustPCA: the low-rank part is 0, as low_rank_weight={self.low_rank_weight_:.3g} is too large "
+                f"beside sparse_weight={self.sparse_weight_:.3g} for these data: pass less of it, or more of the other",
+                UserWarning,
+                stacklevel=calling_level(),
+            )
         self._online: _Online | None = None
         return self
 
@@ -241,7 +255,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
                 share = 1.0 if data.observed is None else max(float(data.observed.mean()), 1.0 / B.size)
                 sparse = low_rank / np.sqrt(share * max(B.shape))
             else:
-                sparse = low_rank * 3.0 / (7.0 * np.sqrt(OUTLIERS * B.shape[0]))
+                largest = max(spectral_norm(_directions(B)), 1.0)
+                sparse = low_rank * min(ABOVE / largest, 1.0 / np.sqrt(largest))
         return float(sparse), float(low_rank)
 
     def _describe(self, components: Matrix, values: Matrix, dtype: Any) -> None:
@@ -457,6 +472,14 @@ def _rounded(values: Any, dtype: Any) -> Any:
 def _lengths(matrix: Matrix) -> Matrix:
     """Return the lengths of the rows."""
     return np.concatenate([np.linalg.norm(matrix[rows].astype(np.float64), axis=1) for rows in panels_of_rows(matrix)])
+
+
+def _directions(matrix: Matrix) -> Matrix:
+    """Return the rows with length 1, those that are 0 as they are."""
+    lengths, directions = _lengths(matrix), np.empty_like(matrix)
+    for rows in panels_of_rows(matrix):
+        directions[rows] = matrix[rows] / np.where(lengths[rows] > 0, lengths[rows], 1.0)[:, None]
+    return directions
 
 
 def _is_auto(value: Any) -> bool:

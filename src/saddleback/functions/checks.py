@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..device import on_host
 from ._base import Vector
 
+SQUARABLE = 1e150
+"""Numbers beyond this have squares, or sums of squares, that overflow: nothing is known of what is made of them."""
+
 
 def real(name: str, value: ArrayLike) -> Vector:
     """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""

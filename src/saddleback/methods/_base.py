@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ..functions._base import Function, Indices, Vector
+from ..functions.checks import SQUARABLE
 from ..functions.points import Point
 from ..problem import Model
 
@@ -94,12 +95,18 @@ class State:
 
 
 HUGE = 1e25
-"""Iterates of this size have diverged: where a problem has no solution they grow linearly only."""
+"""Iterates so many times larger than a solution may be have diverged: where there is none they grow linearly only."""
 
 
-def diverged(x: Vector, y: Vector) -> bool:
-    """Return whether a point is so large, or not finite, that nothing can come of it."""
-    return not all(v.min() > -HUGE and v.max() < HUGE for v in (x, y))
+def diverged(model: Model, x: Vector, y: Vector) -> bool:
+    """Return whether a point is so large for a problem, or not finite, that nothing can come of it."""
+    if _within(HUGE, x, y):  # so that most problems are not asked for their size
+        return False
+    return not _within(min(HUGE * model.size, SQUARABLE), x, y)
+
+
+def _within(bound: float, x: Vector, y: Vector) -> bool:
+    return all(v.min() > -bound and v.max() < bound for v in (x, y))
 
 
 S = TypeVar("S", bound=State)
