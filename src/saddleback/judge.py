@@ -121,7 +121,7 @@ class Judge:
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
-        if self.model.surely_solvable or self.reduction.model.surely_solvable:
+        if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
         reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []

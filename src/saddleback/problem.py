@@ -198,6 +198,12 @@ class Model:
         return self.g.finite_everywhere() and self.loss_bounded_below and self.f.bounded_below()
 
     @cached_property
+    def rays_prove_nothing(self) -> bool:
+        """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
+        onto = self.A.identity_scales is not None and any(f.finite_everywhere() for f, _ in self.f.apart())
+        return self.surely_solvable or (onto and self.loss_bounded_below and self.f.bounded_below())
+
+    @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
         return self.g.typical_length(self.A.shape[0])
