@@ -167,8 +167,9 @@ def solve(
                     run.hear(chosen, check_every)
             else:
                 start = warm_start(problem, reduction, x0, y0) if stored is None else Start(**stored.point)
-                kept = reduction.kept() if options else None  # for explicit strengths alone
-                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
+                if options:  # for explicit strengths alone
+                    start = replace(start, kept=reduction.kept())
+                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol))
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
                 del start, state  # vectors that the run has replaced would be kept
                 if stored is not None:
