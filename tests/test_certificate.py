@@ -9,6 +9,7 @@ from oracle import random_case
 
 import saddleback as sb
 from saddleback.certificate import dual_side
+from saddleback.functions.points import Whole
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -27,7 +28,7 @@ def test_weak_duality_at_random_points(penalty, loss, rng):
         certificate = sb.certify(problem, shaped, y)
         if certificate.dual_infeasibility > 0:
             continue
-        side = dual_side(model, y, x, A @ x)
+        side = dual_side(model, y, Whole(x), Whole(A @ x))
         assert model.g.conjugate(side.y) < np.inf
         assert model.f.conjugate(model.f.project_conjugate(-A.T @ side.y)) < np.inf
         assert np.allclose(model.f.project_conjugate(-A.T @ side.y), -A.T @ side.y, atol=1e-10)

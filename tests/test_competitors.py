@@ -372,7 +372,7 @@ def test_osga_keeps_a_minorant_and_its_error_bound(penalty, rng):
     model = problem.model
     method = make("osga", {})
     state = method.init(model, start(model))
-    best = problem.flatten_x(sb.solve(problem, tol=1e-9, max_passes=50_000).x)
+    best = problem.flatten_x(sb.solve(problem, tol=1e-9, max_passes=50_000).x).vector()
 
     def psi(x):
         return model.f.value(x) + model.g.value(A @ x)

@@ -13,7 +13,8 @@ import saddleback as sb
 from saddleback.estimators import RobustPCA
 from saddleback.functions import panels, singular
 from saddleback.functions.coordinate import Coordinate
-from saddleback.functions.points import Whole
+from saddleback.functions.points import Apart, Whole
+from saddleback.operators import ScaledIdentity, Stacked
 
 LOSSES = [
     lambda b, w: sb.Huber(b, 0.5, w),
@@ -133,6 +134,51 @@ def test_robust_pca_takes_little_memory(rng, monkeypatch):
         tracemalloc.stop()
     assert fitted.certificate_.error <= 1e-5
     assert peak <= 5.5 * X.nbytes
+
+
+def three_blocks(rng, rows, columns, rank):
+    B = rng.standard_normal((rows, rank)) @ rng.standard_normal((rank, columns))
+    B += 0.1 * rng.standard_normal(B.shape)
+    B[rng.random(B.shape) < 0.05] += 10.0
+    B.flags.writeable = False
+    penalties = [sb.SquaredL2(1.0), sb.L1(0.5), sb.Nuclear(0.3 * np.sqrt(rows), B.shape)]
+    return sb.Problem(penalties, [sb.Identity()] * 3, sb.Equality(B))
+
+
+def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
+    """The four of the result among them: blocks of x and of -A'y are judged one after the other."""
+    monkeypatch.setattr(panels, "PANEL", 1 << 12)
+    monkeypatch.setattr(singular, "PANEL", 1 << 14)
+    sb.solve(three_blocks(rng, 20, 15, 2), tol=1e-3)  # what is imported late
+    problem = three_blocks(rng, 2000, 150, 4)
+    tracemalloc.start()
+    try:
+        result = sb.solve(problem, tol=1e-6)
+        solving = tracemalloc.get_traced_memory()[1]
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        again = sb.certify(problem, result.x, result.y)
+        certifying = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "alternating"
+    assert solving <= 6.0 * result.y.nbytes
+    assert certifying <= 6.5 * result.y.nbytes  # it has copies of what it is given
+    assert again.error == pytest.approx(result.certificate.error, rel=1e-5)
+
+
+def test_a_vector_in_stretches_is_the_vector(rng):
+    x = rng.standard_normal(12)
+    apart = Apart([x[:5], x[5:9], x[9:]])
+    assert np.array_equal(apart.vector(), x)
+    assert apart.stretch(slice(5, 9)) is apart.stretches[1]
+    assert np.array_equal(apart.stretch(slice(3, 7)), x[3:7])
+    assert np.array_equal(apart.stretch(slice(None)), x)
+    A = Stacked([ScaledIdentity(4, 2.0), ScaledIdentity(4, 1.0), ScaledIdentity(4, -1.0)])
+    fitting = Apart([x[:4], x[4:8], x[8:]])
+    assert np.array_equal(A.image(fitting), A.matvec(x))
+    assert np.array_equal(A.image(apart), A.matvec(x))
 
 
 MEMORY_MAP = """

@@ -19,6 +19,21 @@ def test_blocks(rng):
     assert sb.Problem(robust_pca, [sb.Identity()] * 3, sb.Equality(A)).n_blocks == 3
 
 
+def test_a_finite_block_under_an_identity_reaches_every_target(rng):
+    B = rng.standard_normal((4, 6))
+
+    def problem(*penalties):
+        return sb.Problem(list(penalties), [sb.Identity()] * len(penalties), sb.Equality(B))
+
+    exact = problem(sb.L1(1.0), sb.Nuclear(1.0, B.shape))
+    assert exact.model.rays_prove_nothing
+    assert not exact.model.surely_solvable
+    assert not problem(sb.L1(1.0) + sb.Linear(2.0), sb.Nuclear(1.0, B.shape)).model.rays_prove_nothing
+    held = problem(sb.NonNegative(), sb.Box(-0.1, 0.1))
+    assert not held.model.rays_prove_nothing
+    assert sb.solve(held).status is sb.Status.INFEASIBLE
+
+
 def test_shapes_of_the_variables(rng):
     A = rng.standard_normal((4, 6))
     vector = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(np.ones(4))))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.functions.points import Whole
 from saddleback.reductions import drop_empty, merge_rows
 
 M, N, COPIES = 8, 5, 3
@@ -55,7 +56,7 @@ def test_merged_values_are_those_of_the_rows_as_given(name, seed, weighted):
     assert np.allclose(reduction.restore_u(u), problem.model.A.matvec(x), atol=1e-13)
     assert small.value(u) == pytest.approx(g.value(A @ x), rel=1e-12, abs=1e-12)
     y = small.project_conjugate(rng.standard_normal(u.size))
-    full = reduction.restore_y(y)
+    full = reduction.restore_y(Whole(y)).vector()
     assert small.conjugate(y) == pytest.approx(g.conjugate(full), rel=1e-9, abs=1e-12)
     assert np.allclose(problem.model.A.rmatvec(full), reduction.model.A.rmatvec(y))
     assert np.allclose(reduction.reduce_y(full), y)

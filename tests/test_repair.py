@@ -10,6 +10,7 @@ from saddleback.acceleration import restarts
 from saddleback.acceleration.repair import repair
 from saddleback.certificate import dual_side
 from saddleback.datasets import make_group_hinge
+from saddleback.functions.points import Whole
 
 
 def hinge(rng, m=200, n=60):
@@ -43,7 +44,7 @@ def test_it_comes_closer_and_stays_inside(loss, penalty, rng):
     assert np.allclose(model.g.project_conjugate(found.y), found.y, atol=1e-14)
     off, left = (np.linalg.norm(v - model.f.project_conjugate(v)) for v in (z, found.z))
     assert left < 0.5 * off
-    x, u = np.zeros(60), np.zeros(200)
+    x, u = Whole(np.zeros(60)), Whole(np.zeros(200))
     assert dual_side(model, found.y, x, u, found.z).value > dual_side(model, y, x, u, z).value
 
 

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .functions._base import Indices, Vector
+from .functions._base import Function, Indices, Vector
 from .functions.points import Point, Whole
-from .images import Image, Slope
+from .images import Image, Slope, image
+from .operators import Operator
 from .problem import Model, Problem
 from .result import Certificate, Status
 
@@ -100,20 +101,23 @@ def certify(problem: Problem, x: Any, y: Any) -> Certificate:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     model = problem.model
-    flat = problem.flatten_x(x)
-    u = model.A.matvec(flat)
-    return pair(model, primal_side(model, flat, u), dual_side(model, problem.flatten_y(y), flat, u))
+    point = problem.flatten_x(x)
+    u = image(model.A, point)
+    dual = dual_side(model, problem.flatten_y(y), point, u)
+    return pair(model, primal_side(model, point, u), dual)
 
 
-def primal_side(model: Model, x: Vector, u: Vector, kept: Point | None = None) -> PrimalSide:
-    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g.
+def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
+    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
+    value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.apart())
+    value += model.g.finite_value(at := u.vector()) + model.constant
+    kept = u if model.A.identity_scales is None else Image(model.A, x)
+    off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
+    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at))
 
-    ``kept`` is x as it can be kept in less memory.
-    """
-    value = model.f.finite_value(x) + model.g.finite_value(u) + model.constant
-    point = kept or Whole(x)
-    image = Whole(u) if model.A.identity_scales is None else Image(model.A, point)
-    return PrimalSide(point, image, float(value), _beyond(x, model.f.project(x)), _beyond(u, model.g.project(u)))
+
+def _violation(function: Function, point: Vector) -> Vector:
+    return _beyond(point, function.project(point))
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
@@ -122,7 +126,7 @@ def _beyond(point: Vector, inside: Vector) -> Vector:
 
 
 def dual_side(
-    model: Model, y: Vector, x: Vector, u: Vector, z: Vector | None = None, kept: Point | None = None
+    model: Model, y: Vector, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
 ) -> DualSide:
     """Return the bound that y proves, after it was made feasible as far as the problem allows.
 
@@ -147,9 +151,9 @@ class Admitted:
     balanced: bool
 
 
-def admit(model: Model, y: Vector, u: Vector) -> Admitted:
+def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
-    y = model.g.conjugate_near(y, u)[0]
+    y = model.g.conjugate_near(y, u.vector())[0]
     scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
     if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
         y, balanced = _project_unpenalised(model, y, model.unpenalised)
@@ -158,7 +162,7 @@ def admit(model: Model, y: Vector, u: Vector) -> Admitted:
 
 
 def bound(
-    model: Model, point: Admitted, x: Vector, u: Vector, z: Vector | None = None, kept: Point | None = None
+    model: Model, point: Admitted, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
 ) -> DualSide:
     """Return the bound that a dual point proves, given z = -A'y, where it is at hand, and y as it can be kept.
 
@@ -166,8 +170,8 @@ def bound(
     distance that remains is reported, as for a linear program.
     """
     found = _under_identities(model, point, x) if z is None else None
-    scale, conjugate_f, slope, missed = found or _feasible(model, point, x, z)
-    conjugate_g = model.g.conjugate_scaled(point.y, scale, u)
+    scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
+    conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector())
     place = (kept or Whole(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
     return DualSide(place, value, slope or Slope(model.A, place), missed, scale)
@@ -176,7 +180,7 @@ def bound(
 class _Feasible(NamedTuple):
     """The multiple of a dual point that is feasible, f* at its -A'y, that, and how it misses the domain of f*.
 
-    Under identities -A'y, which is as large as the data, may be left out: it is made again in no time.
+    Under identities -A'y, which is larger than the data, may be left out: it is made again in no time.
     """
 
     scale: float
@@ -193,7 +197,8 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
         z[free] = model.f.project_conjugate(z)[free]
     t = model.f.scaling(z) if point.scalable else np.nan
     if t > 0:
-        scale, conjugate_f = _best_multiple(model, point.y, z, x, t)
+        conjugate_f = model.f.conjugate_scaled(z, t, x)
+        scale = _best_multiple(model, point.y, t, conjugate_f)
         return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
     near, conjugate_f = model.f.conjugate_near(z, x)
     missed = _beyond(z, near)
@@ -202,25 +207,32 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
     return _Feasible(1.0, conjugate_f, Whole(z), missed)
 
 
-def _under_identities(model: Model, point: Admitted, x: Vector) -> _Feasible | None:
-    """Return the same under a penalty that does not see signs, for which A'y, perhaps y itself, does for -A'y.
+def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | None:
+    """Return the same where -A'y is one multiple of y after the other: each is made when its function asks for it.
 
-    None where that is not so.
+    None where A is anything else, or no multiple is feasible.
     """
-    if model.A.identity_scales is None or not model.f.even or not point.scalable or point.balanced:
+    if model.A.identity_scales is None or not point.scalable or point.balanced:
         return None
-    mirrored = model.A.rimage(point.y)
-    t = model.f.scaling(mirrored)
-    return _Feasible(*_best_multiple(model, point.y, mirrored, x, t), None, np.empty(0)) if t > 0 else None
+    parts = list(zip(model.f.apart(), model.A.side_by_side(), strict=True))
+    t = float(np.min([f.scaling(_slope(f, A, point.y)) for (f, _), A in parts]))  # nan, where one has none, is kept
+    if not t > 0:
+        return None
+    conjugate_f = sum(f.conjugate_scaled(_slope(f, A, point.y), t, x.stretch(own)) for (f, own), A in parts)
+    return _Feasible(_best_multiple(model, point.y, t, conjugate_f), conjugate_f, None, np.empty(0))
 
 
-def _best_multiple(model: Model, y: Vector, z: Vector, x: Vector, t: float) -> tuple[float, float]:
+def _slope(f: Function, A: Operator, y: Vector) -> Vector:
+    """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
+    return A.rimage(y) if f.even else Slope(A, Whole(y)).vector()
+
+
+def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
     """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
-    conjugate_f = model.f.conjugate_scaled(z, t, x)
     if conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
-        return model.g.best_scaling(y, t), conjugate_f
-    return t, conjugate_f
+        return model.g.best_scaling(y, t)
+    return t
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:

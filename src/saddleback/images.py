@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .functions._base import Function, Vector
-from .functions.points import Point
+from .functions.points import Point, Whole
 from .operators import Operator
 
 
@@ -20,7 +20,12 @@ class Image(Point):
 
     def vector(self) -> Vector:
         """Return the product."""
-        return self.A.image(self.x.vector())
+        return self.A.image(self.x)
+
+
+def image(A: Operator, x: Point) -> Point:
+    """Return A x: as that under identities, which make it again in no time."""
+    return Whole(A.image(x)) if A.identity_scales is None else Image(A, x)
 
 
 @dataclass(frozen=True)

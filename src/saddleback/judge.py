@@ -10,7 +10,8 @@ import numpy as np
 
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
 from .functions._base import Vector
-from .functions.points import Whole
+from .functions.points import Point, Whole
+from .images import image
 from .methods import Candidates
 from .problem import Model
 from .reductions import Reduction
@@ -49,35 +50,37 @@ class Judge:
         self.forget()
         model = self.reduction.model
         primals, duals = ([], []) if self._best is None else ([self._best[0]], [self._best[1]])
-        points = [(x, self._product(model, x) if u is None else u) for x, u in candidates.primal]
         of_x, of_y = candidates.kept
-        primals += [primal_side(model, x, u, kept) for (x, u), kept in zip_longest(points, of_x)]
+        offered = [(kept or Whole(x), u) for (x, u), kept in zip_longest(candidates.primal, of_x)]
+        points = [(x, self._image(model, x) if u is None else Whole(u)) for x, u in offered]
+        primals += [primal_side(model, x, u) for x, u in points]
         duals += [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(candidates.dual, of_y)]
         self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
         self.certificate, primal, dual = best_pair(model, primals, duals)
         self._best = primal, dual
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
 
-    def point(self) -> tuple[Vector, Vector]:
+    def point(self) -> tuple[Point, Point]:
         """Return the best x and y as a point of the user's problem."""
         if self._confirmed is not None:
-            return self._confirmed[0].x, self._confirmed[1].y
+            return self._confirmed[0].point, self._confirmed[1].point
         return self.point_of_now()()
 
-    def point_of_now(self) -> Callable[[], tuple[Vector, Vector]]:
+    def point_of_now(self) -> Callable[[], tuple[Point, Point]]:
         """Return what gives the best x and y so far, to those who ask for it."""
         assert self._best is not None
         reduction, (primal, dual) = self.reduction, self._best
-        return lambda: (reduction.restore_x(primal.x, primal.u), reduction.restore_y(dual.y))
+        return lambda: (reduction.restore_x(Whole(primal.x), primal.u), reduction.restore_y(dual.point))
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
         if self._confirmed is None:
             x, y = self.point()
-            u = self._product(self.model, x)
+            u = self._image(self.model, x)
             self.passes += 0.5
             # y stays as it is: it is what is returned, and certify must give the same for it
-            self._confirmed = primal_side(self.model, x, u), replace(dual_side(self.model, y, x, u), point=Whole(y))
+            dual = replace(dual_side(self.model, y.vector(), x, u, kept=y), point=y)
+            self._confirmed = primal_side(self.model, x, u), dual
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
@@ -100,8 +103,8 @@ class Judge:
             return True
         for length in lengths:
             step = length * float(np.abs(at.x).max() / np.abs(dual.z[held]).max())
-            x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
-            u = self._product(self.model, x)
+            x = Whole(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
+            u = self._image(self.model, x)
             primal = primal_side(self.model, x, u)
             if pair(self.model, primal, dual).error > max(tol, error):
                 continue
@@ -111,17 +114,18 @@ class Judge:
             return True
         return False
 
-    def _product(self, model: Model, x: Vector) -> Vector:
-        self.passes += 0.5 * np.count_nonzero(x) / x.size
-        return model.A.image(x)
+    def _image(self, model: Model, x: Point) -> Point:
+        used = sum(np.count_nonzero(x.stretch(own)) for _, own in model.f.apart())
+        self.passes += 0.5 * used / model.A.shape[1]
+        return image(model.A, x)
 
     def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
-        if self.model.surely_solvable or self.reduction.model.surely_solvable:
+        if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
         reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []
-        point = reduction.restore_x(x, self._product(reduction.model, x))
-        found = self.unsolvable.status(point, reduction.restore_y(y), rays, passes)
+        point = reduction.restore_x(Whole(x), self._image(reduction.model, Whole(x)).vector()).vector()
+        found = self.unsolvable.status(point, reduction.restore_y(Whole(y)).vector(), rays, passes)
         self.passes += self.unsolvable.passes - before
         return found

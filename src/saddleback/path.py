@@ -12,6 +12,7 @@ from .alpha_max import threshold
 from .device import open_device
 from .functions._base import Vector
 from .functions.checks import finite, scalar
+from .functions.points import Whole
 from .problem import Problem
 from .result import Result, Status
 from .solve import solve
@@ -55,7 +56,7 @@ def path(
     if alphas is None:
         first = threshold(problem)
         values = _grid(first.alpha, n_alphas, eps)
-        options = {"x0": problem.shape_x(first.x), "y0": problem.shape_y(first.y)} | options
+        options = {"x0": problem.shape_x(Whole(first.x)), "y0": problem.shape_y(first.y)} | options
     else:
         values = _descending(alphas)
     if options.get("device") is not None:

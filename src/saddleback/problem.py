@@ -23,6 +23,7 @@ from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
+from .functions.points import Apart, Point
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 from .sampling import Strata
 
@@ -197,6 +198,12 @@ class Model:
         return self.g.finite_everywhere() and self.loss_bounded_below and self.f.bounded_below()
 
     @cached_property
+    def rays_prove_nothing(self) -> bool:
+        """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
+        onto = self.A.identity_scales is not None and any(f.finite_everywhere() for f, _ in self.f.apart())
+        return self.surely_solvable or (onto and self.loss_bounded_below and self.f.bounded_below())
+
+    @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
         return self.g.typical_length(self.A.shape[0])
@@ -338,8 +345,8 @@ class Problem:
         """J, the number of blocks that a method may draw."""
         return len(self.model.blocks)
 
-    def flatten_x(self, x: Any, name: str = "x") -> Vector:
-        """Return x, in the problem's own shape, as a flat float64 vector of its own."""
+    def flatten_x(self, x: Any, name: str = "x") -> Point:
+        """Return x, in the problem's own shape, as flat float64 vectors of its own."""
         if self.is_list and not isinstance(x, (list, tuple)):
             raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]
@@ -347,16 +354,17 @@ class Problem:
             shapes = ", ".join(map(str, self.x_shapes))
             raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
         names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
-        return np.concatenate([_flat(*part) for part in zip(blocks, self.x_shapes, names, strict=True)])
+        return Apart([_flat(*part) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
     def flatten_y(self, y: Any, name: str = "y") -> Vector:
         """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
         return _flat(y, self.y_shape, name)
 
-    def shape_x(self, x: Vector) -> Any:
+    def shape_x(self, x: Point) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.x_shapes])
-        blocks = [self._handed_back(b.reshape(s)) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
+        ends = [0, *np.cumsum([int(np.prod(shape)) for shape in self.x_shapes]).tolist()]
+        flat = (x.stretch(slice(*own)) for own in pairwise(ends))
+        blocks = [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
         return blocks if self.is_list else blocks[0]
 
     def shape_y(self, y: Vector) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
+from .functions.points import Whole
 from .interrupts import Interrupts
 from .judge import Judge
 from .methods import Start, drawn_blocks
@@ -166,8 +167,9 @@ def solve(
                 if run.unheard is not None:
                     run.hear(chosen, check_every)
             else:
-                kept = reduction.kept() if options else None  # for explicit strengths alone
-                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, kept=kept, tol=tol))
+                if options:  # for explicit strengths alone
+                    start = replace(start, kept=reduction.kept())
+                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol))
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
                 del state
                 if stored.past is not None:
@@ -200,7 +202,7 @@ def solve(
     x, y = run.judge.point()
     return Result(
         x=problem.shape_x(x),
-        y=problem.shape_y(y),
+        y=problem.shape_y(y.vector()),
         status=status,
         message=said,
         certificate=run.judge.certificate,
@@ -225,7 +227,7 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     A = reduction.model.A
     x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
     if x0 is not None:
-        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0"))
+        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0").vector())
     if y0 is not None:
         y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0"))
     return Start(x, y, weight=weight)
@@ -242,7 +244,7 @@ def _info(problem: Problem, run: Run, clock: Clock) -> Info:
 
     def shaped() -> tuple[Any, Any]:
         x, y = point()
-        return problem.shape_x(x.copy()), problem.shape_y(y.copy())
+        return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
 
     return Info(run.passes, clock.seconds(), run.judge.certificate, judging.passes, judging.seconds, shaped)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..certificate import best_pair, dual_side, primal_side
 from ..functions._base import Vector
+from ..functions.points import Whole
 from ..methods._base import Candidates, Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..problem import Model
@@ -171,7 +172,7 @@ class Finish(Layer[FinishState]):
         """Return the best pair that the running method offers, as a start."""
         model = state.model
         offered = self.method.candidates(state.blocks)
-        points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
+        points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
         primals = [primal_side(model, x, u) for x, u in points]
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         state.passes += 0.5 * (len(primals) + len(duals))

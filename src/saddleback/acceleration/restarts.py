@@ -21,6 +21,7 @@ import numpy as np
 
 from ..certificate import dual_side
 from ..functions._base import Vector
+from ..functions.points import Whole
 from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..problem import Model
 from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths
@@ -208,8 +209,8 @@ class Restarted(Layer[RestartedState]):
         point = state.tested[0]
         state.repaired = found = repair(model, point.y, -point.z)
         state.passes += found.passes
-        before = max(dual_side(model, at.y, at.x, at.u, -at.z).value for at in state.tested)
-        after = dual_side(model, found.y, point.x, point.u, found.z).value
+        before = max(dual_side(model, at.y, Whole(at.x), Whole(at.u), -at.z).value for at in state.tested)
+        after = dual_side(model, found.y, Whole(point.x), Whole(point.u), found.z).value
         state.repair_rest = REPAIR_REST if after > before else 2.0 * state.repair_rest
         state.repair_due = state.passes + state.repair_rest * found.passes
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..certificate import dual_side, pair, primal_side
 from ..functions._base import Indices, Restrictable, Vector
+from ..functions.points import Whole
 from ..methods._base import Candidates, Layer, Start, State
 from ..problem import Model
 
@@ -95,7 +96,8 @@ class SettledRows(Layer[Any]):
         u, passes = start.image(model)
         z = -model.A.rmatvec(start.y)
         passes += 0.5
-        certificate = pair(model, primal_side(model, start.x, u), dual_side(model, start.y, start.x, u, z))
+        point = Whole(start.x), Whole(u)
+        certificate = pair(model, primal_side(model, *point), dual_side(model, start.y, *point, z))
         state = SettledState(
             x=start.x,
             y=start.y,

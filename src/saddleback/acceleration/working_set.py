@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
 from ..derived import derived
 from ..functions._base import Indices, Vector
+from ..functions.points import Point, Whole
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
 from ..operators import Operator
 from ..problem import Model
@@ -242,11 +243,11 @@ class WorkingSet(Layer[Any]):
             return
         model = small.model
         offered = self.method.candidates(small.state)
-        points = [(x, model.A.matvec(x) if u is None else u) for x, u in offered.primal]
+        points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
         state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
         duals_offered = offered.dual
         if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
-            points, duals_offered = points[:1], [(model.g.subgradient(points[0][1]), None)]
+            points, duals_offered = points[:1], [(model.g.subgradient(points[0][1].vector()), None)]
         state.passes += 0.5 * small.share * sum(z is None for _, z in duals_offered)
         primals = [primal_side(model, x, u) for x, u in points]
         duals = [dual_side(model, y, *points[0], z) for y, z in duals_offered]
@@ -303,10 +304,11 @@ class WorkingSet(Layer[Any]):
         if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
-        point = admit(model, y, u)
+        image = Whole(u)
+        point = admit(model, y, image)
         if small is not None and small.share <= FEW and model.A.remembers:
-            point = self._within(state, small, point, u)
-        state.error, dual = self._judge(state, point, u, active)
+            point = self._within(state, small, point, image)
+        state.error, dual = self._judge(state, point, image, active)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
         state.y, state.z = dual.y, dual.scale * state.products.z
         state.ripe = state.error <= state.start.tol
@@ -331,7 +333,7 @@ class WorkingSet(Layer[Any]):
         return small.model.A.matvec(state.x[small.columns])
 
     @staticmethod
-    def _within(state: WorkingSetState, small: Small, point: Admitted, u: Vector) -> Admitted:
+    def _within(state: WorkingSetState, small: Small, point: Admitted, u: Point) -> Admitted:
         """Return a dual point as the columns of the set ask for it.
 
         If the others ask for no more, its A'y in the whole problem, for which a file is read, is that of the point that
@@ -340,11 +342,11 @@ class WorkingSet(Layer[Any]):
         A = state.model.A
         z = A.columns_rmatvec(small.columns, -point.y) if A.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
-        scale = bound(small.model, point, state.x[small.columns], u, z).scale
+        scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
         return replace(point, y=INSIDE * scale * point.y) if scale < 1 else point
 
     @staticmethod
-    def _judge(state: WorkingSetState, point: Admitted, u: Vector, active: Mask) -> tuple[float, DualSide]:
+    def _judge(state: WorkingSetState, point: Admitted, u: Point, active: Mask) -> tuple[float, DualSide]:
         """Return the error in the whole problem, and the dual side behind it.
 
         Blocks that are 0 and have slack add nothing to either side, and are left out of the arithmetic.
@@ -355,13 +357,14 @@ class WorkingSet(Layer[Any]):
         if 0 < rest.size < LARGEST * len(model.blocks):
             columns = model.blocks.columns(rest)
             part = model.part(model.f.restrict_blocks(rest), model.A)
-            x = state.x[columns]
+            x = Whole(state.x[columns])
             dual = bound(part, point, x, u, products.z[columns])
             primal = primal_side(part, x, u)
             if not (np.any(dual.z_violation) or np.any(primal.x_violation) or np.any(primal.u_violation)):
                 return pair(part, primal, dual).error, dual
-        dual = bound(model, point, state.x, u, products.z)
-        return pair(model, primal_side(model, state.x, u), dual).error, dual
+        whole = Whole(state.x)
+        dual = bound(model, point, whole, u, products.z)
+        return pair(model, primal_side(model, whole, u), dual).error, dual
 
     @staticmethod
     def _wanted(state: WorkingSetState, active: Mask) -> Indices:

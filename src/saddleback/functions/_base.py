@@ -8,7 +8,7 @@ declared in this file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -139,6 +139,10 @@ class Function(ABC):
     @abstractmethod
     def blocks(self) -> Blocks:
         """Return the finest partition of the coordinates over which the function is a sum."""
+
+    def apart(self) -> Sequence[tuple[Function, slice]]:
+        """Return the functions, each of a stretch of x, of which this one is the sum: itself where it is none."""
+        return [(self, slice(None))]
 
     # --- the function -------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._base import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
-from .points import Held
+from .points import Apart, Held
 
 BISECTIONS = 60
 
@@ -135,6 +135,9 @@ class BlockSum(Function):
     def blocks(self) -> Blocks:
         return self.all_blocks
 
+    def apart(self) -> Sequence[tuple[Function, slice]]:
+        return list(zip(self.parts, self.stretches, strict=True))
+
     def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
         """Call a method of every part with its stretch of each vector."""
         return [
@@ -197,13 +200,13 @@ class BlockSum(Function):
 
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each("conjugate_near", y, x), strict=True)
-        return _one_vector(points), float(sum(values))
+        return Apart(points).vector(), float(sum(values))
 
     def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
         return float(sum(self._each("conjugate_scaled", y, t, x)))
 
     def project_conjugate(self, y: Vector) -> Vector:
-        return _one_vector(self._each("project_conjugate", y))
+        return Apart(self._each("project_conjugate", y)).vector()
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         return _sum_of_rays(self._each("conjugate_recession", direction))
@@ -306,11 +309,6 @@ def side_by_side(functions: Sequence[Function], sizes: Sequence[int]) -> Functio
     for function in functions[1:]:
         whole = None if whole is None else whole.beside(function)
     return whole or BlockSum(functions, sizes, [True] * len(sizes))
-
-
-def _one_vector(parts: Sequence[Vector]) -> Vector:
-    """Return parts one after the other, a single one as it is: it may be as large as the data."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _sum_of_rays(rays: Sequence[Ray]) -> Ray:

@@ -280,8 +280,15 @@ class Coordinate(Restrictable):
         point[rest] = inside
         return point, part.conjugate(inside)
 
+    @summed
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        return super().conjugate_scaled(y, t, x)
+
     def project_conjugate(self, y: Vector) -> Vector:
-        return y if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
+        if self._conjugate_everywhere:
+            return y
+        low, high = self.conjugate_bounds
+        return double(low) if low is high else np.clip(y, low, high)  # a single point is there already
 
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)

@@ -7,8 +7,11 @@ other points by what they were computed from. Who keeps a point asks for its vec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .panels import panels
 
@@ -22,6 +25,10 @@ class Point(ABC):
     @abstractmethod
     def vector(self) -> Vector:
         """Return the vector, which is not the caller's to change."""
+
+    def stretch(self, own: slice) -> Vector:
+        """Return neighbouring entries, likewise."""
+        return self.vector()[own]
 
     def times(self, factor: float) -> Point:
         """Return a multiple."""
@@ -75,6 +82,24 @@ class Whole(Held):
 
     def fold(self) -> bool:
         return False
+
+
+@dataclass(frozen=True)
+class Apart(Point):
+    """A vector whose stretches lie apart in memory: each is as large as the data, and they are looked at in turn."""
+
+    stretches: Sequence[Vector]
+
+    def vector(self) -> Vector:
+        return self.stretches[0] if len(self.stretches) == 1 else np.concatenate(self.stretches)
+
+    def stretch(self, own: slice) -> Vector:
+        first = 0
+        for part in self.stretches:
+            if own == slice(first, first + part.size):
+                return part
+            first += part.size
+        return self.vector()[own]
 
 
 @dataclass(frozen=True)

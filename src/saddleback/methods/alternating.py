@@ -94,7 +94,7 @@ class Alternating(Method[AlternatingState]):
         nothing = model.A.zeros(1)
         x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
         points: list[Held] = [Whole(x[own]) for own in stretches]
-        u = model.A.image(x)
+        u = model.A.image(Whole(x))
         return AlternatingState(
             x=x,
             y=np.broadcast_to(nothing, u.shape),
@@ -125,7 +125,7 @@ class Alternating(Method[AlternatingState]):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)
-        u = state.model.A.image(x)  # of several blocks a vector of its own, of a single one x
+        u = state.model.A.image(Whole(x))  # of several blocks a vector of its own, of a single one x
         uphill, lengths = 0.0, []
         points: list[Held] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
@@ -206,7 +206,7 @@ class Alternating(Method[AlternatingState]):
 
     def candidates(self, state: AlternatingState) -> Candidates:
         A, g = state.model.A, state.model.g
-        u = A.image(state.x)
+        u = A.image(Whole(state.x))
         y = g.subgradient(u)
         state.value = abs(g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
         state.passes += 0.5

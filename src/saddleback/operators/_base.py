@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
+from ..functions.points import Point
 from .gram import PANEL, gram
 
 if TYPE_CHECKING:
@@ -108,12 +109,12 @@ class Operator(ABC):
         """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading where that helps."""
         return self.matvec(between(np.arange(self.shape[1]), self.rmatvec(y)))
 
-    def image(self, x: Vector) -> Vector:
+    def image(self, x: Point) -> Vector:
         """Return A x, which may be x itself and is not the caller's to change."""
-        return self.matvec(x)
+        return self.matvec(x.vector())
 
     def rimage(self, y: Vector) -> Vector:
-        """Return A' y, likewise."""
+        """Return A' y, which may be y itself."""
         return self.rmatvec(y)
 
     @abstractmethod

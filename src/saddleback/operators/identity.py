@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
+from ..functions.points import Point
 from ._base import Operator
 from .dense import Dense
 
@@ -39,8 +40,8 @@ class ScaledIdentity(Operator):
     def matvec(self, x: Vector) -> Vector:
         return self.scale * x
 
-    def image(self, x: Vector) -> Vector:
-        return x if self.scale == 1.0 else self.matvec(x)
+    def image(self, x: Point) -> Vector:
+        return x.vector() if self.scale == 1.0 else self.matvec(x.vector())
 
     def rmatvec(self, y: Vector) -> Vector:
         return self.scale * y

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
+from ..functions.points import Point, Whole
 from ._base import Operator
 from .gram import square
 
@@ -57,6 +58,13 @@ class Stacked(Operator):
     def _stretches(self, x: Vector) -> list[Vector]:
         return np.split(x, self.start[1:-1])
 
+    def _sum(self, stretches: Sequence[Vector]) -> Vector:
+        """Return A x, given the stretches of x."""
+        total = self.parts[0].matvec(stretches[0])
+        for part, own in zip(self.parts[1:], stretches[1:], strict=True):
+            total += part.image(Whole(own))
+        return total
+
     def _own(self, columns: Columns) -> Iterator[tuple[Operator, Any, Any]]:
         """Yield each part that holds some of the columns, which of them, and their places in it."""
         for i, part in enumerate(self.parts):
@@ -74,14 +82,12 @@ class Stacked(Operator):
                 yield part, mine, columns[mine] - self.start[i]
 
     def matvec(self, x: Vector) -> Vector:
-        first, *others = zip(self.parts, self._stretches(x), strict=True)
-        total = first[0].matvec(first[1])
-        for part, own in others:
-            total += part.matvec(own)
-        return total
+        return self._sum(self._stretches(x))
 
-    def image(self, x: Vector) -> Vector:
-        return self.parts[0].image(x) if len(self.parts) == 1 else self.matvec(x)
+    def image(self, x: Point) -> Vector:
+        if len(self.parts) == 1:
+            return self.parts[0].image(x)
+        return self._sum([x.stretch(slice(a, b)) for a, b in zip(self.start[:-1], self.start[1:], strict=True)])
 
     def rmatvec(self, y: Vector) -> Vector:
         if len(self.parts) == 1:

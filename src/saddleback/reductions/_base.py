@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..functions._base import Vector
+from ..functions.points import Point
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
@@ -35,7 +36,7 @@ class Reduction(ABC):
         """Return which rows and columns are left; with explicit strengths a method asks for it."""
 
     @abstractmethod
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
+    def restore_x(self, x: Point, u: Vector) -> Point:
         """Return the point of the original problem; u is Ax of the smaller one."""
 
     @abstractmethod
@@ -43,7 +44,7 @@ class Reduction(ABC):
         """Return Ax of the original problem."""
 
     @abstractmethod
-    def restore_y(self, y: Vector) -> Vector:
+    def restore_y(self, y: Point) -> Point:
         """Return the dual point of the original problem."""
 
     @abstractmethod
@@ -75,13 +76,13 @@ class Unchanged(Reduction):
         m, n = self.model.A.shape
         return Kept((m, n), np.arange(m), np.arange(n))
 
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
+    def restore_x(self, x: Point, u: Vector) -> Point:
         return x
 
     def restore_u(self, u: Vector) -> Vector:
         return u
 
-    def restore_y(self, y: Vector) -> Vector:
+    def restore_y(self, y: Point) -> Point:
         return y
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
@@ -131,13 +132,13 @@ class Chain(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return self.second.reduce_y(self.first.reduce_y(y))
 
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
+    def restore_x(self, x: Point, u: Vector) -> Point:
         return self.first.restore_x(self.second.restore_x(x, u), self.second.restore_u(u))
 
     def restore_u(self, u: Vector) -> Vector:
         return self.first.restore_u(self.second.restore_u(u))
 
-    def restore_y(self, y: Vector) -> Vector:
+    def restore_y(self, y: Point) -> Point:
         return self.first.restore_y(self.second.restore_y(y))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:

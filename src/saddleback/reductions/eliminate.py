@@ -25,6 +25,7 @@ import numpy as np
 from ..functions._base import Function, Vector
 from ..functions.calculus import BlockSum
 from ..functions.coordinate import ConjugateOfCoordinate, Coordinate, combined, compact, is_one_value
+from ..functions.points import Apart, Point
 from ..methods import Kept
 from ..operators import Stacked
 from ..problem import Model
@@ -35,11 +36,13 @@ from ._base import Reduction
 class Elimination(Reduction):
     """The problem without one stretch of x, whose values are known where the others are.
 
-    ``penalty`` is that of the stretch, ``dual`` its conjugate and ``before`` that of the loss as it was.
+    ``block`` counts the stretches before it, ``penalty`` is its own, ``dual`` the conjugate of that and ``before`` that
+    of the loss as it was.
     """
 
     eliminates = True
     model: Model
+    block: int
     stretch: slice
     scale: float
     size: int
@@ -66,8 +69,10 @@ class Elimination(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return y
 
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
-        return self._inserted(x, self._eliminated(u))
+    def restore_x(self, x: Point, u: Vector) -> Point:
+        stretches = [x.stretch(own) for _, own in self.model.f.apart()]
+        stretches.insert(self.block, self._eliminated(u))
+        return Apart(stretches)
 
     def restore_u(self, u: Vector) -> Vector:
         own = self._eliminated(u)
@@ -75,14 +80,12 @@ class Elimination(Reduction):
         own += u
         return own
 
-    def restore_y(self, y: Vector) -> Vector:
+    def restore_y(self, y: Point) -> Point:
         return y
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        return self._inserted(dx, np.zeros(self.stretch.stop - self.stretch.start)), dy
-
-    def _inserted(self, others: Vector, stretch: Vector) -> Vector:
-        return np.concatenate([others[: self.stretch.start], stretch, others[self.stretch.start :]])
+        nothing = np.zeros(self.stretch.stop - self.stretch.start)
+        return np.concatenate([dx[: self.stretch.start], nothing, dx[self.stretch.start :]]), dy
 
 
 class QuadraticEliminated(Elimination):
@@ -134,7 +137,7 @@ def eliminate_identities(model: Model) -> Reduction | None:
             g = ConjugateOfCoordinate(before.plus_member(dual.of_multiple(-scale)))
             least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(compact(dual.left)) else 0.0
             smaller = replace(model, f=f.without(j), A=A.without(j), g=g, constant=model.constant + least)
-            found = kind(smaller, f.stretches[j], scale, A.shape[1], f.parts[j], dual, before)
+            found = kind(smaller, j, f.stretches[j], scale, A.shape[1], f.parts[j], dual, before)
             further = eliminate_identities(smaller)
             return found if further is None else found.then(further)
     return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..functions._base import Indices, Restrictable, Vector
+from ..functions.points import Point, Whole
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
@@ -43,14 +44,14 @@ class WithoutEmpty(Reduction):
 
     # Where nothing was left out a point is returned as it is.
 
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
-        return x if x.size == self.x.size else _among(self.x, self.columns, x)
+    def restore_x(self, x: Point, u: Vector) -> Point:
+        return x if self.columns.size == self.x.size else Whole(_among(self.x, self.columns, x.vector()))
 
     def restore_u(self, u: Vector) -> Vector:
         return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u)
 
-    def restore_y(self, y: Vector) -> Vector:
-        return y if y.size == self.y.size else _among(self.y, self.rows, y)
+    def restore_y(self, y: Point) -> Point:
+        return y if self.rows.size == self.y.size else Whole(_among(self.y, self.rows, y.vector()))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return _among(np.zeros_like(self.x), self.columns, dx), _among(np.zeros_like(self.y), self.rows, dy)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..functions._base import Indices, Restrictable, Vector
+from ..functions.points import Point, Whole
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
@@ -47,17 +48,20 @@ class Merged(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return np.bincount(self.place, y, self.model.A.shape[0]).astype(np.float64)
 
-    def restore_x(self, x: Vector, u: Vector) -> Vector:
+    def restore_x(self, x: Point, u: Vector) -> Point:
         return x
 
     def restore_u(self, u: Vector) -> Vector:
         return u[self.place]
 
-    def restore_y(self, y: Vector) -> Vector:
-        return self.share * y[self.place]
+    def restore_y(self, y: Point) -> Point:
+        return Whole(self._shared(y.vector()))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        return dx, self.restore_y(dy)
+        return dx, self._shared(dy)
+
+    def _shared(self, y: Vector) -> Vector:
+        return self.share * y[self.place]
 
 
 def merge_rows(model: Model) -> Reduction:
