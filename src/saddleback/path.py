@@ -15,6 +15,7 @@ from .functions.checks import finite, scalar
 from .problem import Problem
 from .result import Result, Status
 from .solve import solve
+from .threads import limited
 
 
 def path(
@@ -61,12 +62,13 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    for alpha in values:
-        result = solve(problem.with_alpha(alpha), **options)
-        results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
-        options |= {"x0": result, "y0": None}
-        if result.status is Status.INTERRUPTED:
-            break
+    with limited(options.get("threads"), problem.model.A):  # once for all of them too
+        for alpha in values:
+            result = solve(problem.with_alpha(alpha), **options)
+            results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+            options |= {"x0": result, "y0": None}
+            if result.status is Status.INTERRUPTED:
+                break
     return results
 
 

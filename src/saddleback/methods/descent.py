@@ -87,16 +87,17 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
+    opening = SWEEPS
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
-        penalty, loss = model.f.compiled(), model.g.compiled()
-        if model.g.curvature() is None or loss is None or loss.callables:
+        if not model.A.is_matrix:
+            return "A is not a dense or sparse matrix that acts on a vector"
+        penalty, loss = model.compiled_penalty, model.compiled_loss
+        if not model.g.smooth or model.g.curvature() is None or loss is None or loss.callables:
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
-        if not model.A.is_matrix:
-            return "A is not a dense or sparse matrix that acts on a vector"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:

@@ -77,7 +77,7 @@ class InteriorPoint(Method[InteriorState]):
     def missing(self, model: Model) -> str | None:
         if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
             return "A is not a matrix whose entries are known, with one task"
-        f, g = model.f.compiled(), model.g.compiled()
+        f, g = model.compiled_penalty, model.compiled_loss
         if f is None or f.callables:
             return "its penalty is not made of slopes, bounds, squares and group norms"
         if g is None or g.callables:
@@ -169,7 +169,7 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 def matrix_bytes(model: Model) -> float:
     """Return the memory that the matrix of a step and its factor take."""
-    loss = model.g.compiled()
+    loss = model.compiled_loss
     assert loss is not None
     left, right, quadratic, lower, upper = loss.slopes
     equalities = (left == right) & (quadratic == 0) & np.isinf(lower) & np.isinf(upper)
