@@ -162,6 +162,8 @@ class Finish(Layer[FinishState]):
         superlinear = self.method.superlinear
         if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
             return False
+        if not superlinear and len(state.errors) == 1 and np.any(state.x) and not chooses(state.model):
+            return True  # from a solution nearby, as along a path, with nothing left for block passes to find out
         cost = finish_passes(state.model, state.x)
         if state.passes < (cost if superlinear else TRIAL * cost):
             return False
@@ -217,6 +219,11 @@ class Finish(Layer[FinishState]):
         if not isinstance(state, FinishState):
             return self.method.candidates(state)  # type: ignore[no-any-return]
         return (self.method if state.interior is None else self.interior(state.model)).candidates(state.running)
+
+
+def chooses(model: Model) -> bool:
+    """Return whether a problem is so large that the interior point gets only the columns or rows that matter."""
+    return working_set.pays(model) or settled_rows.pays(model)
 
 
 def finish_passes(model: Model, x: Vector) -> float:
