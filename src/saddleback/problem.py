@@ -375,9 +375,10 @@ class Problem:
 
     def shape_x(self, x: Vector) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
+        if not self.is_list:
+            return self._handed_back(x.reshape(self.x_shapes[0]))
         ends = np.cumsum([int(np.prod(shape)) for shape in self.x_shapes])
-        blocks = [self._handed_back(b.reshape(s)) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
-        return blocks if self.is_list else blocks[0]
+        return [self._handed_back(b.reshape(s)) for b, s in zip(np.split(x, ends[:-1]), self.x_shapes, strict=True)]
 
     def shape_y(self, y: Vector) -> Any:
         """Return a flat y in the shape of the loss's data."""

@@ -288,6 +288,11 @@ class Coordinate(Restrictable):
         point[rest] = inside
         return point, part.conjugate(inside)
 
+    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        if not (self._bent or self._bounded):  # slopes alone: the conjugate is 0 wherever it is finite
+            return 0.0
+        return super().conjugate_scaled(y, t, x)
+
     def project_conjugate(self, y: Vector) -> Vector:
         return y if self._conjugate_everywhere else np.clip(y, *self.conjugate_bounds)
 
@@ -610,8 +615,10 @@ class ConjugateOfCoordinate(Restrictable):
         return bool(np.all(np.isinf(compact(low))) and np.all(np.isinf(compact(high))))
 
     def curvature(self) -> Vector | None:
-        if not self.smooth:
-            return None
+        return self._curvature if self.smooth else None
+
+    @cached_property
+    def _curvature(self) -> Vector:
         return combined(_inverse, self.dual.quadratic)
 
     def curvature_at(self, x: Vector) -> Vector:
