@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificate import best_pair, dual_side, primal_side
+from ..certificate import best_pair, dual_side, pair, primal_side
 from ..functions._base import Vector
 from ..methods._base import Candidates, Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
@@ -121,12 +121,25 @@ class Finish(Layer[FinishState]):
             return self.method.init(model, start)
         model = model.columnar()
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
-        if self.at_once:
+        if self.at_once or self._has_found(state):
             self._switch(state, start)
         else:
             state.blocks = self.method.init(model, start)
             self._mirror(state, 0.0)
         return state
+
+    def _has_found(self, state: FinishState) -> bool:
+        """Return whether nothing is left for block passes to find out.
+
+        That is so from a solution nearby, as along a path, where all columns and rows matter.
+        """
+        model, start = state.model, state.start
+        if self.method.superlinear or not np.any(start.x) or chooses(model):
+            return False
+        u = model.A.matvec(start.x)
+        state.passes += 1.0
+        error = pair(model, primal_side(model, start.x, u), dual_side(model, start.y, start.x, u)).error
+        return error > start.tol  # a solution is judged as it is
 
     def advance(self, state: Any, passes: float) -> Any:
         if not isinstance(state, FinishState):
@@ -162,8 +175,6 @@ class Finish(Layer[FinishState]):
         superlinear = self.method.superlinear
         if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
             return False
-        if not superlinear and len(state.errors) == 1 and np.any(state.x) and not chooses(state.model):
-            return True  # from a solution nearby, as along a path, with nothing left for block passes to find out
         cost = finish_passes(state.model, state.x)
         if state.passes < (cost if superlinear else TRIAL * cost):
             return False

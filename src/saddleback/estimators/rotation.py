@@ -31,8 +31,7 @@ def pays(rows: int, columns: int, problems: int) -> bool:
 
 
 def rotated(parts: Sequence[Vector], weight: Vector | None) -> Vector:
-    """Return a square matrix with the weighted products between the columns of these, side by side, which are fewer
-    than the rows."""
+    """Return a square matrix with the same weighted products between columns as these have side by side."""
     rows, columns = parts[0].shape[0], sum(part.shape[1] for part in parts)
     height = max(TALL * columns, PANEL // columns)
     factor = np.empty((0, columns))
@@ -41,5 +40,5 @@ def rotated(parts: Sequence[Vector], weight: Vector | None) -> Vector:
         panel = np.concatenate([part[own] for part in parts], axis=1, dtype=np.float64)
         if weight is not None:
             panel *= np.sqrt(weight[own, None])
-        factor = np.linalg.qr(np.concatenate([factor, panel]), mode="r")
+        factor = np.asarray(np.linalg.qr(np.concatenate([factor, panel]), mode="r"))
     return np.asfortranarray(dct(factor, axis=0, norm="ortho"))
