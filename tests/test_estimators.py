@@ -23,8 +23,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import saddleback as sb
 import saddleback.estimators as se
-from saddleback.estimators import rotation
 from saddleback.datasets import make_robust_pca
+from saddleback.estimators import rotation
 
 FAST = {
     "QuantileRegressor": {"tol": 1e-4},
@@ -367,7 +367,8 @@ def test_lasso_cv_of_scikit_learn(regression):
     ids=repr,
 )
 def test_fewer_rows_for_the_folds_change_nothing(model, dtype, rng, monkeypatch):
-    X = (rng.standard_normal((150, 6)) + [0, 0, 50, 0, 0, 0]).astype(dtype)
+    X = rng.standard_normal((150, 6)).astype(dtype)
+    X[:, 2] += 50.0
     X[:, 5] = X[:, 0] + X[:, 1]  # columns that depend on each other
     y = X[:, :3].sum(axis=1) + rng.standard_normal(150)
     weight = rng.integers(0, 3, 150)
