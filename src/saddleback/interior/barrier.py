@@ -118,7 +118,7 @@ class Barrier:
         self.kink = next((atom for atom in self.atoms if isinstance(atom, Kink)), None)
         self.norm = next((atom for atom in self.atoms if isinstance(atom, Norm)), None)
 
-    @property
+    @cached_property
     def curved(self) -> bool:
         """Whether the slope of some atom moves with v itself, so that both sides must take the same step."""
         return any(atom.degree == 0 and bool(np.any(atom.stiffness())) for atom in self.atoms)
