@@ -62,7 +62,7 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    with limited(options.get("threads"), problem.model.A):  # once for all of them too
+    with limited(None, problem.model.A):  # the BLAS once for all of them too; each solve says how many threads it has
         for alpha in values:
             if results:
                 options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}
