@@ -42,10 +42,10 @@ class NativeSweeper:
 
 def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
-    if model.compiled_penalty is None:
-        return "its penalty is not one that the kernels know"
     if not model.A.native():
         return "A is not a dense or sparse matrix"
+    if model.compiled_penalty is None:
+        return "its penalty is not one that the kernels know"
     return None
 
 

@@ -94,7 +94,7 @@ class Descent(Method[DescentState]):
         if not model.A.is_matrix:
             return "A is not a dense or sparse matrix that acts on a vector"
         penalty, loss = model.compiled_penalty, model.compiled_loss
-        if not model.g.smooth or model.g.curvature() is None or loss is None or loss.callables:
+        if model.g.curvature() is None or loss is None or loss.callables:
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
