@@ -87,7 +87,7 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
-    opening = SWEEPS
+    opening = 8.0  # or a Newton step: what the start is worth tells nothing
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
@@ -154,6 +154,7 @@ class Descent(Method[DescentState]):
         part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
+            state.ripe = True  # which sweeps have left so
             return
         pull = state.descender.products(part.free, state.y) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
