@@ -177,6 +177,7 @@ class Descent(Method[DescentState]):
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
                 state.settings["newton_steps"] += 1
                 return
+        state.ripe = state.penance == SWEEPS  # perhaps there is nothing lower
         state.damping = max(DAMPING, 10.0 * state.damping)
         state.rest, state.penance = state.penance, min(2 * state.penance, MOST_REST)
 
