@@ -43,6 +43,9 @@ TRIAL = 0.1
 SUPERLINEAR_TRIAL = 200.0
 """Passes that a method gets first whose error falls the faster the smaller it is: it hardly ever needs a finish."""
 
+NEARBY, SMALL = 0.5, 2.0
+"""Error of a start from which the finish may begin at once, and what its matrices may make of its cost."""
+
 PATIENCE = 4.0
 """By how much the work has to grow before a finish that has failed is tried again."""
 
@@ -131,15 +134,17 @@ class Finish(Layer[FinishState]):
     def _has_found(self, state: FinishState) -> bool:
         """Return whether nothing is left for block passes to find out.
 
-        That is so from a solution nearby, as along a path, where all columns and rows matter.
+        That is so from a solution nearby, as along a path, of a problem so small that all columns and rows take part.
         """
         model, start = state.model, state.start
-        if self.method.superlinear or not np.any(start.x) or chooses(model):
+        if self.method.superlinear or not (np.any(start.x) and model.surely_solvable) or chooses(model):
+            return False
+        if finish_passes(model, start.x) > SMALL * (STEPS * PRODUCTS + LOOKS):
             return False
         u = model.A.matvec(start.x)
         state.passes += 1.0
         error = pair(model, primal_side(model, start.x, u), dual_side(model, start.y, start.x, u)).error
-        return error > start.tol  # a solution is judged as it is
+        return start.tol < error <= NEARBY  # a solution is judged as it is
 
     def advance(self, state: Any, passes: float) -> Any:
         if not isinstance(state, FinishState):
