@@ -111,9 +111,9 @@ struct SmoothLoss {
 
 class Descent {
  public:
-  /// `measured`, if given, is taken apart: its blocks and columns must be the first ones of these.
+  /// `measured`, if given, saves the work on its panels: its blocks and columns must be the first ones of these.
   Descent(Index rows, Stack matrix, Blocks blocks, std::vector<Coordinate> penalty,
-          std::shared_ptr<const SmoothLoss> loss, Index width, Descent* measured)
+          std::shared_ptr<const SmoothLoss> loss, Index width, const Descent* measured)
       : rows_(rows),
         matrix_(std::move(matrix)),
         blocks_(std::move(blocks)),
@@ -132,7 +132,7 @@ class Descent {
       if (measured->rows_ != rows || measured->columns() > columns())
         throw std::invalid_argument("what was measured before must be a part of the problem");
       first = measured->blocks_.count();
-      panels_ = std::move(measured->panels_);
+      panels_ = measured->panels_;
       widest_ = measured->widest_;
       std::copy(measured->strength_.begin(), measured->strength_.end(), strength_.begin());
     }

@@ -239,6 +239,7 @@ SMALL = {
     **{task.kind: (lambda task=task: task) for task in [GENERATORS["group"](), GENERATORS["quantile"]()]},
     "lasso": GENERATORS["lasso"],
     "path": lambda: data.lasso_path(0, **TINY, n_alphas=4, eps=0.1),
+    "lasso-cv": lambda: data.lasso_cv(0, m=80, n=20, nonzeros=5, n_alphas=10, folds=3),
     "lp": small_linear_program,
     "group-hinge": small_group_hinge,
 }

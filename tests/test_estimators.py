@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import saddleback as sb
 import saddleback.estimators as se
 from saddleback.datasets import make_robust_pca
+from saddleback.estimators import rotation
 
 FAST = {
     "QuantileRegressor": {"tol": 1e-4},
@@ -353,6 +354,43 @@ def test_lasso_cv_of_scikit_learn(regression):
     assert ours.alpha_ == pytest.approx(theirs.alpha_, rel=1e-8)
     assert np.allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-3)
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [
+        (se.LassoCV(n_alphas=20), np.float64),
+        (se.LassoCV(n_alphas=20, fit_intercept=False), np.float64),
+        (se.GroupLassoCV(groups=2, n_alphas=20, positive=True), np.float64),
+        (se.SparseRegressorCV("sqrt", eps=0.1, n_alphas=20, tol=1e-6), np.float32),
+    ],
+    ids=repr,
+)
+def test_fewer_rows_for_the_folds_change_nothing(model, dtype, rng, monkeypatch):
+    X = rng.standard_normal((150, 6)).astype(dtype)
+    X[:, 2] += 50.0
+    X[:, 5] = X[:, 0] + X[:, 1]  # columns that depend on each other
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(150)
+    weight = rng.integers(0, 3, 150)
+    made = []
+    monkeypatch.setattr(rotation, "rotated", lambda *given, of=rotation.rotated: made.append(of(*given)) or made[-1])
+    fewer = clone(model).fit(X, y, sample_weight=weight)
+    assert [matrix.shape for matrix in made] == [(7, 7)] * 5
+    monkeypatch.setattr(rotation, "pays", lambda *sizes: False)
+    plain = clone(model).fit(X, y, sample_weight=weight)
+    assert fewer.alpha_ == plain.alpha_
+    assert np.allclose(fewer.loss_path_, plain.loss_path_, rtol=2e-3)
+    assert np.array_equal(fewer.coef_, plain.coef_)
+
+
+def test_a_rotation_keeps_all_products_and_leaves_no_row_empty(rng):
+    A, b, weight = rng.standard_normal((5000, 30)) + 3.0, rng.standard_normal((5000, 1)), rng.random(5000)
+    for given in (None, weight):
+        square = rotation.rotated([A, b], given)
+        whole = np.hstack([A, b]) * np.sqrt(1.0 if given is None else given[:, None])
+        lengths = np.linalg.norm(square, axis=1)
+        assert np.allclose(square.T @ square, whole.T @ whole, rtol=1e-10, atol=1e-8)
+        assert lengths.max() < 50 * lengths.min()  # those of the triangle differ by more than 1e3
 
 
 def test_folds_in_other_processes_change_nothing(classes):

@@ -377,7 +377,8 @@ def test_a_device_fits_the_same_model(name):
     model.set_params(device="cpu").fit(*map(torch.from_numpy, (few, y, WEIGHT)))
     assert_same_fit(model, expected, model.tol, few)
     assert type(model.coef_) is type(model.predict(torch.from_numpy(few))) is np.ndarray
-    assert name == "tasks" or model.result_.settings["backend"] == "torch"
+    # "folds of quantiles" end with an interior point that begins at once, without sweeps
+    assert name in ("tasks", "folds of quantiles") or model.result_.settings["backend"] == "torch"
 
 
 @pytest.mark.parametrize("options", [{}, {"noise": None}, {"sparsity": "row"}, {"sparsity": "column"}])

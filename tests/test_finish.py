@@ -132,6 +132,20 @@ def test_the_default_goes_over_and_says_so(rng):
     assert result.settings["finish_steps"] > 0
 
 
+def test_a_small_problem_with_a_start_nearby_goes_over_at_once(rng):
+    """Unless the start is the solution: then nothing is done at all."""
+    problem = quantile(rng)
+    first = sb.solve(problem, tol=TOL)
+    nearby = sb.solve(problem.with_alpha(0.015), tol=TOL, x0=first)
+    assert nearby.status is sb.Status.OPTIMAL
+    assert nearby.history.notes[0].startswith("finish at pass ")
+    assert float(nearby.history.notes[0].split()[3].strip(":")) <= 1
+    assert nearby.passes < first.passes
+    again = sb.solve(problem, tol=2 * TOL, x0=first)
+    assert "finish_steps" not in again.settings
+    assert again.history.notes == []
+
+
 def test_the_finish_can_be_switched_off(rng):
     result = sb.solve(quantile(rng), tol=1e-3, finish=False)
     assert result.status is sb.Status.OPTIMAL

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import saddleback as sb
 from saddleback.functions import Term
+from saddleback.path import _start
 
 
 def data(m=60, n=500):
@@ -60,6 +63,41 @@ def test_less_work_than_from_scratch():
     cold = [sb.solve(sb.Problem(sb.L1(result.settings["alpha"]), A, sb.Squared(b))) for result in results]
     assert all(result.status is sb.Status.OPTIMAL for result in results)
     assert sum(result.passes for result in results) < 0.9 * sum(result.passes for result in cold)
+
+
+def test_what_a_path_shares_changes_nothing_but_the_work():
+    A, b = data(m=60, n=40)
+    for penalty in (sb.L1(1.0), sb.GroupL2(1.0, 4)):
+        results = sb.path(penalty, A, sb.Squared(b), n_alphas=6, eps=0.05)
+        problem = sb.Problem(penalty, A, sb.Squared(b))
+        for k in range(2, 6):
+            alpha = results[k].settings["alpha"]
+            alone = sb.solve(problem.with_alpha(alpha), x0=_start(problem, results[k - 2 : k], alpha))
+            assert np.array_equal(alone.x, results[k].x)
+            problem = sb.Problem(penalty, A, sb.Squared(b))  # nothing known of it
+        assert alone.passes == results[-1].passes + 0.5  # its panels were measured once
+
+
+def test_the_same_problem_solved_twice_takes_the_same_work():
+    A, b = data(m=60, n=40)
+    problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
+    first, second = sb.solve(problem), sb.solve(problem)
+    assert np.array_equal(first.x, second.x)
+    assert first.passes == second.passes
+
+
+def test_solutions_on_a_straight_line_are_predicted():
+    b = np.array([3.0, -2.0, 1.0, 0.9])
+    problem = sb.Problem([sb.L1(1.0), sb.Zero()], [np.eye(5)[:, :4], np.eye(5)[:, 4:]], sb.Squared(np.append(b, 7.0)))
+    alphas = (0.8, 0.6, 0.4)
+    last = [sb.solve(problem.with_alpha(alpha), tol=1e-14) for alpha in alphas[:2]]
+    last = [replace(result, settings={"alpha": alpha}) for alpha, result in zip(alphas, last, strict=False)]
+    start = _start(problem, last, alphas[2])
+    assert np.allclose(start.x[0], np.sign(b) * (np.abs(b) - 0.4), atol=1e-6)
+    assert np.allclose(start.x[1], 7.0)
+    beyond = _start(problem, last[::-1], 1.0)  # where soft thresholding has left nothing of two of them
+    assert np.allclose(beyond.x[0], [2.0, -1.0, 0.0, 0.0], atol=1e-6)
+    assert _start(problem, last[:1], 0.5) is last[0]
 
 
 def test_given_alphas_in_any_order():

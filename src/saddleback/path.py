@@ -16,6 +16,7 @@ from .functions.points import Whole
 from .problem import Problem
 from .result import Result, Status
 from .solve import solve
+from .threads import limited
 
 
 def path(
@@ -62,13 +63,32 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    for alpha in values:
-        result = solve(problem.with_alpha(alpha), **options)
-        results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
-        options |= {"x0": result, "y0": None}
-        if result.status is Status.INTERRUPTED:
-            break
+    with limited(None, problem.model.A):  # the BLAS once for all of them too; each solve says how many threads it has
+        for alpha in values:
+            if results:
+                options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}
+            result = solve(problem.with_alpha(alpha), **options)
+            results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+            if result.status is Status.INTERRUPTED:
+                break
     return results
+
+
+def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
+    """Return where to start: as far ahead of the last solution as that is of the one before, relative to alpha.
+
+    Between the alphas at which a coefficient comes or goes, solutions of a piecewise quadratic problem move along a
+    straight line. One that would change its sign stops at 0.
+    """
+    if len(last) == 1:
+        return last[0]
+    before, now = (result.settings["alpha"] for result in last)
+    if before == now:
+        return last[1]
+    x_before, x = (problem.flatten_x(result.x).vector() for result in last)
+    ahead = x + (alpha - now) / (now - before) * (x - x_before)
+    ahead[ahead * x <= 0] = 0.0
+    return replace(last[1], x=problem.shape_x(Whole(ahead)))
 
 
 def _grid(largest: float, n_alphas: int, eps: float) -> Vector:

@@ -60,6 +60,13 @@ class Model:
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         return part
 
+    def with_penalty(self, f: Function, linear_norm: float) -> Model:
+        """Return the problem with another penalty; what is known of A and the loss alone goes along."""
+        other = replace(self, f=f, linear_norm=linear_norm)
+        inherited = ("of_data", "loss_bounded_below", "target_norm")
+        other.__dict__.update({name: getattr(self, name) for name in inherited})
+        return other
+
     @derived
     def of_blocks(self, blocks: Indices, A: Operator) -> Model:
         """Return the problem of some of the blocks, whose columns A holds."""
@@ -153,9 +160,22 @@ class Model:
         return [*self.f.memories(), *self.A.memories(), *self.g.memories()]
 
     @cached_property
+    def of_data(self) -> dict[str, Any]:
+        """What was found out about A and the loss alone, by name: the problems of a path share it."""
+        return {}
+
+    @cached_property
     def compiled_penalty(self) -> Compiled | None:
         """The penalty as the native kernels know it."""
         return self.f.compiled()
+
+    @property
+    def compiled_loss(self) -> Compiled | None:
+        """The loss as the native kernels know it."""
+        if "compiled_loss" not in self.of_data:
+            self.of_data["compiled_loss"] = self.g.compiled()
+        known: Compiled | None = self.of_data["compiled_loss"]
+        return known
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -333,7 +353,7 @@ class Problem:
         other.terms = [term.with_alpha(alpha) for term in self.terms]
         other.penalty = other.terms if self.is_list else other.terms[0]
         f, linear_norm = _penalties(other.terms, self.operators, self.x_shapes)
-        other.model = replace(self.model, f=f, linear_norm=linear_norm)
+        other.model = self.model.with_penalty(f, linear_norm)
         return other
 
     def __repr__(self) -> str:

@@ -219,9 +219,11 @@ def row_lengths(model: Model) -> Vector:
 
 def has_long_rows(model: Model) -> bool:
     """Return whether some rows are so long, for a smooth loss, that they are constraints to all the others."""
-    lengths = row_lengths(model)
-    usual = float(np.median(lengths[lengths > 0])) if np.any(lengths) else 1.0
-    return bool(lengths.max() > LONG_ROW * usual)
+    if "has_long_rows" not in model.of_data:
+        lengths = row_lengths(model)
+        usual = float(np.median(lengths[lengths > 0])) if np.any(lengths) else 1.0
+        model.of_data["has_long_rows"] = bool(lengths.max() > LONG_ROW * usual)
+    return bool(model.of_data["has_long_rows"])
 
 
 def equilibrate(A: Operator, even: float = RUIZ_SPREAD) -> tuple[tuple[Vector, Vector] | None, float]:

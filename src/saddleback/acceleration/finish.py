@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificate import best_pair, dual_side, primal_side
+from ..certificate import best_pair, dual_side, pair, primal_side
 from ..functions._base import Vector
 from ..functions.points import Whole
 from ..methods._base import Candidates, Layer, Method, Start, State, diverged
@@ -43,6 +43,9 @@ TRIAL = 0.1
 
 SUPERLINEAR_TRIAL = 200.0
 """Passes that a method gets first whose error falls the faster the smaller it is: it hardly ever needs a finish."""
+
+NEARBY, SMALL = 0.5, 2.0
+"""Error of a start from which the finish may begin at once, and what its matrices may make of its cost."""
 
 PATIENCE = 4.0
 """By how much the work has to grow before a finish that has failed is tried again."""
@@ -122,12 +125,27 @@ class Finish(Layer[FinishState]):
             return self.method.init(model, start)
         model = model.columnar()
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
-        if self.at_once:
+        if self.at_once or self._has_found(state):
             self._switch(state, start)
         else:
             state.blocks = self.method.init(model, start)
             self._mirror(state, 0.0)
         return state
+
+    def _has_found(self, state: FinishState) -> bool:
+        """Return whether nothing is left for block passes to find out.
+
+        That is so from a solution nearby, as along a path, of a problem so small that all columns and rows take part.
+        """
+        model, start = state.model, state.start
+        if self.method.superlinear or not (np.any(start.x) and model.surely_solvable) or chooses(model):
+            return False
+        if finish_passes(model, start.x) > SMALL * (STEPS * PRODUCTS + LOOKS):
+            return False
+        x, u = Whole(start.x), Whole(model.A.matvec(start.x))
+        state.passes += 1.0
+        error = pair(model, primal_side(model, x, u), dual_side(model, start.y, x, u)).error
+        return start.tol < error <= NEARBY  # a solution is judged as it is
 
     def advance(self, state: Any, passes: float) -> Any:
         if not isinstance(state, FinishState):
@@ -218,6 +236,11 @@ class Finish(Layer[FinishState]):
         if not isinstance(state, FinishState):
             return self.method.candidates(state)  # type: ignore[no-any-return]
         return (self.method if state.interior is None else self.interior(state.model)).candidates(state.running)
+
+
+def chooses(model: Model) -> bool:
+    """Return whether a problem is so large that the interior point gets only the columns or rows that matter."""
+    return working_set.pays(model) or settled_rows.pays(model)
 
 
 def finish_passes(model: Model, x: Vector) -> float:

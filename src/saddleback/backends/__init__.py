@@ -19,7 +19,7 @@ from ..problem import Model
 from ..steps import Strengths
 from . import lazy, native
 from .array import ArraySweeper
-from .descent import ArrayDescender, Descender, NativeDescender
+from .descent import ArrayDescender, Descender, NativeDescender, native_descender
 from .iterate import Iterate
 from .native import NativeSweeper
 from .newton import Smooth, smooth_part
@@ -109,7 +109,7 @@ def descender_for(model: Model, name: BackendName, width: int) -> Descender:
         from .on_device import DeviceDescender
 
         return DeviceDescender(model, width)
-    return NativeDescender(model, width) if chosen == "native" else ArrayDescender(model, width)
+    return native_descender(model, width) if chosen == "native" else ArrayDescender(model, width)
 
 
 @derived

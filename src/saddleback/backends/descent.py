@@ -176,6 +176,7 @@ class NativeDescender:
         known = None if measured is None else measured.kernel
         self.kernel: _native.Descent = _native.Descent(*native.columns_and_penalty(model), self.loss, width, known)
         self.width = width
+        self.f, self.blocks = model.f, model.blocks
         self.exchange = exchange
         self.strength = self.kernel.strength()
         new = self.strength.size - (0 if measured is None else measured.strength.size)
@@ -200,9 +201,22 @@ class NativeDescender:
         return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)
 
 
+def native_descender(model: Model, width: int) -> NativeDescender:
+    """Return compiled descent on a problem; along a path, on which only the penalty changes, panels are measured once.
+
+    What was measured is kept with the data, which all problems of the path share. The one that it was measured for
+    does so again: a problem that is solved twice takes as many passes twice.
+    """
+    before: NativeDescender | None = model.of_data.get("descender")
+    if before is None or before.f is model.f or before.width != width or not before.blocks.equal(model.blocks):
+        model.of_data["descender"] = made = NativeDescender(model, width)
+        return made
+    return NativeDescender(model, width, measured=before, loss=before.loss)
+
+
 def smooth_loss(model: Model) -> _native.SmoothLoss:
     """Return the loss of a problem as compiled descent takes it."""
     curvature, rows = model.g.curvature(), model.A.shape[0]
     assert curvature is not None
-    arguments = native.loss_arguments(model.g.compiled(), rows)[0]
+    arguments = native.loss_arguments(model.compiled_loss, rows)[0]
     return _native.SmoothLoss(rows, arguments, np.ascontiguousarray(curvature))

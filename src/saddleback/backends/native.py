@@ -22,7 +22,7 @@ class NativeSweeper:
         self.model = model
         self.lazy = lazy
         self.exchange = exchange
-        self.fused = model.g.compiled() is not None
+        self.fused = model.compiled_loss is not None
         self.kernel = make_kernel(model)
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
@@ -42,18 +42,18 @@ class NativeSweeper:
 
 def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
-    if model.f.compiled() is None:
-        return "its penalty is not one that the kernels know"
     if not model.A.native():
         return "A is not a dense or sparse matrix"
+    if model.compiled_penalty is None:
+        return "its penalty is not one that the kernels know"
     return None
 
 
 def make_kernel(model: Model) -> _native.Kernel:
     """Return the kernel of a problem that they can treat."""
-    penalty = model.f.compiled()
+    penalty = model.compiled_penalty
     assert penalty is not None
-    loss_description, loss_callable = loss_arguments(model.g.compiled(), model.A.shape[0])
+    loss_description, loss_callable = loss_arguments(model.compiled_loss, model.A.shape[0])
     return _native.Kernel(
         *columns_and_penalty(model),
         loss_description,
@@ -64,7 +64,7 @@ def make_kernel(model: Model) -> _native.Kernel:
 
 def columns_and_penalty(model: Model) -> tuple[int, list[Any], Indices, Indices, Slopes, Vector]:
     """Return the arguments with which every kernel begins: rows, matrices, blocks, slopes and group weights."""
-    penalty = model.f.compiled()
+    penalty = model.compiled_penalty
     assert penalty is not None
     blocks = model.blocks
     return model.A.shape[0], model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight

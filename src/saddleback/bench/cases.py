@@ -83,6 +83,13 @@ def memset(settings: Settings) -> Iterator[Instance]:
         yield Instance(f"lambda {alpha:.0e}", make)
 
 
+def lasso_cv(settings: Settings) -> Iterator[Instance]:
+    """Yield cross-validations on data of shapes as they are common."""
+    for rows, columns in ((300, 40),) if settings.quick else ((1000, 200), (10_000, 100), (500, 5000)):
+        make = partial(data.lasso_cv, 0, m=rows, n=columns, nonzeros=20, n_alphas=100, folds=5)
+        yield Instance(f"{rows:,} x {columns:,}", make)
+
+
 def quantile_l1(settings: Settings) -> Iterator[Instance]:
     """Yield a quantile regression with and without an intercept."""
     size = {"m": 1000, "n": 50, "nonzeros": 10} if settings.quick else {"m": 20_000, "n": 500, "nonzeros": 50}
@@ -168,6 +175,13 @@ CASES = {
             ),
             target=1e-4,
             cap=120.0,
+        ),
+        Case(
+            "lasso-cv",
+            "the choice of one of 100 alphas for a Lasso by 5 folds; what was chosen is certified",
+            ("scikit-learn",),
+            lasso_cv,
+            target=1e-5,
         ),
         Case(
             "quantile-l1",

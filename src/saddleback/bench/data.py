@@ -47,6 +47,12 @@ def lasso_path(seed: int, *, m: int, n: int, nonzeros: int, n_alphas: int, eps: 
     return Task("path", {"A": A, "b": b, "alphas": np.geomspace(1.0, eps, n_alphas) * np.abs(A.T @ b).max()})
 
 
+def lasso_cv(seed: int, *, m: int, n: int, nonzeros: int, n_alphas: int, folds: int) -> Task:
+    """Return the choice of an alpha by cross-validation, on the paper's Lasso."""
+    A, b, _, _ = make_lasso(m, n, nonzeros, seed)
+    return Task("lasso-cv", {"A": A, "b": b, "n_alphas": n_alphas, "folds": folds})
+
+
 def group_lasso(seed: int, *, m: int, n: int, group_size: int, nonzero_groups: int) -> Task:
     """Return a regression on contiguous groups of normalised Gaussian columns, each group with weight sqrt(size)."""
     rng = np.random.default_rng(seed)

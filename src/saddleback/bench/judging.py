@@ -69,6 +69,8 @@ class Judge:
             duals = [None] * x.shape[1] if y is None else y.T
             points = zip(self.task["alphas"], x.T, duals, strict=True)
             return max(self._smooth_error(problem_of(self.task.at(alpha)), *point) for alpha, *point in points)
+        if self.task.kind == "lasso-cv":
+            return self._smooth_error(problem_of(self.task.at(x[-1])), x[:-1], None)
         problem = problem_of(self.task)
         if self.task.kind in SMOOTH:
             return self._smooth_error(problem, x, y)

@@ -9,6 +9,7 @@ centred when they are read.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ class Design:
         self.matrix, centre = X.centred(weight, mean_is_best) if intercept else (X.uncentred(), None)
         self.column = intercept and (centre is None or not mean_is_best)
         self.centre = np.zeros(self.n_features) if centre is None else centre
+
+    def with_rows(self, matrix: Any) -> Design:
+        """Return the design with other rows under the same columns."""
+        other = copy(self)
+        other.matrix, other.n_rows = matrix, matrix.shape[0]
+        return other
 
     def parts(self, penalty: Any, nothing: Any) -> tuple[Any, Any]:
         """Return penalty and A of the problem, as lists where the intercept has a column, under ``nothing``."""

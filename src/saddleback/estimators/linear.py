@@ -22,12 +22,13 @@ from ..checkpoints import compare
 from ..device import on_host
 from ..functions._base import Vector
 from ..ranks import team_of
+from . import rotation
 from .certified import Certified
 from .design import Design
 from .objective import Objective
 from .path import Path, coefficients
 from .samples import Samples, distinct
-from .table import Table, checked_samples
+from .table import Dense, Table, checked_samples
 
 
 class Target(NamedTuple):
@@ -39,17 +40,36 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """Data that is ready to be solved for: one problem, or one for each of several classes."""
+    """Data that is ready to be solved for: one problem, or one for each of several classes.
+
+    ``total`` is the weight of all samples.
+    """
 
     objective: Objective
     samples: Samples
     design: Design
     targets: list[Target]
+    total: float
+
+    def compressed(self, problems: int) -> Fit:
+        """Return the fit on fewer rows where so many solutions are worth it: the same ones, each with another y."""
+        parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
+        possible = self.objective.rotates and self.samples.X.dense and not self.design.column
+        ends = np.cumsum([part.shape[1] for part in parts])
+        if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
+            return self
+        X, *values = np.split(rotation.rotated(parts, self.samples.weight), ends[:-1], axis=1)
+        targets = [
+            Target(value.reshape(-1, *target.values.shape[1:]), target.shift)
+            for value, target in zip(values, self.targets, strict=True)
+        ]
+        samples = Samples(Dense(X), np.concatenate(values, axis=1), None)
+        return replace(self, samples=samples, design=self.design.with_rows(X), targets=targets)
 
     def terms(self, target: Target) -> tuple[Any, Any, Any]:
         """Return penalty, A and loss of one problem."""
         penalty, A = self.design.parts(self.objective.penalty_term(), sb.Zero())
-        return penalty, A, self.objective.loss_term(target.values, self.samples.weight)
+        return penalty, A, self.objective.loss_term(target.values, self.samples.weight, self.total)
 
     def solve(self, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the solution for the data as given, from a result for similar data or from 0."""
@@ -171,7 +191,8 @@ class LinearModel(Certified, ABC):
         objective = self._objective()
         samples = distinct(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
-        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design))
+        total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
+        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design), total)
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}

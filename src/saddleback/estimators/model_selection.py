@@ -76,19 +76,19 @@ class CrossValidated(LinearModel):
         train, test = (np.arange(len(y))[part] for part in (train, test))
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
         ready = self._prepare(X.rows(train), y[train], of_train)
-        path = self._path(ready, alphas, alphas.size, self.eps)
+        path = self._path(ready.compressed(alphas.size), alphas, alphas.size, self.eps)
         coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
         intercepts = path.intercepts.reshape(-1, alphas.size)
         loss = np.zeros(alphas.size)
         if of_test is not None and not np.any(of_test):
             return loss, 0.0, furthest(path.flat())
+        total = float(len(y[test]) if of_test is None else of_test.sum())
         held_out = X.rows(test)
         targets = self._targets(y[test], of_test, ready.design)
         for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
             scores = (held_out @ coef + intercept - target.shift).T
-            function = ready.objective.loss_term(target.values, of_test).bind(target.values.shape)
+            function = ready.objective.loss_term(target.values, of_test, total).bind(target.values.shape)
             loss += [function.value(np.ascontiguousarray(u)) for u in scores]
-        total = float(len(y[test]) if of_test is None else of_test.sum())
         return loss, total, furthest(path.flat())
 
     def plot(self, axes: Any = None) -> Any:

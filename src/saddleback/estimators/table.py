@@ -51,6 +51,9 @@ class Table(ABC):
     shape: tuple[int, int]
     dtype: Any
 
+    dense = False
+    """Whether it is an array in memory."""
+
     def __init__(self, matrix: Any) -> None:
         self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
 
@@ -96,6 +99,8 @@ class Table(ABC):
 
 class Dense(Table):
     """An array in memory."""
+
+    dense = True
 
     def keys(self, factors: Keys, others: Keys) -> Keys:
         keys = others.copy()

@@ -103,6 +103,12 @@ class Blocks:
             return self.order[blocks]
         return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
 
+    def equal(self, other: Blocks) -> bool:
+        """Return whether another partition is the same."""
+        if self.contiguous != other.contiguous or not np.array_equal(self.start, other.start):
+            return False
+        return self.contiguous or np.array_equal(self.order, other.order)
+
     def pieces(self, blocks: Indices) -> list[tuple[Columns, Indices]]:
         """Return the given blocks with where they are: large ones one by one, which need no copy, others together."""
         if not self.contiguous or self.start[-1] < LARGE * len(self):

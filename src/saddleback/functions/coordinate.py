@@ -135,7 +135,8 @@ class Coordinate(Restrictable):
         at = np.flatnonzero(x != 0)  # an infinite slope times 0 is 0, and most of x often is
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
-        return float(slope @ point + 0.5 * (self.quadratic[at] @ (point * point)))
+        bend = 0.5 * (self.quadratic[at] @ (point * point)) if self._bent else 0.0
+        return float(slope @ point + bend)
 
     @joined
     def project(self, x: Vector) -> Vector:
@@ -196,6 +197,9 @@ class Coordinate(Restrictable):
 
     @summed
     def conjugate(self, y: Vector) -> float:
+        if self._parabola:
+            excess = y - compact(self.left)
+            return 0.5 * inner(excess, excess / compact(self.quadratic))
         inside = y if self._conjugate_everywhere else self.project_conjugate(y)
         if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
@@ -246,6 +250,10 @@ class Coordinate(Restrictable):
         return bool(np.all(compact(self.quadratic) > 0))
 
     @cached_property
+    def _parabola(self) -> bool:
+        return self._curved and not (self._kinked or self._bounded)
+
+    @cached_property
     def _conjugate_everywhere(self) -> bool:
         low, high = self.conjugate_bounds
         if low.size and is_one_value(low, high):
@@ -282,6 +290,8 @@ class Coordinate(Restrictable):
 
     @summed
     def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
+        if not (self._bent or self._bounded):  # slopes alone: the conjugate is 0 wherever it is finite
+            return 0.0
         return super().conjugate_scaled(y, t, x)
 
     def project_conjugate(self, y: Vector) -> Vector:
@@ -330,7 +340,7 @@ class Coordinate(Restrictable):
         return float(self.quadratic.min())
 
     def conjugate_member(self) -> Coordinate | None:
-        if self._curved and not (self._kinked or self._bounded):
+        if self._parabola:
             linear = combined(lambda c, q: -c / q, self.left, self.quadratic)
             curvature = combined(lambda q: 1.0 / q, self.quadratic)
             return Coordinate(linear, linear, curvature, self.lower, self.upper)
@@ -609,11 +619,15 @@ class ConjugateOfCoordinate(Restrictable):
         return bool(np.all(np.isinf(compact(low))) and np.all(np.isinf(compact(high))))
 
     def curvature(self) -> Vector | None:
-        if not self.smooth:
-            return None
+        return self._curvature if self.smooth else None
+
+    @cached_property
+    def _curvature(self) -> Vector:
         return combined(_inverse, self.dual.quadratic)
 
     def curvature_at(self, x: Vector) -> Vector:
+        if self.dual._parabola:
+            return np.broadcast_to(1.0 / compact(self.dual.quadratic), x.shape).copy()
         y = self.dual.maximiser(x)
         curved = (y != 0) | (self.dual.left == self.dual.right)
         curved &= (y > self.dual.lower) & (y < self.dual.upper)

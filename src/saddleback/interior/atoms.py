@@ -30,8 +30,8 @@ CENTRAL = 0.1
 
 def longest_step(positive: Vector, change: Vector) -> float:
     """Return the largest step up to 1 that keeps a positive vector positive."""
-    falling = change < 0
-    return min(1.0, float(np.min(-positive[falling] / change[falling], initial=1.0)))
+    fastest = float(np.fmin.reduce(change / positive, initial=0.0))
+    return 1.0 if fastest >= -1.0 else -1.0 / fastest
 
 
 class Pair:

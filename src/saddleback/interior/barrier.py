@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,15 @@ class Stiffness:
     diagonal: Vector
     norm: Norm | None
 
+    @cached_property
+    def finite(self) -> Any:
+        """Where v is not fixed, as booleans; None where that is everywhere."""
+        finite = np.isfinite(self.diagonal)
+        return None if np.all(finite) else finite
+
     def product(self, v: Vector) -> Vector:
         """Return D v; 0 where v is fixed, and nothing moves."""
-        result = np.where(np.isfinite(self.diagonal), self.diagonal, 0.0) * v
+        result = (self.diagonal if self.finite is None else np.where(self.finite, self.diagonal, 0.0)) * v
         if self.norm is not None:
             result[self.norm.at] -= self.norm.q * (self._along() * self._inner(v))[self.norm.cones.group]
         return result
@@ -111,7 +118,7 @@ class Barrier:
         self.kink = next((atom for atom in self.atoms if isinstance(atom, Kink)), None)
         self.norm = next((atom for atom in self.atoms if isinstance(atom, Norm)), None)
 
-    @property
+    @cached_property
     def curved(self) -> bool:
         """Whether the slope of some atom moves with v itself, so that both sides must take the same step."""
         return any(atom.degree == 0 and bool(np.any(atom.stiffness())) for atom in self.atoms)
@@ -119,8 +126,12 @@ class Barrier:
     def _sum(self, part: Callable[[Atom], Vector]) -> Vector:
         total = np.zeros_like(self.v)
         for atom in self.atoms:
-            total[atom.at] += part(atom)
+            total[self._own(atom)] += part(atom)
         return total
+
+    def _own(self, atom: Atom) -> Indices | slice:
+        """Return the coordinates of an atom: without a list of them where they are all, in their order."""
+        return slice(None) if atom.at.size == self.v.size and atom is not self.norm else atom.at
 
     def slope(self) -> Vector:
         """Return the sum of the slopes of all atoms."""
@@ -156,7 +167,7 @@ class Barrier:
         """Find all changes that belong to a change of v, such that the slopes add up to a given change."""
         self.dv = dv
         for atom in self.atoms:
-            atom.follow(dv[atom.at])
+            atom.follow(dv[self._own(atom)])
         rest = slope_change - self._sum(lambda atom: atom.slope_change())
         if self.norm is not None:
             self.norm.absorb(rest[self.norm.at])

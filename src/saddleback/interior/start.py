@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     def barriers(self, model: Model) -> tuple[Barrier, Barrier]:
         """Return the barriers of f and g* there."""
-        f, g = model.f.compiled(), model.g.compiled()
+        f, g = model.compiled_penalty, model.compiled_loss
         assert f is not None
         assert g is not None
         return (
@@ -71,7 +71,7 @@ def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
 
 
 def _least_squares(model: Model) -> Place:
-    f = model.f.compiled()
+    f = model.compiled_penalty
     assert f is not None
     (left, right, quadratic, _, _), weight, norm = normalised(f, model.blocks)
     columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.squares)

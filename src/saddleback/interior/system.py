@@ -96,7 +96,7 @@ def _relative(left: Vector, whole: Vector) -> float:
 
 
 def _without(v: Vector, stiffness: Stiffness) -> Vector:
-    return np.where(np.isfinite(stiffness.diagonal), v, 0.0)
+    return v if stiffness.finite is None else np.where(stiffness.finite, v, 0.0)
 
 
 def _cholesky(matrix: Any) -> Any:

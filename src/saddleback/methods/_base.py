@@ -185,6 +185,11 @@ class Layer(Method[S]):
         return bool(self.method.merges_rows)
 
     @property
+    def opening(self) -> float:  # type: ignore[override]
+        """As the wrapped method."""
+        return float(self.method.opening)
+
+    @property
     def superlinear(self) -> bool:  # type: ignore[override]
         """Whether the wrapped method is."""
         return bool(self.method.superlinear)

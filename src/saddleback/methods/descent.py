@@ -87,16 +87,17 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
+    opening = 8.0  # or a Newton step: what the start is worth tells nothing
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
-        penalty, loss = model.f.compiled(), model.g.compiled()
+        if not model.A.is_matrix:
+            return "A is not a dense or sparse matrix that acts on a vector"
+        penalty, loss = model.compiled_penalty, model.compiled_loss
         if model.g.curvature() is None or loss is None or loss.callables:
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or penalty.callables:
             return "its penalty is not one that the kernels know"
-        if not model.A.is_matrix:
-            return "A is not a dense or sparse matrix that acts on a vector"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:
@@ -153,6 +154,7 @@ class Descent(Method[DescentState]):
         part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
+            state.ripe = True  # which sweeps have left so
             return
         pull = state.descender.products(part.free, state.y) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
@@ -175,6 +177,7 @@ class Descent(Method[DescentState]):
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
                 state.settings["newton_steps"] += 1
                 return
+        state.ripe = state.penance == SWEEPS  # perhaps there is nothing lower
         state.damping = max(DAMPING, 10.0 * state.damping)
         state.rest, state.penance = state.penance, min(2 * state.penance, MOST_REST)
 

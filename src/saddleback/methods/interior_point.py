@@ -14,6 +14,7 @@ problem takes 10 to 40 steps, whatever its conditioning; each costs a factorisat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class InteriorPoint(Method[InteriorState]):
     def missing(self, model: Model) -> str | None:
         if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
             return "A is not a matrix whose entries are known, with one task"
-        f, g = model.f.compiled(), model.g.compiled()
+        f, g = model.compiled_penalty, model.compiled_loss
         if f is None or f.callables:
             return "its penalty is not made of slopes, bounds, squares and group norms"
         if g is None or g.callables:
@@ -125,11 +126,11 @@ class InteriorPoint(Method[InteriorState]):
         f, g = state.f, state.g
         newton = Newton(f, g, factored(state.model.A, f.stiffness(), g.stiffness()), state.z, state.u)
         newton.aim(0.0, corrected=False)
-        mu, after = newton.mu(), newton.mu(*newton.longest())
+        mu, after = newton.mu(), newton.mu(*newton.longest)
         target = mu * min(1.0, max(after / mu, 1e-6)) ** 3 if mu > 0 else 0.0
         newton.aim(target, corrected=True)
         newton.centre(target)
-        primal, dual = (TO_THE_EDGE * step for step in newton.longest())
+        primal, dual = (TO_THE_EDGE * step for step in newton.longest)
         f.move(primal, dual)
         g.move(dual, primal)
         state.passes += newton.system.passes + GRAM
@@ -169,7 +170,7 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 def matrix_bytes(model: Model) -> float:
     """Return the memory that the matrix of a step and its factor take."""
-    loss = model.g.compiled()
+    loss = model.compiled_loss
     assert loss is not None
     left, right, quadratic, lower, upper = loss.slopes
     equalities = (left == right) & (quadratic == 0) & np.isinf(lower) & np.isinf(upper)
@@ -197,13 +198,12 @@ class Newton:
         """Correct the direction as long as that makes for longer steps (Gondzio 1996)."""
         pairs = [*self.f.pairs, *self.g.pairs]
         for _ in range(CORRECTIONS):
-            before, aims = self.longest(), [pair.lacking for pair in pairs]
-            direction = self.direction
+            before, aims, direction = self.longest, [pair.lacking for pair in pairs], self.direction
             primal, dual = (min(1.0, REACH * step + REACH - 1.0) for step in before)
             self.f.recentre(mu, primal, dual)
             self.g.recentre(mu, dual, primal)
             self._solve()
-            now = self.longest()
+            now = self.longest
             if sum(now) < sum(before) + WORTH or min(now[0] / before[0], now[1] / before[1]) < 1.0 - WORTH:
                 for pair, lacking in zip(pairs, aims, strict=True):
                     pair.lacking = lacking
@@ -215,11 +215,13 @@ class Newton:
 
     def _follow(self, direction: Direction) -> None:
         self.direction = direction
+        self.__dict__.pop("longest", None)
         self.f.follow(direction.dx, self.off_z - direction.z)
         self.g.follow(direction.dy, self.off_u + direction.u)
 
+    @cached_property
     def longest(self) -> tuple[float, float]:
-        """Return the longest steps of x and y: the same for both where a slope moves with its own variable."""
+        """The longest steps of x and y: the same for both where a slope moves with its own variable."""
         (x_near, z_far), (y_near, u_far) = self.f.longest(), self.g.longest()
         primal, dual = min(x_near, u_far), min(y_near, z_far)
         return (min(primal, dual),) * 2 if self.f.curved or self.g.curved else (primal, dual)

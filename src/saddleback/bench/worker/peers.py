@@ -27,7 +27,10 @@ OUTER = 1000
 
 @dataclass(frozen=True)
 class Answer:
-    """What a library found: x (a column for each alpha of a path), its own y where it has one, and what it tells."""
+    """What a library found: x, its own y where it has one, and what it tells.
+
+    Of a path x has a column for each alpha; of a cross-validation its last entry is the alpha that was chosen.
+    """
 
     x: Any
     y: Any = None
@@ -77,6 +80,18 @@ def _saddleback_path(task: Task, tol: float) -> Answer:
     return Answer(x, y, {"passes": sum(result.passes for result in results)})
 
 
+def _chosen(model: Any, task: Task) -> Answer:
+    """Return the coefficients that a fitted cross-validation has chosen, and behind them their alpha."""
+    return Answer(np.append(model.coef_, model.alpha_ * task.shape[0]), info={"alpha": float(model.alpha_)})
+
+
+def _saddleback_cv(task: Task, tol: float) -> Answer:
+    from saddleback.estimators import LassoCV
+
+    model = LassoCV(n_alphas=int(task["n_alphas"]), cv=int(task["folds"]), tol=tol, fit_intercept=False)
+    return _chosen(model.fit(task["A"], task["b"]), task)
+
+
 # --- coordinate descent on the squared loss; their objectives are divided by the number of rows -----------------------
 
 
@@ -118,6 +133,15 @@ def _sklearn_lasso(task: Task, tol: float) -> Answer:
 
     model = Lasso(task["alpha"] / task.shape[0], tol=tol, max_iter=MANY, fit_intercept=False, copy_X=False)
     return Answer(model.fit(task["A"], task["b"]).coef_)
+
+
+def _sklearn_cv(task: Task, tol: float) -> Answer:
+    from sklearn.linear_model import LassoCV
+
+    model = LassoCV(
+        alphas=int(task["n_alphas"]), cv=int(task["folds"]), tol=tol, fit_intercept=False, max_iter=MANY, copy_X=False
+    )
+    return _chosen(model.fit(task["A"], task["b"]), task)
 
 
 def _sklearn_path(task: Task, tol: float) -> Answer:
@@ -292,7 +316,7 @@ PEERS = {
             "saddleback",
             ("saddleback",),
             dict.fromkeys(("lasso", "group-lasso", "quantile", "group-hinge", "lp"), _saddleback)
-            | {"path": _saddleback_path},
+            | {"path": _saddleback_path, "lasso-cv": _saddleback_cv},
             certifies=True,
         ),
         Peer(
@@ -322,7 +346,12 @@ PEERS = {
         Peer(
             "scikit-learn",
             ("scikit-learn",),
-            {"lasso": _sklearn_lasso, "path": _sklearn_path, "quantile": _sklearn_quantile},
+            {
+                "lasso": _sklearn_lasso,
+                "path": _sklearn_path,
+                "lasso-cv": _sklearn_cv,
+                "quantile": _sklearn_quantile,
+            },
         ),
         Peer(
             "CVXPY+Clarabel",
