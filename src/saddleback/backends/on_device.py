@@ -30,8 +30,8 @@ STEPS = 5
 DIRECT = 8000
 """Free coordinates up to which Newton's system is factored: the device multiplies faster than it reads."""
 
-WARM_UP = 20
-"""Iterations before one is captured: so many cost about what a capture does, and many a run has no more of them."""
+WARM_UP = 2 * STEPS
+"""Iterations before one is captured: so many cost less than a capture does, and many a run has no more of them."""
 
 
 def missing(model: Model) -> str | None:
