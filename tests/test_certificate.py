@@ -174,3 +174,19 @@ def test_empty_columns_take_the_minimiser_of_their_penalty(rng):
     result = sb.solve(problem, tol=1e-9)
     assert result.status is sb.Status.OPTIMAL
     assert result.x[1] == 0.7
+
+
+def test_a_linear_term_may_leave_a_nuclear_norm_without_a_bound(rng):
+    """With ||C|| > alpha, f* is not 0 at 0, and no y may be scaled towards it: the optimum of the first is -12.8."""
+    C, alpha = np.random.default_rng(0).standard_normal((8, 6)), 0.5
+    left, values, right = np.linalg.svd(-C, full_matrices=False)
+    X = left * np.maximum(values - alpha, 0.0) @ right
+    problem = sb.Problem([sb.Nuclear(alpha, C.shape) + sb.Linear(C)], [sb.Identity()], sb.Squared(0 * C))
+    best = -0.5 * float(np.sum(X * X))
+    assert sb.certify(problem, [0 * C], X).dual_value == pytest.approx(best)
+    assert sb.certify(problem, [X], X).relative_gap < 1e-12
+    assert sb.solve(problem, y0=X).objective == pytest.approx(best)
+    B = np.abs(C)
+    for loss in (sb.Interval(B, np.inf), sb.Squared(B)):
+        unbounded = sb.Problem([sb.Nuclear(0.1, C.shape) + sb.Linear(5 * B), sb.L1(1.0)], [sb.Identity()] * 2, loss)
+        assert sb.solve(unbounded, max_passes=1000).status is sb.Status.UNBOUNDED

@@ -372,6 +372,25 @@ def test_a_pass_limit_can_be_raised(tmp_path):
     assert sb.solve(slow(), resume=tmp_path / "run", max_passes=20_000, **options).status is sb.Status.OPTIMAL
 
 
+@pytest.mark.parametrize("method", ["sp-bcd", "descent"])
+def test_a_pass_limit_leaves_no_trace(method, tmp_path):
+    """Where it cuts a working set short the run goes on from before."""
+    make = lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Squared(TARGET))  # noqa: E731
+    options = {"method": method, "tol": 1e-10}
+    whole = sb.solve(make(), **options)
+    for share in (0.2, 0.4, 0.7):
+        first = sb.solve(make(), checkpoint=tmp_path / "run", max_passes=share * whole.passes, **options)
+        assert first.status is sb.Status.MAX_PASSES
+        assert_same(sb.solve(make(), resume=tmp_path / "run", **options), whole)
+
+
+def test_a_callback_that_stops_a_solved_run_changes_nothing(tmp_path):
+    result = sb.solve(
+        lasso(), tol=1e-9, checkpoint=tmp_path / "run", callback=lambda info: info.certificate.error < 1e-9
+    )
+    assert_same(result, sb.solve(lasso(), tol=1e-9))
+
+
 class Toy:
     """Derived, with something that changes."""
 

@@ -104,7 +104,7 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
 def test_what_cannot_be_typed_is_not_advised(lasso, monkeypatch):
     solve = sb.solve
     monkeypatch.setattr(sb, "solve", lambda *args, **options: solve(*args, **options, callback=lambda info: True))
-    result = run("solve", lasso, "--no-progress")
+    result = run("solve", lasso, "--tol", 0, "--no-progress")
     assert "INTERRUPTED" in result.stdout
     assert "x0" not in result.stdout
 
@@ -128,6 +128,8 @@ def test_the_exit_code_is_1_without_a_certificate(lasso):
         (["{lasso}", "--out", "no/such/folder/x.npz"], "folder"),
         (["{lasso}", "--out", "x.txt"], "expected .npz for arrays or .csv"),
         (["{lasso}", "--out", "x.npz", "--checkpoint", "x.npz"], "name two files"),
+        (["tol=5.npz"], "Error: tol=5.npz"),
+        (["{lasso}", "--resume", "tol=nothing"], "--resume 'tol=nothing' is not a file"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(lasso, arguments, words, extra):

@@ -395,3 +395,13 @@ def test_columns_without_a_penalty_are_not_settled(rng):
         callback=lambda info: info.certificate.error <= 1e-6,
     )
     assert known.settings["finish_steps"] == steps
+
+
+@pytest.mark.parametrize("loss", [sb.Absolute, lambda b: sb.Pinball(b, 0.3)])
+def test_a_single_group_that_is_held_at_0_or_not(loss, rng):
+    """At the end of a finish all its entries may count as fixed."""
+    A = rng.standard_normal((50, 30))
+    b = A[:, :5] @ rng.standard_normal(5) + 0.1 * rng.standard_normal(50)
+    for alpha in (0.3, 3.0, 10.0):
+        result = sb.solve(sb.Problem(sb.GroupL2(alpha, [30]), A, loss(b)), tol=1e-12, max_passes=300)
+        assert result.certificate.error < 1e-7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_less_work_than_from_scratch():
     assert sum(result.passes for result in results) < 0.9 * sum(result.passes for result in cold)
 
 
-def test_what_a_path_shares_changes_nothing_but_the_work():
+def test_what_a_path_shares_changes_nothing():
     A, b = data(m=60, n=40)
     for penalty in (sb.L1(1.0), sb.GroupL2(1.0, 4)):
         results = sb.path(penalty, A, sb.Squared(b), n_alphas=6, eps=0.05)
@@ -74,8 +75,41 @@ def test_what_a_path_shares_changes_nothing_but_the_work():
             alpha = results[k].settings["alpha"]
             alone = sb.solve(problem.with_alpha(alpha), x0=_start(problem, results[k - 2 : k], alpha))
             assert np.array_equal(alone.x, results[k].x)
+            assert alone.passes == results[k].passes
             problem = sb.Problem(penalty, A, sb.Squared(b))  # nothing known of it
-        assert alone.passes == results[-1].passes + 0.5  # its panels were measured once
+
+
+def test_a_problem_that_was_solved_is_plain_data():
+    A, b = data(m=60, n=40)
+    problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
+    x = sb.solve(problem).x
+    assert np.array_equal(sb.solve(pickle.loads(pickle.dumps(problem))).x, x)
+
+
+def test_alphas_that_nearly_agree_do_not_lead_astray():
+    """The way from one solution to the next is then that of their errors."""
+    A, b = data(m=100, n=60)
+    loss = sb.Logistic(np.sign(b))
+    first = sb.alpha_max(sb.L1(1.0), A, loss)
+    alphas = first * np.array([0.5, 0.5 * (1 - 1e-12), 0.01])
+    last = sb.path(sb.L1(1.0), A, loss, alphas=alphas, tol=1e-3)[-1]
+    assert last.status is sb.Status.OPTIMAL
+    assert last.passes < 3 * sb.solve(sb.Problem(sb.L1(alphas[-1]), A, loss), tol=1e-3).passes
+
+
+def test_threads_are_those_of_a_single_solve():
+    from threadpoolctl import threadpool_info
+
+    found = []
+
+    def note(info: sb.Info) -> None:
+        found.append({each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"})
+
+    X = np.outer(np.arange(5.0), np.arange(6.0))
+    blocks = [sb.Nuclear(1.0, X.shape), sb.L1(1.0)], [sb.Identity()] * 2, sb.Squared(X)
+    sb.path(*blocks, alphas=[0.5, 0.4], threads=1, callback=note)
+    assert found
+    assert all(each == {1} for each in found)
 
 
 def test_the_same_problem_solved_twice_takes_the_same_work():
@@ -130,6 +164,8 @@ def test_options_go_to_every_solve():
 def test_an_interrupted_path_ends_there():
     A, b = data()
     results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, callback=lambda info: True)
+    assert [result.status for result in results] == [sb.Status.OPTIMAL]  # which the first certificate has told
+    results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, tol=0, callback=lambda info: True)
     assert [result.status for result in results] == [sb.Status.INTERRUPTED]
 
 

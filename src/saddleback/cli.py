@@ -195,13 +195,14 @@ def solve(
     """
     with _input_errors():
         comm = world()
-    with _input_errors(aloud=comm is None or comm.rank == 0, told=_as_typed):
-        with team_of(comm) as team:
-            if team.rank == 0 and out is not None:
-                check_writable(out)
-                if checkpoint is not None and checkpoint.absolute() == out.absolute():
-                    raise ValueError(f"--out and --checkpoint are both {out}: name two files")
-            loaded = read_problem(file, team)
+    aloud = comm is None or comm.rank == 0
+    with _input_errors(aloud), team_of(comm) as team:
+        if team.rank == 0 and out is not None:
+            check_writable(out)
+            if checkpoint is not None and checkpoint.absolute() == out.absolute():
+                raise ValueError(f"--out and --checkpoint are both {out}: name two files")
+        loaded = read_problem(file, team)
+    with _input_errors(aloud, _as_typed):
         result = sb.solve(
             loaded.problem,
             method,
@@ -214,7 +215,8 @@ def solve(
             resume=resume,
             comm=comm,
         )
-        if out is not None:
+    if out is not None:
+        with _input_errors(aloud):
             write_solution(out, loaded, result, team)
     result = replace(result, message=_as_typed(result.message, advice=True))
     objective = loaded.objective(result.certificate.primal_value)
@@ -244,7 +246,7 @@ def _as_typed(text: str, advice: bool = False) -> str:
     if advice:
         sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
         text = " ".join(each for each in sentences if not re.search(rf"\b({'|'.join(OTHERS)})=", each))
-    text = re.sub(rf"(?<![\w/.-])({'|'.join(ARGUMENTS)})= ?", lambda found: f"{_flag(found[1])} ", text)
+    text = re.sub(rf"(?<![\w/.'-])({'|'.join(ARGUMENTS)})= ?", lambda found: f"{_flag(found[1])} ", text)
     return re.sub(rf"(?<![\w/.'-])({'|'.join(BARE)})(?![\w/'=-])", lambda found: _flag(found[1]), text)
 
 

@@ -1,4 +1,4 @@
-"""The regularisation path: one problem, many alphas, each solved from the last."""
+"""The regularisation path: one problem, many alphas, each solved from where the last two point to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from .functions._base import Vector
 from .functions.checks import finite, scalar
 from .functions.points import Whole
 from .problem import Problem
+from .ranks import team_of
 from .result import Result, Status
-from .solve import solve
+from .solve import Info, solve
 from .threads import limited
+
+REACH = 2.0
+"""How far ahead to look at the most, relative to the way from the solution before the last to that."""
 
 
 def path(
@@ -28,7 +32,7 @@ def path(
     eps: float = 1e-3,
     **options: Any,
 ) -> list[Result]:
-    """Solve a problem for many alphas, the largest first, each from the solution of the last.
+    """Solve a problem for many alphas, the largest first, each from where the solutions of the last two point to.
 
     Parameters
     ----------
@@ -42,7 +46,8 @@ def path(
     Returns
     -------
     list of Result
-        Each with a certificate of its own, and its value as ``settings["alpha"]``. An interrupted run is the last.
+        Each with a certificate of its own, and its value as ``settings["alpha"]``. One that was interrupted, or at
+        which a callback has returned True, is the last.
 
     Examples
     --------
@@ -63,13 +68,22 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    with limited(None, problem.model.A):  # the BLAS once for all of them too; each solve says how many threads it has
+    team, callback = team_of(options.get("comm")), options.get("callback")
+    told: list[bool] = []
+
+    def heard(info: Info) -> bool:
+        told.append(bool(callback(info)))
+        return told[-1]
+
+    if callable(callback):
+        options["callback"] = heard
+    with limited(team.threads(options.get("threads")), problem.model.A):  # the BLAS once for all of them too
         for alpha in values:
             if results:
                 options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}
             result = solve(problem.with_alpha(alpha), **options)
             results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
-            if result.status is Status.INTERRUPTED:
+            if result.status is Status.INTERRUPTED or team.any(any(told)):
                 break
     return results
 
@@ -83,7 +97,7 @@ def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
     if len(last) == 1:
         return last[0]
     before, now = (result.settings["alpha"] for result in last)
-    if before == now:
+    if before == now or abs(alpha - now) > REACH * abs(now - before):
         return last[1]
     x_before, x = (problem.flatten_x(result.x).vector() for result in last)
     ahead = x + (alpha - now) / (now - before) * (x - x_before)

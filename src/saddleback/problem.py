@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
+DESCENDER = "descender"
+"""Where a problem for many solves keeps the kernel that has measured its panels."""
+
+
 @dataclass(frozen=True)
 class Model:
     """The problem over flat vectors: all that methods, certificates and reductions know.
@@ -161,7 +165,10 @@ class Model:
 
     @cached_property
     def of_data(self) -> dict[str, Any]:
-        """What was found out about A and the loss alone, by name: the problems of a path share it."""
+        """What was found out about A and the loss alone, by name: the problems of a path share it.
+
+        Kernels, which keep A in memory and are no plain data, stay where there is a place for them only.
+        """
         return {}
 
     @cached_property
@@ -338,6 +345,7 @@ class Problem:
         other = copy(self)
         other.operators = [operator.columnar() for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
+        other.model.of_data[DESCENDER] = None  # nobody else has this problem: what is measured may stay with it
         return other
 
     def placed(self, device: Device) -> Problem:

@@ -221,16 +221,19 @@ def run_until(
     Returns early, with the reason, on Ctrl-C or divergence.
     """
     clock = limits.clock
-    passes = min(run.due, limits.max_passes - run.judge.passes)
-    while run.state.passes < passes and not (run.state.ripe or clock.expired() or interrupts.requested):
-        state = run.state = method.advance(run.state, min(slice_passes(run.state, model), passes - run.state.passes))
+    most = limits.max_passes - run.judge.passes
+    while run.state.passes < min(run.due, most) and not (run.state.ripe or clock.expired() or interrupts.requested):
+        ahead = min(slice_passes(run.state, model), run.due - run.state.passes)
+        if run.state.passes + ahead > most:
+            keeper.close(run)  # as it is before it is cut short, which no run without this limit would have been
+            ahead = most - run.state.passes
+        state = run.state = method.advance(run.state, ahead)
         if diverged(model, state.x, state.y):
             return Status.DIVERGED
         if keeper.due():
             keeper.keep(run)
     if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
-        keeper.keep(run)  # as it is before its last judgement, which no run without limits would have made here
-        keeper.closed = True
+        keeper.close(run)  # as it is before its last judgement, which no run without limits would have made here
     return Status.INTERRUPTED if interrupts.requested else None
 
 

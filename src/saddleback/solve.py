@@ -184,12 +184,12 @@ def solve(
                 show(run.passes, run.judge.certificate)
                 told = team.any(callback is not None and bool(callback(_info(problem, run, clock))))
                 status = run.verdict(reduction.status or halted, limits)
-                if told and not (reduction.status or halted):
+                if status is None and told:
                     status = Status.INTERRUPTED
                 elif status is None:
                     run.hear(chosen, check_every)
-            if status in (*LIMITS, Status.INTERRUPTED) and not keeper.closed:
-                keeper.keep(run)
+            if status in (*LIMITS, Status.INTERRUPTED):
+                keeper.close(run)
         status = run.close(status, tol)
         said = message(status, run.judge.certificate, tol, run.passes, chosen.name)
         if status in LIMITS:

@@ -56,8 +56,6 @@ class Unsolvable:
         A falling direction proves the latter only if there is a feasible point: x must be nearly so, for its size, or
         one that is searched for.
         """
-        if self.model.surely_solvable:
-            return None
         no_point = no_bound = 0.0
         for dx, dy in [*rays, *self._way(x, y, passes)]:
             self.passes += 1.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _native
 from ..functions._base import Indices, Vector
-from ..problem import Model
+from ..problem import DESCENDER, Model
 from . import native
 from .iterate import Exchange
 from .newton import Smooth, conjugate_gradients, newton_system
@@ -176,7 +176,7 @@ class NativeDescender:
         known = None if measured is None else measured.kernel
         self.kernel: _native.Descent = _native.Descent(*native.columns_and_penalty(model), self.loss, width, known)
         self.width = width
-        self.f, self.blocks = model.f, model.blocks
+        self.blocks = model.blocks
         self.exchange = exchange
         self.strength = self.kernel.strength()
         new = self.strength.size - (0 if measured is None else measured.strength.size)
@@ -204,14 +204,17 @@ class NativeDescender:
 def native_descender(model: Model, width: int) -> NativeDescender:
     """Return compiled descent on a problem; along a path, on which only the penalty changes, panels are measured once.
 
-    What was measured is kept with the data, which all problems of the path share. The one that it was measured for
-    does so again: a problem that is solved twice takes as many passes twice.
+    It counts as if it was measured, so that a problem takes as many passes whatever was solved before.
     """
-    before: NativeDescender | None = model.of_data.get("descender")
-    if before is None or before.f is model.f or before.width != width or not before.blocks.equal(model.blocks):
-        model.of_data["descender"] = made = NativeDescender(model, width)
+    before: NativeDescender | None = model.of_data.get(DESCENDER)
+    if before is not None and before.width == width and before.blocks.equal(model.blocks):
+        made = NativeDescender(model, width, measured=before, loss=before.loss)
+        made.passes = before.passes
         return made
-    return NativeDescender(model, width, measured=before, loss=before.loss)
+    made = NativeDescender(model, width)
+    if DESCENDER in model.of_data:
+        model.of_data[DESCENDER] = made
+    return made
 
 
 def smooth_loss(model: Model) -> _native.SmoothLoss:

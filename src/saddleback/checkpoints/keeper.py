@@ -69,7 +69,15 @@ class Keeper:
 
     def due(self) -> bool:
         """Return whether the last checkpoint is long enough ago."""
-        return self.path is not None and self.team.told(self.clock.seconds() - self.last >= self.every)
+        if self.path is None or self.closed:
+            return False
+        return self.team.told(self.clock.seconds() - self.last >= self.every)
+
+    def close(self, run: Keepable) -> None:
+        """Write a run for the last time, unless that was done."""
+        if not self.closed:
+            self.keep(run)
+            self.closed = True
 
     def keep(self, run: Keepable) -> None:
         """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""

@@ -54,7 +54,8 @@ class Fit:
     def compressed(self, problems: int) -> Fit:
         """Return the fit on fewer rows where so many solutions are worth it: the same ones, each with another y."""
         parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
-        possible = self.objective.rotates and self.samples.X.dense and not self.design.column
+        # the mean is best for functions of the sum of squares of the residuals alone
+        possible = self.objective.mean_is_best and self.samples.X.dense and not self.design.column
         ends = np.cumsum([part.shape[1] for part in parts])
         if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
             return self

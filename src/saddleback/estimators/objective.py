@@ -114,11 +114,6 @@ class Objective:
     def _loss(self) -> Choice:
         return {**REGRESSION, **CLASSIFICATION}[self.loss]
 
-    @property
-    def rotates(self) -> bool:
-        """Whether the loss is a function of the sum of squares of the residuals, for which alone the mean is best."""
-        return self._loss.mean_is_best
-
     def loss_term(self, target: Vector, weight: Vector | None, total: float) -> Any:
         """Return the loss over samples, divided by the sum of their weights."""
         if weight is not None and target.ndim == 2:

@@ -51,7 +51,7 @@ class Tilted(Function):
         return self.base.conjugate(y - self.linear)
 
     def bounded_below(self) -> bool:
-        return self.base.conjugate_near(-self.linear, np.zeros_like(self.linear))[1] < np.inf
+        return not self.base.scaling(-self.linear) < 1.0  # nan where it is not known
 
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         point, value = self.base.conjugate_near(y - self.linear, x)

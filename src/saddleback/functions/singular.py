@@ -261,7 +261,7 @@ def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
     scale = float(np.linalg.norm(matrix))
     if threshold > RESOLVED * scale:
         gram = matrix @ matrix.T
-        values, left = _eigenpairs_above(gram, threshold**2)
+        values, left = _eigenpairs_above(gram, float(np.square(threshold)))
         values, left = np.sqrt(values[::-1]), left[:, ::-1]
         return Pairs(left, values, (left / values).T @ matrix)
     return Pairs(*np.linalg.svd(matrix, full_matrices=False)).above(threshold)

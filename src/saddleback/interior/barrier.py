@@ -53,6 +53,7 @@ class Stiffness:
         place = np.cumsum(np.isfinite(self.diagonal)) - 1
         along = self._along()
         for g, members in enumerate(np.split(np.arange(self.norm.at.size), self.norm.cones.start[1:])):
+            members = members[np.isfinite(self.diagonal[self.norm.at[members]])]
             at, q = place[self.norm.at[members]], self.norm.q[members]
             matrix[np.ix_(at, at)] -= along[g] * np.outer(q, q)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class Stacked(Operator):
             self.identity_scales = [scale for known in scales if known is not None for scale in known]
 
         self.room = min(part.room for part in parts)
+        self.free_entries = max(part.free_entries for part in parts)
         self.reads_columns = all(part.reads_columns for part in parts)
         if any(part.panels is not None for part in parts):
             ends = ([0, part.shape[1]] if part.panels is None else part.panels for part in parts)
@@ -51,6 +53,15 @@ class Stacked(Operator):
 
     def leaving(self, size: float) -> Operator:
         return Stacked([part.leaving(size) for part in self.parts])
+
+    def with_memory(self) -> Operator:
+        other = copy(self)  # with all that is known
+        other.parts = [part.with_memory() for part in self.parts]
+        other.remembers = any(part.remembers for part in other.parts)
+        return other if other.remembers else self
+
+    def memories(self) -> list[Any]:
+        return [memory for part in self.parts for memory in part.memories()]
 
     def side_by_side(self) -> Sequence[Operator]:
         return self.parts
@@ -96,6 +107,11 @@ class Stacked(Operator):
         for part, a, b in zip(self.parts, self.start[:-1], self.start[1:], strict=True):
             result[a:b] = part.rmatvec(y)
         return result
+
+    def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
+        found = [part.products(own, *ys) for part, own in zip(self.parts, self._stretches(x), strict=True)]
+        zs = zip(*(zs for _, zs in found), strict=True)
+        return reduce(np.add, [u for u, _ in found]), [np.concatenate(z) for z in zs]
 
     def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
         def within(first: int) -> Callable[[Indices, Vector], Vector]:
