@@ -54,6 +54,8 @@ def test_products(name, columnar, rng):
     for columns in (some, slice(1, 4)):
         assert np.allclose(operator.columns_matvec(columns, x[columns]), A[:, columns] @ x[columns], atol=tolerance)
         assert np.allclose(operator.columns_rmatvec(columns, y), A[:, columns].T @ y, atol=tolerance)
+    both = np.column_stack([y, 2 * y])
+    assert np.allclose(operator.columns_rtimes(some, both), A[:, some].T @ both, atol=tolerance)
     assert np.allclose(operator.dense_columns(some), A[:, some], atol=tolerance)
     assert operator.compressed().format == "csc"
     assert np.allclose(operator.compressed().toarray(), A, atol=tolerance)

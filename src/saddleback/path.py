@@ -71,11 +71,12 @@ def path(
     team, callback = team_of(options.get("comm")), options.get("callback")
     told: list[bool] = []
 
-    def heard(info: Info) -> bool:
-        told.append(bool(callback(info)))
-        return told[-1]
-
     if callable(callback):
+
+        def heard(info: Info) -> bool:
+            told.append(bool(callback(info)))
+            return told[-1]
+
         options["callback"] = heard
     with limited(team.threads(options.get("threads")), problem.model.A):  # the BLAS once for all of them too
         for alpha in values:

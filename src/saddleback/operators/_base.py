@@ -125,6 +125,10 @@ class Operator(ABC):
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         """Return the inner products of the given columns with y."""
 
+    def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
+        """Return A_S' M for some columns S and a dense matrix M."""
+        return np.stack([self.columns_rmatvec(columns, column) for column in np.ascontiguousarray(matrix.T)], axis=1)
+
     @abstractmethod
     def sums(self, power: int) -> tuple[Vector, Vector]:
         """Return the column sums and the row sums of |A|^power, for power 0 (entries that are not 0), 1 or 2."""

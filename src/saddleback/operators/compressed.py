@@ -46,6 +46,9 @@ class Compressed(Operator):
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], one_by_one(columns), y, trusted=True)
 
+    def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
+        return np.asarray(self.matrix[:, columns].T @ matrix, dtype=np.float64)
+
     def sums(self, power: int) -> tuple[Vector, Vector]:
         return _native.csc_sums(*self._parts(), self.shape[0], power)
 

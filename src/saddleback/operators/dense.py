@@ -48,6 +48,10 @@ class Dense(Operator):
             return np.asarray(y @ self.array[:, columns], dtype=np.float64)
         return _native.dense_columns_rmatvec(self.array, columns, y)
 
+    def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
+        panels = slices(columns.size, self.shape[0])
+        return np.concatenate([self.dense_columns(columns[own]).T @ matrix for own in panels])
+
     def _columnar(self) -> bool:
         return bool(self.array.strides[0] == self.array.itemsize)
 

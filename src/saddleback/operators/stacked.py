@@ -174,9 +174,9 @@ class Stacked(Operator):
             total[np.ix_(mine, mine)] = part.gram(local, weight)
             for other, theirs, far in own[:i]:
                 if mine.size <= theirs.size:
-                    cross = _cross(part.dense_columns(local), other, far, weight)
+                    cross = other.columns_rtimes(far, weight[:, None] * part.dense_columns(local)).T
                 else:
-                    cross = _cross(other.dense_columns(far), part, local, weight).T
+                    cross = part.columns_rtimes(local, weight[:, None] * other.dense_columns(far))
                 total[np.ix_(mine, theirs)], total[np.ix_(theirs, mine)] = cross, cross.T
         return total
 
@@ -243,8 +243,3 @@ class Stacked(Operator):
 def _all_of(matrices: list[list[Any]]) -> list[Any]:
     """Return the matrices of all parts, none where a part has none."""
     return [matrix for part in matrices for matrix in part] if all(matrices) else []
-
-
-def _cross(narrow: Vector, wide: Operator, columns: Indices, weight: Vector) -> Vector:
-    """Return N' diag(weight) A_S for a few columns N and some columns S of an operator, which stays as it is."""
-    return np.stack([wide.columns_rmatvec(columns, weight * column) for column in narrow.T])
