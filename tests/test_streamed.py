@@ -182,6 +182,13 @@ def test_a_run_remembers_its_last_product(tmp_path, rng):
     assert found.reads == 3.0
 
 
+def test_what_is_shown(tmp_path):
+    """The order tells a good deal of the time."""
+    shown = [repr(Streamed(stored(tmp_path, kind, A), memory=TINY)) for kind in ("column-major", "row-major")]
+    assert shown[0] == f"Streamed(37 x 53 float64, read by columns, memory={TINY:.3g})"
+    assert "as a whole" in shown[1]
+
+
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Huber])
 def test_two_readings_are_enough_where_few_columns_count(loss, tmp_path, rng):
     """One that checks all entries, and one look at all columns: its A'y is that of the certificate, to the bit."""

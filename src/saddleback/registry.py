@@ -147,6 +147,17 @@ def refuse(method: Method[Any], model: Model, drawn: int | None) -> None:
         )
 
 
+ELSEWHERE = {
+    "max_iter": "max_passes",
+    "n_jobs": "threads",
+    "random_state": "seed",
+    "tolerance": "tol",
+    "verbose": "progress",
+    "warm_start": "x0",
+}
+"""What other libraries call the options of ``solve``."""
+
+
 def _nearest(name: object, known: list[str]) -> str:
-    close = difflib.get_close_matches(str(name), known, n=1)
+    close = difflib.get_close_matches(ELSEWHERE.get(str(name), str(name)), known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -73,12 +73,14 @@ def partition(groups: Groups, n: int) -> Blocks:
     hint = labels if len(members) == n else ""
     if not members or any(g.size == 0 or g.dtype.kind not in "iu" for g in members):
         raise ValueError(
-            f"groups={str(groups)[:60]}: expected an int, a list of sizes, or a list of non-empty lists of columns"
-            + hint
+            f"groups={str(groups)[:60]}: expected an int, a list of sizes, or a list of non-empty lists of indices of "
+            "columns" + hint
         )
     if all(np.ndim(g) == 0 for g in groups):
         start = np.concatenate([[0], np.cumsum(np.concatenate(members))])
-        if np.any(np.diff(start) < 1) or start[-1] != n:
+        if np.any(np.diff(start) < 1):
+            raise ValueError(f"groups has a size of {np.diff(start).min()}: expected sizes that are at least 1{hint}")
+        if start[-1] != n:
             raise ValueError(f"groups has sizes that sum to {start[-1]}, but there are {n} columns to partition{hint}")
         return Blocks(None, start.astype(np.int64))
     order = np.concatenate(members).astype(np.int64)

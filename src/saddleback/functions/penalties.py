@@ -257,7 +257,8 @@ def add(first: object, second: object) -> Penalty:
     if len(bases) > 1:
         raise TypeError(
             f"{names} cannot be added: their sum has no prox in closed form here. Linear can be added to anything, "
-            "Box and NonNegative to coordinatewise penalties, NonNegative to group penalties"
+            "Box and NonNegative to coordinatewise penalties, NonNegative to group penalties. ElasticNet is L1 and "
+            "SquaredL2 together, SparseGroup L1 and GroupL2"
         )
     accepts = bases[0].accepts if isinstance(bases[0], Penalty) else frozenset({"linear"})
     for piece in pieces:

@@ -46,7 +46,7 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
             "LinearOperator; with several of them, give as many penalties in a list too"
         ) from None
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers, float32 or float64")
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -72,7 +72,7 @@ def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
 
 def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
     if source.dtype.kind not in "biuf":
-        raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers, float32 or float64")
+        raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers; convert it with astype(float) first")
     if 0 in source.shape:
         raise ValueError(f"{name} is empty, with shape {source.shape}: expected at least one row and one column")
     matrix = source if source.format in ("csc", "csr") else source.tocsc()

@@ -126,6 +126,10 @@ class Streamed(Operator):
         """Of the entries in memory: integers become float64."""
         return _floating_type(self.store.dtype)
 
+    def __repr__(self) -> str:
+        order = "read by columns" if self.reads_columns else "read as a whole, as row-major files are"
+        return f"Streamed({self.shape[0]} x {self.shape[1]} {self.store.dtype}, {order}, memory={self.memory:.3g})"
+
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         raise TypeError(
             "a streamed matrix is never an array as a whole: sb.Problem and the linear models of saddleback.estimators "
@@ -513,7 +517,7 @@ def _opened(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"source={str(path)!r} is neither a file nor a folder")
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="r")
     except ValueError as error:
         raise ValueError(f"source={str(path)!r} is not a whole .npy file as numpy.save writes it ({error})") from None
 
