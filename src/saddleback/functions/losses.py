@@ -156,8 +156,6 @@ class Huber(_TargetLoss):
     ) -> None:
         super().__init__(b, sample_weight, scale)
         self.delta = scalar("delta", delta)
-        if self.delta == 0:
-            raise ValueError("delta=0: the loss would be 0 everywhere; expected a positive number, or use Absolute")
 
     def dual(self) -> Dual:
         return Dual(self.b, self.b, 1.0, -self.delta, self.delta)
