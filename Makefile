@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean
+.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean clang
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -42,10 +42,18 @@ test-backends: setup  ## run the suite over numpy, native, torch on the CPU and 
 	done
 	$(BIN)/mpiexec -n 2 $(BIN)/python -m pytest -rs -p no:cacheprovider --backend mpi $(OVER_BACKENDS)
 
-lint: setup  ## check style, format and types
+lint: setup clang  ## check style, format and types, and that Clang accepts the core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# the newest Clang that is installed
+CLANG ?= $(shell for version in -21 -20 -19 -18 -17 -16 ''; do command -v clang++$$version && break; done)
+NATIVE_FLAGS = -std=c++20 -O1 -Wall -Wextra -fopenmp-simd -isystem $(shell $(BIN)/python -m nanobind --include_dir) \
+    -isystem $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('include'))")
+
+clang: setup  ## check that Clang compiles the core without a warning, if it is installed
+	$(if $(CLANG),$(CLANG) $(NATIVE_FLAGS) -Werror -fsyntax-only native/module.cpp,@echo 'clang: not installed, not checked')
 
 format: setup  ## put the code in format
 	$(BIN)/ruff check --fix .

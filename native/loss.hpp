@@ -107,6 +107,17 @@ class CoordinateLoss final : public RowLoss<CoordinateLoss> {
     }
   }
 
+  /// prox(i, v). Defined before visit() uses it, because its return type is deduced.
+  template <bool Kinked, bool Bounded>
+  auto map() const {
+    return [low = low_.data(), high = high_.data(), factor = factor_.data(),
+            lower = lower_.data(), upper = upper_.data()](Index i, double v) {
+      v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
+      v *= factor[i];
+      return Bounded ? clip(v, lower[i], upper[i]) : v;
+    };
+  }
+
   // What a loss does not use it should not have to read for every row.
   template <class Body>
   void visit(const Body& body) const {
@@ -123,16 +134,6 @@ class CoordinateLoss final : public RowLoss<CoordinateLoss> {
   }
 
  private:
-  template <bool Kinked, bool Bounded>
-  auto map() const {
-    return [low = low_.data(), high = high_.data(), factor = factor_.data(),
-            lower = lower_.data(), upper = upper_.data()](Index i, double v) {
-      v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
-      v *= factor[i];
-      return Bounded ? clip(v, lower[i], upper[i]) : v;
-    };
-  }
-
   Parameter left_, right_, quadratic_, lower_, upper_;
   Parameter low_, high_, factor_;
   bool kinked_, bounded_;
