@@ -212,7 +212,8 @@ class Whole(System):
             self.scale *= factor
         at = np.arange(matrix.shape[0])
         matrix[at, at] += np.where(at < k, REGULARISATION, -REGULARISATION)
-        self.factors, self.pivots, failed = lapack.dsytrf(matrix, lower=1, overwrite_a=1)
+        work = int(lapack.dsytrf_lwork(matrix.shape[0], lower=1)[0])  # for less LAPACK takes its unblocked code
+        self.factors, self.pivots, failed = lapack.dsytrf(matrix, lower=1, lwork=work, overwrite_a=1)
         if failed:
             raise SingularSystem
 
