@@ -12,7 +12,7 @@ from scipy import sparse
 import saddleback as sb
 from saddleback import _native
 from saddleback.backends import descender_for, smooth_part
-from saddleback.methods import Descent
+from saddleback.methods import Descent, Start
 from saddleback.operators import Dense
 
 SMOOTH = ["Squared", "Squared weighted", "Huber", "SquaredHinge", "Logistic"]
@@ -323,3 +323,27 @@ def test_blocks_per_iteration_are_not_for_descent(rng):
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((20, 30)), sb.Squared(np.ones(20)))
     with pytest.raises(ValueError, match="takes its blocks in turn"):
         sb.solve(problem, method="descent", blocks_per_iteration=5)
+
+
+def test_damping_has_a_ceiling(rng):
+    """At the accuracy of the arithmetic no step helps any more, however often it is tried."""
+    A = rng.standard_normal((20, 40))
+    problem = sb.Problem(sb.L1(1e-3), A, sb.Squared(rng.standard_normal(20)))
+    state = Descent().init(columnar(problem), Start(np.zeros(40), np.zeros(20)))
+    for _ in range(400):
+        state.ripe, state.rest = False, 0
+        state = Descent().advance(state, 2.0)
+    assert state.damping <= 1e8
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_newton_step_that_overflows_is_one_that_failed(backend, rng):
+    """Neither an error nor a warning, and the point stays finite."""
+    model = columnar(problem_of("L1", "Squared"))
+    method = Descent(backend=backend)
+    state = method.init(model, Start(np.ones(SIZE), np.zeros(SIZE)))
+    for damping in (1e300, np.inf):
+        for state.stiff in (False, True):
+            state.damping, state.rest, state.ripe = damping, 0, False
+            method.advance(state, 4.0)
+            assert np.all(np.isfinite(state.x))

@@ -255,6 +255,24 @@ def test_passes_are_the_visits_of_the_columns(method, shape, rng):
     assert state.passes >= 40
 
 
+@pytest.mark.parametrize("case", ["lasso", "pinball intercept", "linear program", "robust PCA"])
+@pytest.mark.parametrize("method", METHODS)
+def test_an_advance_that_is_asked_for_nothing_still_gets_ahead(method, case):
+    """Work is a sum of floats: what is left to a goal may be less than a rounding of it, and a loop must not stall."""
+    problem = CASES[case].problem()
+    options = OPTIONS.get((method, case), {})
+    if method == "highs" or lacks(method, problem, options):
+        pytest.skip("another kind of problem, or one that another process works on")
+    chosen, model = METHODS[method](**options), problem.model.with_memory()
+    state = chosen.init(model, Start(np.zeros(model.A.shape[1]), np.zeros(model.A.shape[0])))
+    for _ in range(3):
+        state.passes += 1e3
+        before = state.passes
+        state = chosen.advance(state, 1e-14)
+        assert state.passes > before
+        state.ripe = False
+
+
 @pytest.mark.parametrize("method", sb.methods())
 def test_input_is_left_alone_and_a_seed_is_a_result(method):
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(B))

@@ -8,6 +8,8 @@ from catalogue import PENALTIES, SIZE
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.acceleration import WorkingSet
+from saddleback.methods import Descent, Start
 
 N = 600
 SCATTERED = [list(group) for group in np.random.default_rng(3).permutation(N).reshape(-1, 4)]
@@ -181,6 +183,30 @@ def test_divergence_is_reported_as_without(rng):
     problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
     result = sb.solve(problem, step=(1e-3, 1e-3), restarts=False, blocks_per_iteration=50)
     assert result.status is sb.Status.DIVERGED
+
+
+def test_limits_hold_where_what_is_left_to_a_look_is_a_rounding():
+    """Here the set was asked for 1e-13 of a pass, less than half an ulp of those done: it never came to its look."""
+    rng = np.random.default_rng(5073)
+    problem = sb.Problem(sb.L1(1.0), rng.standard_normal((100, 1000)), sb.Squared(rng.standard_normal(100)))
+    result = sb.solve(problem, tol=0, max_passes=600, time_limit=60, finish=False)
+    assert result.status is sb.Status.MAX_PASSES
+    assert result.certificate.error <= 1e-14
+
+
+def test_a_method_that_stands_still_ends_the_loop_over_a_set(rng):
+    """It counts as a look at the set, and the clock gets its turn."""
+    A, b = data(rng)
+    model = sb.Problem(sb.L1(5.0), A, sb.Squared(b)).model
+
+    class Still(Descent):
+        def advance(self, state, passes):
+            return state
+
+    layer = WorkingSet(Still())
+    state = layer.init(model, Start(np.zeros(N), np.zeros(80)))
+    assert state.small is not None
+    layer.advance(state, 10.0)
 
 
 def test_only_where_it_pays(rng):

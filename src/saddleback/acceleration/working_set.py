@@ -214,28 +214,29 @@ class WorkingSet(Layer[Any]):
         if not isinstance(state, WorkingSetState):
             return self.method.advance(state, passes)
         goal = state.passes + passes
-        while state.passes < goal and not state.ripe:
+        while True:  # at least once, however little is asked for
             small = state.small
             assert small is not None
             before = small.state.passes
             ahead = min(small.look - small.round, (goal - state.passes) / small.share)
             small.state = self.method.advance(small.state, ahead)
-            small.round += small.state.passes - before
-            state.passes += (small.state.passes - before) * small.share
+            done = small.state.passes - before
+            small.round += done
+            state.passes += done * small.share
             if diverged(small.model, small.state.x, small.state.y):
                 state.x[small.columns], state.y = small.state.x, small.state.y
                 return state
             state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
-            if small.round >= small.look or small.state.ripe or small.state.ended:
+            stuck = done == 0  # no limit would ever be reached in here
+            if small.round >= small.look or stuck or small.state.ripe or small.state.ended:
                 small.state.ripe = False
                 self._look(state, small)
             if small.state.ended and state.small is small:
                 self._choose(state, state.y)
                 state.ended = small.state.ended if state.small is small else ""
                 return state
-            if self.method.heavy:
+            if stuck or state.ripe or state.passes >= goal or self.method.heavy:
                 return state
-        return state
 
     def _look(self, state: WorkingSetState, small: Small) -> None:
         """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""

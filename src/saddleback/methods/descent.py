@@ -47,8 +47,12 @@ square of the residual, times a factor that the conditioning makes about 10."""
 NEWTON_STEPS = 50
 HALVINGS = 6
 
-DAMPING, MOST_REST = 1e-4, 64
-"""First damping of a Newton step after one that failed, relative to the diagonal, and most sweeps until the next."""
+DAMPING, MOST_DAMPING = 1e-4, 1e8
+"""First damping of a Newton step after one that failed, relative to the diagonal, and the largest. The step is then a
+gradient step shorter than any coordinate's own: if that fails too, what is left is rounding."""
+
+MOST_REST = 64
+"""Most sweeps until the next Newton step after one that failed."""
 
 DIRECT, DIRECT_MOST = 10, 400
 """Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
@@ -134,7 +138,7 @@ class Descent(Method[DescentState]):
 
     def advance(self, state: DescentState, passes: float) -> DescentState:
         goal = state.passes + passes
-        while state.passes < goal and not state.ripe:
+        while True:  # at least once, however little is asked for
             state.passes += state.descender.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
             state.rest -= SWEEPS
             free = state.x != 0
@@ -143,8 +147,10 @@ class Descent(Method[DescentState]):
             size = np.count_nonzero(free)
             if state.rest <= 0 and changes <= max(1.0, SETTLED * size):
                 enough = ACCURACY * np.sqrt(state.goal) if changes <= FINAL * size else NEWTON_TOLERANCE
-                self._newton(state, float(np.clip(enough, TIGHTEST, NEWTON_TOLERANCE)))
-        return state
+                with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is one that fails
+                    self._newton(state, float(np.clip(enough, TIGHTEST, NEWTON_TOLERANCE)))
+            if state.ripe or state.passes >= goal:
+                return state
 
     def _newton(self, state: DescentState, tolerance: float) -> None:
         """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
@@ -178,7 +184,7 @@ class Descent(Method[DescentState]):
                 state.settings["newton_steps"] += 1
                 return
         state.ripe = state.penance == SWEEPS  # perhaps there is nothing lower
-        state.damping = max(DAMPING, 10.0 * state.damping)
+        state.damping = min(max(DAMPING, 10.0 * state.damping), MOST_DAMPING)
         state.rest, state.penance = state.penance, min(2 * state.penance, MOST_REST)
 
     @staticmethod
@@ -191,7 +197,7 @@ class Descent(Method[DescentState]):
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
-            with suppress(LinAlgError):
+            with suppress(LinAlgError, ValueError):  # not definite, or not finite
                 return cho_solve(cho_factor(matrix, lower=True, overwrite_a=True), right), 0.25 * size
         diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
         d, steps = state.descender.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
