@@ -34,6 +34,8 @@ PENALTIES: dict[str, Term] = {
     "ElasticNet + Box": sb.ElasticNet(0.5, 0.6) + sb.Box(-1, np.inf),
     "GroupL2 + NonNegative + Linear": sb.GroupL2(0.4, 2) + sb.NonNegative() + sb.Linear(0.1 * B),
     "SparseGroup + NonNegative": sb.SparseGroup(0.4, 2, 0.5) + sb.NonNegative(),
+    "L1 + SquaredL2 + Box": sb.L1(0.3, W) + sb.SquaredL2(1.5) + sb.Box(-1.0, 3.0) + sb.Box(-2.0, B + 1.5),
+    "GroupL2 + L1": sb.GroupL2(0.4, SCATTERED) + sb.L1(0.2, W) + sb.L1(0.1),
     "Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B),
 }
 

@@ -255,17 +255,95 @@ def test_matrix_arguments_keep_their_shape(rng):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (sb.L1(1.0), sb.SquaredL2(1.0)),
         (sb.GroupL2(1.0, 2), sb.Box(0, 1)),
+        (sb.GroupL2(1.0, 2), sb.SquaredL2(1.0)),
+        (sb.GroupL2(1.0, 2), sb.Nuclear(1.0, (2, 3))),
         (sb.Nuclear(1.0, (2, 3)), sb.NonNegative()),
-        (sb.GroupL2(1.0, 2), sb.L1(1.0)),
+        (sb.L1(1.0), sb.Absolute([1.0])),
     ],
 )
-def test_sums_without_closed_form_are_refused(first, second):
+def test_sums_that_the_catalogue_lacks_are_refused(first, second):
     with pytest.raises(TypeError, match="cannot be added"):
         first + second
     with pytest.raises(TypeError, match="cannot be added"):
         second + first
+
+
+ADDABLE = {
+    "L1": sb.L1(0.3),
+    "L1 weighted": sb.L1(0.7, [1.0, 0.0, 2.0, 0.5]),
+    "SquaredL2": sb.SquaredL2(0.9),
+    "ElasticNet": sb.ElasticNet(0.5, 0.3),
+    "Linear": sb.Linear([0.4, -0.2, 0.0, 1.0]),
+    "Box": sb.Box(-1.5, [0.5, 2.0, 1.0, np.inf]),
+    "NonNegative": sb.NonNegative(),
+    "Zero": sb.Zero(),
+}
+POINTS = arrays(np.float64, 4, elements=st.floats(-3, 3))
+
+
+@pytest.mark.parametrize("first", ADDABLE)
+@pytest.mark.parametrize("second", ADDABLE)
+@given(v=POINTS, step=st.floats(0.1, 10))
+@settings(max_examples=10, deadline=None)
+def test_sums_over_coordinates_are_sums(first, second, v, step):
+    """The value is the sum, and a step from the prox in any coordinate goes up."""
+    f, g = ADDABLE[first], ADDABLE[second]
+    total = f + g
+    assert np.isclose(total.value(v), f.value(v) + g.value(v))
+
+    def objective(x):
+        return f.value(x) + g.value(x) + 0.5 * np.sum((x - v) ** 2) / step
+
+    best = total.prox(v, step)
+    moves = [best + s * e for e in np.eye(4) for s in (-1e-3, 1e-3)]
+    assert objective(best) <= min(map(objective, moves)) + 1e-12
+
+
+def test_the_elastic_net_is_the_sum_of_its_parts(rng):
+    v = rng.standard_normal(5)
+    total = sb.L1(0.6) + sb.SquaredL2(0.4)
+    net = sb.ElasticNet(1.0, 0.6)
+    assert np.allclose(total.prox(v, 0.7), net.prox(v, 0.7))
+    assert np.allclose(total.with_alpha(3.0).prox(v, 0.7), net.with_alpha(3.0).prox(v, 0.7))  # the same proportions
+    A, loss = rng.standard_normal((8, 5)), sb.Absolute(rng.standard_normal(8))
+    assert np.isclose(sb.alpha_max(total, A, loss), sb.alpha_max(net, A, loss))
+
+
+def test_the_sparse_group_penalty_is_the_sum_of_its_parts(rng):
+    v = rng.standard_normal(6)
+    total, whole = sb.GroupL2(0.6, 2) + sb.L1(0.4), sb.SparseGroup(1.0, 2, 0.4)
+    assert np.allclose(total.prox(v, 0.7), whole.prox(v, 0.7))
+    A, b = rng.standard_normal((8, 6)), rng.standard_normal(8)
+    assert np.isclose(sb.alpha_max(total, A, sb.Squared(b)), sb.alpha_max(whole, A, sb.Squared(b)))
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "Nuclear" not in name])
+def test_multiples(name, rng):
+    """The prox of a multiple is the prox with a multiple of the step."""
+    term, v = FUNCTIONS[name], rng.standard_normal(SIZE)
+    inside = term.prox(v, 1.0)
+    for double in (2 * term, term * 2.0, np.float64(2.0) * term, term / 0.5):
+        assert np.allclose(double.prox(v, 0.3), term.prox(v, 0.6))
+        assert np.isclose(double.value(inside), 2 * term.value(inside))
+
+
+@pytest.mark.parametrize("term", [sb.L1(1.0), sb.Zero(), sb.Box(0, 1), sb.Squared([1.0]), sb.Equality([1.0])])
+def test_negative_multiples_are_refused(term):
+    with pytest.raises(ValueError, match=rf"-2 \* {type(term).__name__}: expected"):
+        -2 * term
+
+
+def test_linear_terms_may_be_subtracted(rng):
+    v, c = rng.standard_normal((2, 4))
+    assert np.allclose(
+        (sb.SquaredL2(1.0) - sb.Linear(c)).prox(v, 0.5), (sb.SquaredL2(1.0) + sb.Linear(-c)).prox(v, 0.5)
+    )
+
+
+def test_boxes_that_do_not_meet_leave_nothing():
+    with pytest.raises(ValueError, match="leave nothing at index 0"):
+        (sb.Box(0.0, 1.0) + sb.Box(2.0, 3.0)).bind((2,))
 
 
 def test_a_sum_with_something_else_is_refused():
@@ -297,8 +375,9 @@ def test_a_sum_with_something_else_is_refused():
         (lambda: sb.Nuclear(1.0, (0, 2)), "shape"),
         (lambda: sb.GroupL2(1.0, 4).bind((6,)), "does not divide"),
         (lambda: sb.GroupL2(1.0, [2, 3]).bind((6,)), "sum to 5"),
-        (lambda: sb.GroupL2(1.0, [0, 0, 1]).bind((3,)), "for labels, one a column"),
-        (lambda: sb.GroupL2(1.0, ["a", "a", "b"]).bind((3,)), "for labels, one a column"),
+        (lambda: sb.GroupL2(1.0, [0, 0, 1]).bind((3,)), "for one label per column"),
+        (lambda: sb.GroupL2(1.0, ["a", "a", "b"]).bind((3,)), "for one label per column"),
+        (lambda: sb.GroupL2(1.0, [["a"], ["b", "c" * 80]]).bind((3,)), r"c\.\.\.: expected"),
         (lambda: sb.GroupL2(1.0, [[0, 1], [1, 2]]).bind((3,)), "partition"),
         (lambda: sb.GroupL2(1.0, [[0, 1], []]).bind((2,)), "non-empty"),
         (lambda: sb.GroupL2(1.0, 3, [1.0]).bind((6,)), "weights has shape"),

@@ -19,7 +19,7 @@ import numpy as np
 from .derived import derived
 from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Compiled, Indices, Restrictable, Vector
+from .functions._base import Blocks, Compiled, Indices, Restrictable, Slopes, Vector
 from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
@@ -136,10 +136,9 @@ class Model:
 
         It has a solution where the whole has one, though nothing in it tells so.
         """
-        free = np.full(pull.size, np.inf)
         assert isinstance(self.g, Restrictable)
         part = Model(
-            self.f.plus(pull, -free, free),
+            self.f.plus(Slopes.zero(pull.size)._replace(left=pull, right=pull)),
             self.A.restrict(rows, np.arange(pull.size)),
             self.g.restrict(rows),
             self.linear_norm,

@@ -92,7 +92,7 @@ def quantile(seed: int, *, m: int, n: int, nonzeros: int, quantile: float, alpha
 def linear_program(path: Path) -> Task:
     """Return the linear program in an MPS file."""
     problem = read_problem(path).problem
-    cost, box = problem.penalty.added
+    cost, box = problem.penalty.terms
     return Task(
         "lp",
         {

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -243,8 +244,8 @@ class Function(ABC):
         """Return how freely each coordinate of y can move in the domain of f*: 0 at a bound, 1 where there is none."""
         return np.ones_like(y)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        """Return f + <linear, x> restricted to lower <= x <= upper. Which bounds are allowed, its ``Term`` says."""
+    def plus(self, piece: Slopes) -> Function:
+        """Return the sum with a member of the family of ``coordinate.py``; its ``Term`` says which ones it accepts."""
         raise TypeError(f"nothing can be added to {type(self).__name__}")
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
@@ -352,6 +353,29 @@ class Term(ABC):
             if value is not None and name not in ("shape", "device")
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
+
+    __array_ufunc__ = None  # so that numpy leaves products with its numbers to the term
+
+    @property
+    def name(self) -> str:
+        """The name of the term in messages."""
+        return type(self).__name__
+
+    def __mul__(self, factor: object) -> Any:
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return self.times(float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: object) -> Any:
+        if not isinstance(divisor, Real):
+            return NotImplemented
+        return self.times(1.0 / float(divisor))
+
+    def times(self, factor: float) -> Term:
+        """Return the multiple by a number that is at least 0."""
+        raise TypeError(f"{self.name} cannot be multiplied by a number: multiply its value and the step of its prox")
 
     def has_alpha(self) -> bool:
         """Return whether the term has a strength alpha that can be replaced."""

@@ -73,8 +73,8 @@ class Tilted(Function):
     def unpenalised(self) -> Indices:
         return self.base.unpenalised()
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        return Tilted(self.base, self.linear + linear)
+    def plus(self, piece: Slopes) -> Function:
+        return Tilted(self.base, self.linear + piece.left)
 
     def finite_everywhere(self) -> bool:
         return self.base.finite_everywhere()
@@ -248,8 +248,12 @@ class BlockSum(Function):
         low, high = zip(*self._each("subdifferential", x, tolerance), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> BlockSum:
-        return BlockSum(self._each("plus", linear, lower, upper), np.diff(self.start).tolist(), self.split)
+    def plus(self, piece: Slopes) -> BlockSum:
+        parts = [
+            part.plus(Slopes(*(parameter[stretch] for parameter in piece)))
+            for part, stretch in zip(self.parts, self.stretches, strict=True)
+        ]
+        return BlockSum(parts, self.sizes, self.split)
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         of_part = np.searchsorted(self.first_block, blocks, side="right") - 1

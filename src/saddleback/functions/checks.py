@@ -85,6 +85,19 @@ def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf) -> f
     return float(array)
 
 
+def multiple(name: str, factor: float) -> float:
+    """Return a factor of a convex function, or raise if it is negative: the multiple would not be convex."""
+    if not 0 <= factor < np.inf:
+        raise ValueError(f"{factor:g} * {name}: expected a finite factor that is at least 0, for a convex multiple")
+    return factor
+
+
+def positive_multiple(name: str, factor: float) -> None:
+    """Raise if a factor of a constraint is not positive. Positive multiples of an indicator are the indicator."""
+    if not 0 < factor < np.inf:
+        raise ValueError(f"{factor:g} * {name}: expected a positive factor, which leaves a constraint as it is")
+
+
 def bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Vector, Vector]:
     """Return a lower and an upper bound, which may be infinite, or raise where they cross or are NaN."""
     low, high = real("lower", lower), real("upper", upper)

@@ -324,12 +324,13 @@ class Coordinate(Restrictable):
         low, high = self.conjugate_bounds  # exactly: the slopes may be in any unit
         return bool(np.all(compact(low) <= 0) and np.all(compact(high) >= 0))
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Coordinate:
-        lower, upper = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
+    def plus(self, piece: Slopes) -> Coordinate:
+        total = self.plus_member(Coordinate(*piece))
+        lower, upper = total.lower, total.upper
         if np.any(lower > upper):
             at = int(np.argmax(lower > upper))
             raise ValueError(f"the bounds that are added leave nothing at index {at}: {lower[at]} > {upper[at]}")
-        return Coordinate(self.left + linear, self.right + linear, self.quadratic, lower, upper)
+        return total
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 

@@ -38,6 +38,10 @@ class UserTerm(Term):
         self.prox_of = source.prox if self.compiled is None else coordinatewise(self.compiled)
         self.separable = self.compiled is not None or bool(getattr(source, "separable", False))
 
+    @property
+    def name(self) -> str:
+        return type(self.source).__name__
+
     def bind(self, shape: tuple[int, ...]) -> Function:
         return UserFunction(self, shape)
 
@@ -129,8 +133,8 @@ class UserFunction(Function):
     def unpenalised(self) -> Indices:
         return np.zeros(0, dtype=np.int64)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        return Tilted(self, linear)
+    def plus(self, piece: Slopes) -> Function:
+        return Tilted(self, piece.left)
 
     def compiled(self) -> Compiled | None:
         if self.term.compiled is None:

@@ -69,11 +69,11 @@ def partition(groups: Groups, n: int) -> Blocks:
             raise ValueError(f"groups={groups} does not divide the {n} columns: give a divisor or a list of sizes")
         return Blocks.scalars(n, int(groups))
     members = [np.atleast_1d(np.asarray(g)) for g in groups] if isinstance(groups, Iterable) else []
-    labels = "; for labels, one a column, pass [np.flatnonzero(labels == k) for k in np.unique(labels)]"
+    labels = "; for one label per column, pass [np.flatnonzero(labels == k) for k in np.unique(labels)]"
     hint = labels if len(members) == n else ""
     if not members or any(g.size == 0 or g.dtype.kind not in "iu" for g in members):
         raise ValueError(
-            f"groups={str(groups)[:60]}: expected an int, a list of sizes, or a list of non-empty lists of indices of "
+            f"groups={shortened(groups)}: expected an int, a list of sizes, or a list of non-empty lists of indices of "
             "columns" + hint
         )
     if all(np.ndim(g) == 0 for g in groups):
@@ -92,8 +92,14 @@ def partition(groups: Groups, n: int) -> Blocks:
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
 
 
+def shortened(value: object, most: int = 60) -> str:
+    """Return how a value is written, cut with an ellipsis if that is long."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 class GroupNorms(Function):
-    """Group norms over a known partition, with two slopes a coordinate."""
+    """Group norms over a known partition, with two slopes per coordinate."""
 
     def __init__(self, partition_: Blocks, weight: Vector, left: Vector, right: Vector) -> None:
         self.partition = partition_
@@ -198,9 +204,9 @@ class GroupNorms(Function):
         bare[self.partition.order] = np.repeat(self.weight == 0, self.partition.sizes)
         return np.flatnonzero(bare & (self.left == self.right))
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> GroupNorms:
-        left = np.where(lower == 0, -np.inf, self.left + linear)
-        return GroupNorms(self.partition, self.weight, left, self.right + linear)
+    def plus(self, piece: Slopes) -> GroupNorms:
+        left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
+        return GroupNorms(self.partition, self.weight, left, self.right + piece.right)
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 

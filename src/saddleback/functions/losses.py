@@ -27,6 +27,7 @@ The logistic loss and the norm, which are not of this kind, have files of their 
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from ..device import device_of
 from ._base import Function, Term, Vector
-from .checks import bounds, data, finite, nonnegative, scalar
+from .checks import bounds, data, finite, multiple, nonnegative, positive_multiple, scalar
 from .coordinate import ConjugateOfCoordinate, Coordinate, everywhere, spread
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
@@ -45,7 +46,14 @@ INFINITE_BOUND = 1e20
 
 
 class Loss(Term):
-    """A term on u = Ax."""
+    """A term on u = Ax. ``2 * g`` and ``g / n`` multiply its ``scale``."""
+
+    scale: float
+
+    def times(self, factor: float) -> Loss:
+        other = copy(self)
+        other.scale = multiple(self.name, factor) * self.scale
+        return other
 
     def _fits(self, shape: tuple[int, ...]) -> None:
         if self.shape is not None and self.shape != shape:
@@ -233,6 +241,10 @@ class Equality(_TargetLoss):
     def __init__(self, b: ArrayLike) -> None:
         super().__init__(b, None, 1.0)
 
+    def times(self, factor: float) -> Equality:
+        positive_multiple(self.name, factor)
+        return self
+
     def dual(self) -> Dual:
         return Dual(self.b, self.b, 0.0, -np.inf, np.inf)
 
@@ -248,6 +260,10 @@ class Interval(SeparableLoss):
             np.where(low <= -INFINITE_BOUND, -np.inf, low), np.where(high >= INFINITE_BOUND, np.inf, high)
         )
         self.shape = self.lower.shape or None  # scalar bounds hold for any number of rows
+
+    def times(self, factor: float) -> Interval:
+        positive_multiple(self.name, factor)
+        return self
 
     def dual(self) -> Dual:
         bounded_below, bounded_above = np.isfinite(self.lower), np.isfinite(self.upper)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Step, Vector
+from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .calculus import Tilted
 from .coordinate import compact
 from .panels import panels_of_rows
@@ -135,8 +135,8 @@ class NuclearNorm(Function):
     def unpenalised(self) -> Indices:
         return np.arange(self.shape[0] * self.shape[1] if self.alpha == 0 else 0)
 
-    def plus(self, linear: Vector, lower: Vector, upper: Vector) -> Function:
-        return Tilted(self, linear)
+    def plus(self, piece: Slopes) -> Function:
+        return Tilted(self, piece.left)
 
     def kinks(self, z: Vector, rest: NuclearNorm) -> Kinks:
         left, values, right = np.linalg.svd(z.reshape(self.shape), full_matrices=False)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import Blocks, Function, Term, Vector
-from .checks import bounds, finite, nonnegative, scalar
+from ._base import Blocks, Function, Slopes, Term, Vector
+from .checks import bounds, finite, multiple, nonnegative, positive_multiple, scalar
 from .coordinate import Coordinate, everywhere, spread
 from .group import GroupNorms, Groups, partition
+from .losses import Loss
 from .nuclear import NuclearNorm
 
 
 class Penalty(Term):
-    """A term on x. ``f + g`` adds a linear term, a box or a sign to it, where its class accepts one."""
+    """A term on x. ``f + g`` is a sum whose prox has a closed form, ``2 * f`` and ``f / n`` are multiples."""
 
-    accepts: frozenset[str] = frozenset({"linear", "box", "sign"})
+    accepts: frozenset[str] = frozenset({"linear", "sign", "box", "absolute", "square"})
     """Which kinds of ``Piece`` may be added without losing the closed form of the prox."""
 
     def __add__(self, other: object) -> Penalty:
@@ -31,18 +33,21 @@ class Penalty(Term):
     def __radd__(self, other: object) -> Penalty:
         return add(other, self)
 
+    def __sub__(self, other: Any) -> Penalty:
+        return add(self, -1.0 * other)
+
 
 class Piece(Penalty):
-    """A linear term or an indicator of bounds: what can be added to other penalties."""
+    """A sum over coordinates, of the family in ``coordinate.py``: what can be added to other penalties."""
 
     kind: str
 
     def bind(self, shape: tuple[int, ...]) -> Function:
-        return Zero().bind(shape).plus(*self.pieces(shape))
+        return Coordinate(*self.slopes(shape))
 
     @abstractmethod
-    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
-        """Return linear, lower and upper, spread over a variable of that shape."""
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+        """Return the parameters, spread over a variable of that shape."""
 
 
 class Linear(Piece):
@@ -50,7 +55,7 @@ class Linear(Piece):
 
     Parameters
     ----------
-    c : scalar or one value an entry of x.
+    c : scalar or one value per entry of x.
     """
 
     kind = "linear"
@@ -61,9 +66,12 @@ class Linear(Piece):
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return spread("c", self.c, shape)
 
-    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
         c = self.linear(shape)
-        return c, everywhere(-np.inf, c.size), everywhere(np.inf, c.size)
+        return _slopes(shape, left=c, right=c)
+
+    def times(self, factor: float) -> Linear:
+        return Linear(factor * self.c)
 
 
 class Box(Piece):
@@ -71,7 +79,7 @@ class Box(Piece):
 
     Parameters
     ----------
-    lower, upper : scalars or one value an entry of x; may be infinite.
+    lower, upper : scalars or one value per entry of x; may be infinite.
     """
 
     kind = "box"
@@ -79,9 +87,12 @@ class Box(Piece):
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self.lower, self.upper = bounds(lower, upper)
 
-    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
-        lower, upper = spread("lower", self.lower, shape), spread("upper", self.upper, shape)
-        return everywhere(0.0, lower.size), lower, upper
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+        return _slopes(shape, lower=spread("lower", self.lower, shape), upper=spread("upper", self.upper, shape))
+
+    def times(self, factor: float) -> Box:
+        positive_multiple(self.name, factor)
+        return self
 
 
 class NonNegative(Piece):
@@ -89,16 +100,25 @@ class NonNegative(Piece):
 
     kind = "sign"
 
-    def pieces(self, shape: tuple[int, ...]) -> tuple[Vector, Vector, Vector]:
-        zero = everywhere(0.0, int(np.prod(shape)))
-        return zero, zero, everywhere(np.inf, zero.size)
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+        return _slopes(shape, lower=0.0)
+
+    def times(self, factor: float) -> NonNegative:
+        positive_multiple(self.name, factor)
+        return self
 
 
-class Zero(Penalty):
+class Zero(Piece):
     """0: an unpenalised variable."""
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
-        return _coordinate(shape)
+    kind = "nothing"
+
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+        return _slopes(shape)
+
+    def times(self, factor: float) -> Zero:
+        multiple(self.name, factor)
+        return self
 
 
 class Regulariser(Penalty):
@@ -114,45 +134,54 @@ class Regulariser(Penalty):
         other.alpha = scalar("alpha", alpha)
         return other
 
+    def times(self, factor: float) -> Regulariser:
+        return self.with_alpha(multiple(self.name, factor) * self.alpha)
 
-class L1(Regulariser):
+
+class L1(Regulariser, Piece):
     """alpha * sum_d weights_d |x_d|.
 
     Parameters
     ----------
     alpha : at least 0.
-    weights : one value a column, at least 0; all 1 by default. Weight 0 leaves a column unpenalised.
+    weights : one value per column, at least 0; all 1 by default. Weight 0 leaves a column unpenalised.
     """
+
+    kind = "absolute"
 
     def __init__(self, alpha: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha)
         self.weights = None if weights is None else nonnegative("weights", weights)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
         slope = self.alpha if self.weights is None else self.alpha * spread("weights", self.weights, shape)
-        return _coordinate(shape, left=-slope, right=slope)
+        return _slopes(shape, left=-slope, right=slope)
 
 
-class SquaredL2(Regulariser):
+class SquaredL2(Regulariser, Piece):
     """alpha / 2 * ||x||^2."""
+
+    kind = "square"
 
     def __init__(self, alpha: float) -> None:
         self.alpha = scalar("alpha", alpha)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
-        return _coordinate(shape, quadratic=self.alpha)
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+        return _slopes(shape, quadratic=self.alpha)
 
 
-class ElasticNet(Regulariser):
+class ElasticNet(Regulariser, Piece):
     """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2)."""
+
+    kind = "square"
 
     def __init__(self, alpha: float, l1_ratio: float) -> None:
         self.alpha = scalar("alpha", alpha)
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def slopes(self, shape: tuple[int, ...]) -> Slopes:
         slope = self.alpha * self.l1_ratio
-        return _coordinate(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
+        return _slopes(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
 
 
 class SparseGroup(Regulariser):
@@ -164,10 +193,10 @@ class SparseGroup(Regulariser):
     groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of index lists that partition
         the columns. Under a matrix variable the groups hold whole rows of it.
     l1_ratio : between 0 and 1.
-    weights : one value a group, at least 0; the square root of its number of columns by default.
+    weights : one value per group, at least 0; the square root of its number of columns by default.
     """
 
-    accepts = frozenset({"linear", "sign"})
+    accepts = frozenset({"linear", "sign", "absolute"})
 
     def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha)
@@ -214,64 +243,86 @@ class Nuclear(Regulariser):
 
 
 class Sum(Penalty):
-    """A penalty with linear terms and bounds added to it."""
+    """A sum of penalties, at most one of which is not a ``Piece``.
 
-    def __init__(self, base: Term, pieces: tuple[Piece, ...]) -> None:
-        self.base = base
-        self.added = pieces
-        self.shape = base.shape
+    Its alpha is the sum of theirs: another alpha keeps their proportions, as that of an elastic net does.
+    """
+
+    def __init__(self, terms: tuple[Term, ...]) -> None:
+        self.terms = terms
+        self.shape = next((term.shape for term in terms if term.shape is not None), None)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.terms))
 
     def has_alpha(self) -> bool:
-        return self.base.has_alpha()
+        return any(term.has_alpha() for term in self.terms)
 
     def with_alpha(self, alpha: float) -> Sum:
-        return Sum(self.base.with_alpha(alpha), self.added)
+        own = [getattr(term, "alpha", 0.0) if term.has_alpha() else 0.0 for term in self.terms]
+        if not any(own):  # all of them 0, whose proportions are not known: equal ones
+            own = [float(term.has_alpha()) for term in self.terms]
+        total = sum(own)
+        shares = zip(self.terms, own, strict=True)
+        return Sum(tuple(term.with_alpha(alpha * (part / total)) if total else term for term, part in shares))
+
+    def times(self, factor: float) -> Sum:
+        return Sum(tuple(term.times(factor) for term in self.terms))
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
-        return self.base.linear(shape) + sum(piece.linear(shape) for piece in self.added)
+        return sum((term.linear(shape) for term in self.terms), everywhere(0.0, int(np.prod(shape))))
 
     def bind(self, shape: tuple[int, ...]) -> Function:
-        function = self.base.bind(shape)
-        for piece in self.added:
-            function = function.plus(*piece.pieces(shape))
+        first = next((term for term in self.terms if not isinstance(term, Piece)), Zero())
+        function = first.bind(shape)
+        for term in self.terms:
+            if isinstance(term, Piece):
+                function = function.plus(term.slopes(shape))
         return function
 
 
 def add(first: object, second: object) -> Penalty:
-    """Return f + g where it keeps a closed-form prox, and raise a TypeError that says so elsewhere."""
+    """Return f + g, or raise a TypeError that says why the catalogue has no such sum."""
     from .custom import as_term
 
-    bases: list[Term] = []
-    pieces: list[Piece] = []
+    terms: list[Term] = []
     for term in (first, second):
-        match term:
-            case Sum():
-                bases += [term.base]
-                pieces += term.added
-            case Piece():
-                pieces += [term]
-            case _:
-                bases += [as_term(term, "a term of the sum")]
-    bases = [base for base in bases if not isinstance(base, Zero)] or [Zero()]
-    names = " and ".join(sorted({type(base).__name__ for base in bases}))
-    if len(bases) > 1:
+        terms += term.terms if isinstance(term, Sum) else [as_term(term, "a term of the sum")]
+    for term in terms:
+        if isinstance(term, Loss):
+            raise TypeError(
+                f"{term.name} is a loss, a function of Ax, and cannot be added to penalties, which are functions of x: "
+                "Problem(penalty, A, loss) adds the two"
+            )
+    others = [term for term in terms if not isinstance(term, Piece)]
+    if len(others) > 1:
         raise TypeError(
-            f"{names} cannot be added: their sum has no prox in closed form here. Linear can be added to anything, "
-            "Box and NonNegative to coordinatewise penalties, NonNegative to group penalties. ElasticNet is L1 and "
-            "SquaredL2 together, SparseGroup L1 and GroupL2"
+            f"{' and '.join(term.name for term in others)} cannot be added: only one term of a sum may couple "
+            "coordinates, as GroupL2, SparseGroup, Nuclear and objects of your own do"
         )
-    accepts = bases[0].accepts if isinstance(bases[0], Penalty) else frozenset({"linear"})
-    for piece in pieces:
-        if piece.kind not in accepts:
-            raise TypeError(f"{type(piece).__name__} cannot be added to {names}: the prox has no closed form")
-    return Sum(bases[0], tuple(pieces))
+    for base in others:
+        accepts = base.accepts if isinstance(base, Penalty) else frozenset({"linear"})
+        for term in terms:
+            if isinstance(term, Piece) and term.kind not in accepts | {"nothing"}:
+                possible = " and ".join(ADDED_TO_OTHERS[kind] for kind in sorted(accepts))
+                raise TypeError(
+                    f"{term.name} and {base.name} cannot be added: the catalogue has sums of {base.name} with "
+                    f"{possible} alone"
+                )
+    return Sum(tuple(terms))
 
 
-def _coordinate(
+ADDED_TO_OTHERS = {"absolute": "L1", "linear": "Linear", "sign": "NonNegative"}
+"""The kinds of ``Piece`` that some penalties accept which are not sums over coordinates."""
+
+
+def _slopes(
     shape: tuple[int, ...],
     left: ArrayLike = 0.0,
     right: ArrayLike = 0.0,
     quadratic: float = 0.0,
-) -> Coordinate:
+    lower: ArrayLike = -np.inf,
+    upper: ArrayLike = np.inf,
+) -> Slopes:
     size = int(np.prod(shape))
-    return Coordinate(*(everywhere(value, size) for value in (left, right, quadratic, -np.inf, np.inf)))
+    return Slopes(*(everywhere(value, size) for value in (left, right, quadratic, lower, upper)))
