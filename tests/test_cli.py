@@ -154,23 +154,76 @@ def test_the_solution_of_a_linear_program_has_its_names(tmp_path):
     file = write_mps(tmp_path, MAXIMISE)
     assert run("solve", file, "--method", "highs", "--out", tmp_path / "solution.csv").exit_code == 0
     lines = (tmp_path / "solution.csv").read_text().splitlines()
-    assert lines[0] == "kind,name,value,dual"
-    table = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines[1:]}
-    values = {name: float(value) for (_, name), (value, _) in table.items()}
+    assert lines[:2] == ["kind,name,value,reduced_cost,shadow_price", "status,OPTIMAL,,,"]
+    table = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines[2:]}
+    values = {name: float(value) for (_, name), (value, *_) in table.items()}
     expected = {"X": 1.0, "Y": 3.0, "Z": 1.0, "LIMIT": 4.0, "FLOOR": 3.0, "FIXED": 2.0, "RANGED": 9.0}
     assert values == pytest.approx(expected, abs=1e-6)
-    assert table["column", "X"][1] == ""
-    assert float(table["row", "LIMIT"][1]) == pytest.approx(1.0)  # a unit more of the limit is worth 1
+    assert table["column", "X"][2] == table["row", "LIMIT"][1] == ""
+    expected = _highs_duals(file)
+    assert {name: float(table["row", name][2]) for name in expected[0]} == pytest.approx(expected[0], abs=1e-6)
+    assert {name: float(table["column", name][1]) for name in expected[1]} == pytest.approx(expected[1], abs=1e-6)
     run("solve", file, "--out", tmp_path / "solution.npz")
     with np.load(tmp_path / "solution.npz") as solution:
+        assert solution["status"] == "OPTIMAL"
+        assert solution["shadow_prices"] == pytest.approx(list(expected[0].values()), abs=1e-4)
+        assert solution["reduced_costs"] == pytest.approx(list(expected[1].values()), abs=1e-4)
         assert solution["column_names"].tolist() == ["X", "Y", "Z"]
         assert solution["row_names"].tolist() == ["LIMIT", "FLOOR", "FIXED", "RANGED"]
+
+
+def _highs_duals(file):
+    """Return the shadow prices and the reduced costs of HiGHS by name, for a file with unique ones."""
+    import highspy
+
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(file))
+    solver.run()
+    lp, solution = solver.getLp(), solver.getSolution()
+    return dict(zip(lp.row_names_, solution.row_dual, strict=True)), dict(
+        zip(lp.col_names_, solution.col_dual, strict=True)
+    )
+
+
+def changed_mps(folder, old, new):
+    path = write_mps(folder)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return path
+
+
+def test_a_file_for_a_program_without_a_solution_has_no_solution(tmp_path):
+    pytest.importorskip("highspy")
+    file = changed_mps(tmp_path, "LIMIT        4.0", "LIMIT        0.5")
+    assert run("solve", file, "--out", tmp_path / "proof.csv").exit_code == 3
+    lines = (tmp_path / "proof.csv").read_text().splitlines()
+    assert lines[1].startswith("status,INFEASIBLE")
+    assert all(line.split(",")[2] == "" for line in lines[2:])
+    run("solve", file, "--out", tmp_path / "proof.npz")
+    with np.load(tmp_path / "proof.npz") as stored:
+        assert stored["status"] == "INFEASIBLE"
+        assert not {"x", "y"} & set(stored.files)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("nan", "the number NaN in line 12"),
+        ("3.0\n    Y  RANGED  4", 'Column "Y" has duplicate nonzero 4 in row "RANGED"'),
+    ],
+)
+def test_what_the_reader_would_leave_out_is_an_error(tmp_path, line, words):
+    pytest.importorskip("highspy")
+    result = run("solve", changed_mps(tmp_path, "RANGED       3.0", f"RANGED       {line}"))
+    assert result.exit_code == 2
+    assert words in result.stderr
 
 
 def test_a_table_without_names_has_numbers(lasso, tmp_path):
     assert run("solve", lasso, "--tol", "1e-9", "--out", tmp_path / "x.csv").exit_code == 0
     lines = (tmp_path / "x.csv").read_text().splitlines()
-    assert [line.split(",")[:2] for line in lines[1:]] == [[k, str(i)] for k in ("column", "row") for i in range(3)]
+    assert [line.split(",")[:2] for line in lines[2:]] == [[k, str(i)] for k in ("column", "row") for i in range(3)]
 
 
 @pytest.mark.parametrize(("b", "code"), [([1.0, 1.0], 0), ([0.0, 1.0], 3)])

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import saddleback as sb
 from saddleback.certificate import RAY_RADIUS, excluded
 from saddleback.files import read_problem
-from saddleback.linear_program import as_linear_program
+from saddleback.linear_program import as_linear_program, is_vertex
 from saddleback.methods import Highs, highs
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
@@ -180,6 +180,43 @@ def test_netlib_by_highs(data, name):
     assert result.status is sb.Status.OPTIMAL, result.message
     assert result.settings["highs"] == "Optimal"
     assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "sp-bcd"])
+def test_large_bounds_are_bounds(method):
+    """Only inf is infinite: 2e20 holds x back, and -3e20 <= 1e21 x makes x at least -0.3."""
+    problem = program([-1.0], [0.0], [1e22], np.ones((1, 1)), [0.0], [2e20])
+    assert sb.solve(problem, method).objective == pytest.approx(-2e20, rel=1e-5)
+    scaled = program([1.0], [-np.inf], [np.inf], np.array([[1e21]]), [-3e20], [1e22])
+    assert sb.solve(scaled, method).objective == pytest.approx(-0.3, rel=1e-5)
+
+
+# --- prices -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prices_are_those_of_highs(seed):
+    """A random program with a unique solution: shadow prices and reduced costs have the sign and value of HiGHS."""
+    rng = np.random.default_rng(seed)
+    A, x = rng.standard_normal((4, 7)), rng.random(7)
+    cost = rng.random(7) + A.T @ rng.standard_normal(4)
+    answer = linprog(cost, A_eq=A, b_eq=A @ x)
+    result = sb.solve(sb.Problem(sb.Linear(cost) + sb.NonNegative(), A, sb.Equality(A @ x)), tol=1e-9)
+    assert result.shadow_prices == pytest.approx(answer.eqlin.marginals, abs=1e-5)
+    assert result.reduced_costs == pytest.approx(answer.lower.marginals, abs=1e-5)
+
+
+def test_a_point_is_a_vertex_if_active_constraints_determine_it(rng):
+    """min 0 on the square [0, 2]^2 with x1 + x2 <= 3: corners are vertices, edges and the interior are not."""
+    problem = program(np.zeros(2), np.zeros(2), [2.0, 2.0], np.ones((1, 2)), [-np.inf], [3.0])
+    linear = as_linear_program(problem.model)
+    for point, expected in (((2, 1), True), ((0, 2), True), ((1, 2), True), ((2, 0.5), False), ((1.5, 1.5), False)):
+        assert is_vertex(problem.model, linear, np.array(point, dtype=float)) is expected, point
+
+
+def test_other_problems_have_no_prices(rng):
+    result = sb.solve(sb.Problem(sb.L1(0.1), rng.standard_normal((4, 3)), sb.Squared(np.ones(4))))
+    assert (result.shadow_prices, result.reduced_costs, result.is_vertex) == (None, None, None)
 
 
 # --- HiGHS as a method ------------------------------------------------------------------------------------------------

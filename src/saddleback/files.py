@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import inspect
+import re
 import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,11 +19,12 @@ from scipy import sparse
 from . import functions
 from .column_files import ColumnFile
 from .functions import Box, Interval, Linear, Loss
+from .functions._base import Vector
 from .functions.penalties import Penalty
 from .linear_program import import_highspy
 from .problem import Problem
 from .ranks import ALONE, Ranks, Team
-from .result import Result
+from .result import Result, Status
 from .sharding import read_by_parts
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
@@ -31,6 +35,9 @@ MATRIX_KEYS = ("A", "data", "indices", "indptr")
 
 SPARSE_FLAG = "_is_array"
 """What it adds for a sparse array, to tell it from a sparse matrix; the problem is the same."""
+
+INFINITE_BOUND = 1e20
+"""Bounds of this size and more are infinite in an MPS file, which has no other way to say so; HiGHS reads them so."""
 
 
 @dataclass(frozen=True)
@@ -100,34 +107,63 @@ def check_writable(path: Path) -> None:
 
 
 def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team = ALONE) -> None:
-    """Write x and y of the minimised problem to a file.
+    """Write a solution, or the proof that there is none, to a file.
 
     Parameters
     ----------
-    path : ``.csv`` for a table, a line for every column with its value, then one for every row with the value of Ax
-        and its dual; ``.npz``, or no ending, for the arrays x and y, and the names in an MPS file.
+    path : ``.csv`` for a table, ``.npz`` or no ending for arrays.
     loaded : the problem as its file states it.
     result : its solution.
     team : processes that have solved it together, of which the first writes.
+
+    Notes
+    -----
+    A table begins with a line "status". Then comes a line for every column with its value x and its reduced cost, and
+    one for every row with the value of Ax and its shadow price; both prices are empty where the problem is not a
+    linear program, and in the sense of the file, as HiGHS states them, where it is one. Where the problem is proved to
+    have no solution, x, Ax and prices are left out and ``ray`` has the proof: entries of rows where there is no
+    feasible point, of columns where the objective has no bound.
+
+    An ``.npz`` file has the same as arrays: ``status``; ``x``, ``y``, and of a linear program ``shadow_prices`` and
+    ``reduced_costs``, or ``ray``; and the names in an MPS file. y is that of the minimised problem.
     """
-    x, y, activity = np.ravel(result.x), np.ravel(result.y), np.empty(0)
+    solved = result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
     table_wanted = path.suffix.lower() == ".csv"
-    if table_wanted:
-        activity = loaded.problem.model.A.matvec(x)
+    activity = loaded.problem.model.A.matvec(np.ravel(result.x)) if table_wanted and solved else None
     if team.rank > 0:
         return
-    if not table_wanted:
-        columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
-        with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
-            np.savez(stream, x=result.x, y=result.y, column_names=columns, row_names=rows)
+    priced = result.shadow_prices is not None
+    arrays = {
+        "x": np.ravel(result.x) if solved else None,
+        "y": np.ravel(result.y) if solved else None,
+        "shadow_prices": loaded.sign * np.ravel(result.shadow_prices) if priced else None,
+        "reduced_costs": loaded.sign * np.ravel(result.reduced_costs) if priced else None,
+    }
+    if table_wanted:
+        _write_table(path, loaded, result, arrays | {"activity": activity})
         return
+    found: dict[str, Any] = {name: values for name, values in arrays.items() if values is not None}
+    if solved:
+        found |= {"x": result.x, "y": result.y}
+    columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
+    with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
+        np.savez(stream, status=result.status.name, **found, column_names=columns, row_names=rows)
+
+
+def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapping[str, Any]) -> None:
+    rows, columns = loaded.problem.model.A.shape
+    kinds = (
+        ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None)),
+        ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices")),
+    )
     with path.open("w", newline="") as stream:
         table = csv.writer(stream)
-        table.writerow(("kind", "name", "value", "dual"))
-        for column in zip(loaded.column_names or range(x.size), x.tolist(), strict=True):
-            table.writerow(("column", *column, ""))
-        for row in zip(loaded.row_names or range(y.size), activity.tolist(), y.tolist(), strict=True):
-            table.writerow(("row", *row))
+        table.writerow(("kind", "name", "value", "reduced_cost", "shadow_price"))
+        table.writerow(("status", result.status.name, "", "", ""))
+        for kind, names, contents in kinds:
+            stored = [arrays[each] if each else None for each in contents]
+            listed = [[""] * len(names) if values is None else values.tolist() for values in stored]
+            table.writerows((kind, *line) for line in zip(names, *listed, strict=True))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
@@ -222,9 +258,19 @@ def _read_linear_program(path: Path) -> LoadedProblem:
     """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
     highspy = import_highspy("reading an .mps file")
     reader = highspy.Highs()
-    reader.setOptionValue("output_flag", False)
-    if reader.readModel(str(path)) == highspy.HighsStatus.kError:
-        raise ValueError(f"{path.name} is not an MPS file that HiGHS can read")
+    _refuse_nan(path)
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        for option, value in (("log_to_console", False), ("log_file", str(log))):
+            reader.setOptionValue(option, value)
+        if reader.readModel(str(path)) == highspy.HighsStatus.kError:
+            raise ValueError(f"{path.name} is not an MPS file that HiGHS can read")
+        reader.setOptionValue("log_file", "")
+        ignored = re.findall(r"WARNING: +(.*(?:duplicate|undefined).*): ignored", log.read_text(errors="replace"))
+    if ignored:
+        raise ValueError(
+            f"{path.name}: {ignored[0].strip()}: expected every coefficient once, in a row that is declared"
+        )
     model = reader.getModel()
     lp = model.lp_
     if any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_):
@@ -238,9 +284,28 @@ def _read_linear_program(path: Path) -> LoadedProblem:
     container = sparse.csc_matrix if by_column else sparse.csr_matrix
     A = container(entries, shape=(lp.num_row_, lp.num_col_)).tocsc()
     sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
-    problem = Problem(
-        Linear(sign * np.array(lp.col_cost_)) + Box(np.array(lp.col_lower_), np.array(lp.col_upper_)),
-        A,
-        Interval(np.array(lp.row_lower_), np.array(lp.row_upper_)),
-    )
+    bounds = (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)
+    lower, upper, row_lower, row_upper = (_with_infinities(np.array(bound)) for bound in bounds)
+    problem = Problem(Linear(sign * np.array(lp.col_cost_)) + Box(lower, upper), A, Interval(row_lower, row_upper))
     return LoadedProblem(problem, sign, float(lp.offset_), tuple(lp.col_names_), tuple(lp.row_names_))
+
+
+def _with_infinities(bound: Vector) -> Vector:
+    return np.where(np.abs(bound) >= INFINITE_BOUND, np.copysign(np.inf, bound), bound)
+
+
+def _refuse_nan(path: Path) -> None:
+    """Raise where a number in an MPS file is NaN, which the reader of HiGHS leaves out without a word."""
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    has_numbers = False  # the sections before COLUMNS have names alone, which may be NAN
+    with opened(path, "rt", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line[:1].isspace():
+                has_numbers |= line.startswith("COLUMNS")
+            elif has_numbers and "nan" in line.lower() and _has_nan(line.split()):
+                raise ValueError(f"{path.name} has the number NaN in line {number}: expected finite numbers")
+
+
+def _has_nan(words: list[str]) -> bool:
+    numbers = [] if words[0] in ("FR", "MI", "PL", "BV") else words[1 + len(words) % 2 :: 2]
+    return any(word.lower().lstrip("+-") == "nan" for word in numbers)

@@ -151,6 +151,16 @@ class Result:
     history : the certificates on the way.
     method : the method used.
     settings : what was chosen automatically (blocks per iteration, strengths rule, backend).
+    shadow_prices : of a linear program, in the shape of y: the derivative of the optimal objective with respect to the
+        right-hand side of each row, in the sign of HiGHS and of textbooks for a minimisation. It is -y. None for other
+        problems, and where there is no solution.
+    reduced_costs : of a linear program, in the shape of x: c + A'y, what one unit more of a variable that is held at
+        its bound would add to the objective. None where ``shadow_prices`` is.
+    is_vertex : whether x is a vertex of the feasible set of a linear program, so that the active bounds and rows
+        determine it: among the columns of the rows that hold with equality, those of variables strictly between their
+        bounds are linearly independent. Bounds count as active up to 1e-9 of their size. None where it was not tested:
+        other problems, no solution, a matrix in files, on a device or on several processes, or a test that would cost
+        more than a small part of a solve.
     """
 
     x: Any
@@ -163,6 +173,9 @@ class Result:
     history: History
     method: str
     settings: Mapping[str, Any]
+    shadow_prices: Any = None
+    reduced_costs: Any = None
+    is_vertex: bool | None = None
 
     @property
     def objective(self) -> float:
@@ -176,7 +189,6 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python values, ready for JSON."""
-        x = [block.tolist() for block in self.x] if isinstance(self.x, list) else self.x.tolist()
         return {
             "status": self.status.name,
             "message": self.message,
@@ -185,8 +197,11 @@ class Result:
             "certificate": self.certificate.to_dict(),
             "passes": self.passes,
             "seconds": self.seconds,
-            "x": x,
-            "y": self.y.tolist(),
+            "x": _listed(self.x),
+            "y": _listed(self.y),
+            "shadow_prices": _listed(self.shadow_prices),
+            "reduced_costs": _listed(self.reduced_costs),
+            "is_vertex": self.is_vertex,
             "history": self.history.to_dict(),
         }
 
@@ -223,3 +238,10 @@ class Result:
         axes[0].set_ylabel("certified relative gap")
         axes[0].legend()
         return axes
+
+
+def _listed(values: Any) -> Any:
+    """Return an array, or a list of them, as lists of numbers; None stays None."""
+    if values is None:
+        return None
+    return [block.tolist() for block in values] if isinstance(values, list) else values.tolist()

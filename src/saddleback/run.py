@@ -57,6 +57,7 @@ class Clock:
 
 
 LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
+UNSOLVABLE = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 class Limits(NamedTuple):

@@ -16,6 +16,7 @@ from .diagnosis import diagnose, message, spread
 from .functions.points import Whole
 from .interrupts import Interrupts
 from .judge import Judge
+from .linear_program import prices
 from .methods import Start, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
@@ -24,7 +25,7 @@ from .ranks import team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import make, refuse, resolve
 from .result import Certificate, Result, Status
-from .run import LIMITS, Clock, Limits, Run, run_until
+from .run import LIMITS, UNSOLVABLE, Clock, Limits, Run, run_until
 from .sharding import Shard, gathered
 from .threads import limited
 
@@ -200,6 +201,7 @@ def solve(
         if status in (*LIMITS, Status.INTERRUPTED):
             said += keeper.advice()
     x, y = run.judge.point()
+    stated = None if status in UNSOLVABLE else prices(problem.model, x, y)
     return Result(
         x=problem.shape_x(x),
         y=problem.shape_y(y.vector()),
@@ -211,6 +213,9 @@ def solve(
         history=run.history,
         method=chosen.name,
         settings=run.state.settings,
+        shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
+        reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
+        is_vertex=None if stated is None else stated.is_vertex,
     )
 
 

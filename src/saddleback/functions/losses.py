@@ -41,9 +41,6 @@ from .logistic import LogisticLoss
 from .norm import WeightedNorm
 from .panels import double
 
-INFINITE_BOUND = 1e20
-"""Bounds of this size and more count as infinite, as in files of linear programs."""
-
 
 class Loss(Term):
     """A term on u = Ax. ``2 * g`` and ``g / n`` multiply its ``scale``."""
@@ -250,15 +247,16 @@ class Equality(_TargetLoss):
 
 
 class Interval(SeparableLoss):
-    """0 where lower <= u <= upper, infinite elsewhere. Bounds may be infinite or equal."""
+    """0 where lower <= u <= upper, infinite elsewhere.
+
+    Bounds may be equal or infinite, and only ``inf`` is infinite: 1e20 and more are bounds like any others.
+    """
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         super().__init__(None, 1.0)
         self.device = device_of(lower, upper)
         low, high = bounds(lower, upper)
-        self.lower, self.upper = np.broadcast_arrays(
-            np.where(low <= -INFINITE_BOUND, -np.inf, low), np.where(high >= INFINITE_BOUND, np.inf, high)
-        )
+        self.lower, self.upper = np.broadcast_arrays(low, high)
         self.shape = self.lower.shape or None  # scalar bounds hold for any number of rows
 
     def times(self, factor: float) -> Interval:
