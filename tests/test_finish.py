@@ -124,7 +124,10 @@ def quantile(rng, m=300, n=30):
 def test_the_default_goes_over_and_says_so(rng):
     result = sb.solve(quantile(rng), tol=TOL)
     assert result.status is sb.Status.OPTIMAL
-    assert result.method == "sp-bcd"
+    assert result.method == "sp-bcd + finish"
+    assert "passes of sp-bcd + finish" in result.message
+    assert "sp-bcd + finish" in repr(result)
+    assert result.history.finish_begins in result.history.passes
     assert len(result.history.notes) == 1
     assert result.history.notes[0].startswith("finish at pass ")
     assert result.history.notes[0].endswith(" columns, 300 rows")

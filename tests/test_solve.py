@@ -202,15 +202,42 @@ def test_result_pickles_and_becomes_json(lasso):
     assert len(data["history"]["passes"]) == len(result.history)
 
 
-def test_plot_draws_the_gap(lasso):
+def test_plot_draws_the_error(lasso):
     import matplotlib as mpl
 
     mpl.use("Agg")
     result = sb.solve(lasso)
     axes = result.plot()
     assert [axis.get_xlabel() for axis in axes] == ["passes", "seconds"]
-    assert np.allclose(axes[0].lines[0].get_ydata(), np.maximum(result.history.relative_gap, 1e-16))
+    assert np.allclose(axes[0].lines[0].get_ydata(), np.maximum(result.history.error, 1e-16))
     assert result.plot(axes) is axes
+
+
+def test_plot_takes_one_axis_and_a_label(lasso):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    assert sb.solve(lasso).plot(axis, label="mine") is axis
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["mine"]
+
+
+def test_plot_does_not_show_an_infeasible_start_as_solved(rng):
+    """At the start of this linear program the gap is 0, and the point is far from its constraints."""
+    A, x = rng.standard_normal((20, 30)), rng.random(30)
+    problem = sb.Problem(sb.Linear(np.zeros(30)) + sb.NonNegative(), A, sb.Equality(A @ x))
+    axes = sb.solve(problem, method="pdhg", max_passes=50).plot()
+    assert axes[0].lines[0].get_ydata()[0] > 1e-2
+
+
+def test_plot_marks_where_the_finish_begins(rng):
+    A, b = rng.standard_normal((300, 30)), rng.standard_normal(300)
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute(b)), "sp-bcd", tol=1e-8)
+    assert result.method == "sp-bcd + finish"
+    mark = result.plot()[0].lines[1]
+    assert mark.get_xdata()[0] == result.history.finish_begins
 
 
 @pytest.mark.not_on("mpi", reason="the first process shows it for all")

@@ -72,6 +72,12 @@ class Judge:
         reduction, (primal, dual) = self.reduction, self._best
         return lambda: (reduction.restore_x(Whole(primal.x), primal.u), reduction.restore_y(dual.point))
 
+    def restored(self, x: Vector, y: Vector) -> tuple[Point, Point]:
+        """Return any x and y of the problem that is solved as points of the user's problem."""
+        point = Whole(x)
+        reduced = image(self.reduction.model.A, point).vector()
+        return self.reduction.restore_x(point, reduced), self.reduction.restore_y(Whole(y))
+
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
         if self._confirmed is None:

@@ -22,6 +22,7 @@ from .methods import (
     SPBCD,
     SPDC,
     Alternating,
+    Checked,
     Descent,
     DiagonalPDHG,
     Highs,
@@ -64,20 +65,25 @@ def methods() -> list[str]:
     return ["auto", *METHODS, "finish"]
 
 
-def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None) -> str:
-    """Return which method "auto" stands for, any other name as it is.
+def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None) -> str | Method[Any]:
+    """Return which method "auto" stands for, any other as it is.
 
     That is "alternating" where y can be eliminated and all blocks are identities, "descent" where it can be eliminated
     and no long rows make it worth having, "r2hpdhg" for a linear program, and "sp-bcd" for all others, or where
     something was asked for that only the block method has.
     """
-    if name == "descent" and drawn is not None:
+    if not isinstance(method, (str, Method)):
+        raise TypeError(
+            f"method is {_described(method)}: expected a name from sb.methods(), or an object of a subclass of "
+            "saddleback.methods.Method"
+        )
+    if method == "descent" and drawn is not None:
         raise ValueError(
             f"blocks_per_iteration={drawn}: method='descent' takes its blocks in turn; leave it at 'auto', or use "
             "method='sp-bcd'"
         )
-    if name != "auto":
-        return name
+    if method != "auto":
+        return method
     if drawn is None and _takes(Alternating, options) and Alternating().missing(model) is None:
         return Alternating.name
     if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
@@ -85,6 +91,12 @@ def resolve(name: str, options: dict[str, Any], model: Model, drawn: int | None)
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
         return R2HPDHG.name
     return SPBCD.name
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, type) and issubclass(value, Method):
+        return f"the class {value.__name__} (pass an object of it, {value.__name__}())"
+    return f"of type {type(value).__name__}"
 
 
 def _takes(cls: type[Any], options: dict[str, Any]) -> bool:
@@ -99,30 +111,48 @@ def _of_layers(cls: type[Any]) -> list[str]:
     return [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
 
 
-def make(name: str, options: dict[str, Any], of_solve: Sequence[str] = ()) -> Method[Any]:
-    """Return the method of that name with its options and layers, or raise with the nearest name that exists.
+def make(
+    method: str | Method[Any], options: dict[str, Any], of_solve: Sequence[str] = (), layers: bool = True
+) -> Method[Any]:
+    """Return a method with its options and layers, or raise with the nearest name that exists.
 
-    "finish" is the block method that goes to its finish at once. ``of_solve`` are names that ``solve`` itself takes,
-    for the message where an option is none of the method's.
+    "finish" is the block method that goes to its finish at once. An object is taken as it is: its options are its
+    fields. ``of_solve`` are names that ``solve`` itself takes, for the message where an option is none of the method's.
     """
-    if name == "finish":
+    if method == "finish":
         if options.get("finish", True) is not True:
             raise ValueError(f"finish={options['finish']!r} with method='finish': leave it out, or use method='sp-bcd'")
-        name, options = "sp-bcd", {**options, "finish": True}
-    if not isinstance(name, str) or name not in METHODS:
-        raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
-    cls = METHODS[name]
-    own, of_layers = _own(cls), _of_layers(cls)
+        method, options = "sp-bcd", {**options, "finish": True}
+    cls = type(method) if isinstance(method, Method) else _named(method)
+    own = [] if isinstance(method, Method) else _own(cls)
+    known = [*own, *_of_layers(cls)]
     for option in options:
-        if option not in (*own, *of_layers):
-            known = [*own, *of_layers]
+        if option not in known:
             others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
             raise TypeError(
                 f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, [*known, *of_solve])}: "
                 f"{others}{cls.name} has {', '.join(known) or 'none'}"
             )
-    method: Method[Any] = cls(**{option: options[option] for option in own if option in options})
-    for layer in cls.layers:
+    if isinstance(method, Method):
+        bare = method if cls in METHODS.values() else Checked(method)
+    else:
+        bare = cls(**{option: options[option] for option in own if option in options})
+    of_layers = {option: value for option, value in options.items() if option not in own}
+    if layers:
+        return _wrapped(bare, cls.layers, of_layers)
+    if of_layers:
+        raise ValueError(f"layers=False leaves {', '.join(of_layers)} without a meaning: leave one of them out")
+    return bare
+
+
+def _named(name: str) -> type[Any]:
+    if name not in METHODS:
+        raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
+    return METHODS[name]
+
+
+def _wrapped(method: Method[Any], layers: Sequence[str], options: dict[str, Any]) -> Method[Any]:
+    for layer in layers:
         choice = options.get(layer, "auto")
         if choice is not True and choice is not False and choice != "auto":
             raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")

@@ -68,10 +68,15 @@ class Certificate:
 
 @dataclass
 class History:
-    """The certificates of a run in order, each series an array; ``notes`` tell what was decided on the way."""
+    """The certificates of a run in order, each series an array.
+
+    ``notes`` tell what was decided on the way, and ``finish_begins`` is the work at the first certificate after an
+    interior point took over from the method; None if it did not.
+    """
 
     rows: list[tuple[float, float, Certificate]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    finish_begins: float | None = None
 
     def add(self, passes: float, seconds: float, certificate: Certificate) -> None:
         """Append a certificate and the work and time it took to get there."""
@@ -135,7 +140,8 @@ class History:
             "dual_infeasibility",
             "error",
         )
-        return {name: getattr(self, name).tolist() for name in names} | {"notes": list(self.notes)}
+        series = {name: getattr(self, name).tolist() for name in names}
+        return series | {"notes": list(self.notes), "finish_begins": self.finish_begins}
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ class Result:
     certificate : of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
     passes, seconds : work in visits of all columns, certificates and norm estimates included; wall time.
     history : the certificates on the way.
-    method : the method used.
+    method : the method used; with " + finish" behind its name if an interior point took over from it.
     settings : what was chosen automatically (blocks per iteration, strengths rule, backend).
     shadow_prices : of a linear program, in the shape of y: the derivative of the optimal objective with respect to the
         right-hand side of each row, in the sign of HiGHS and of textbooks for a minimisation. It is -y. None for other
@@ -209,19 +215,25 @@ class Result:
         c = self.certificate
         return (
             f"Result({self.status.name}, objective={c.primal_value:.10g}, relative_gap={c.relative_gap:.2e}, "
-            f"passes={self.passes:.4g}, seconds={self.seconds:.3g}, method={self.method!r})"
+            f"passes={self.passes:,.5g}, seconds={self.seconds:.3g}, method={self.method!r})"
         )
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the relative gap against passes and against seconds.
+    def plot(self, axes: Any = None, label: str | None = None) -> Any:
+        """Draw the certified error against passes and against seconds.
+
+        The error is the largest figure of the certificate: the gap alone means little while a point is infeasible. A
+        dotted line marks where an interior point took over from the method.
 
         Parameters
         ----------
-        axes : two matplotlib axes to draw on; new ones by default.
+        axes : matplotlib axes or pair of matplotlib axes, optional
+            One to draw against passes, two to draw against passes and seconds; two new ones by default.
+        label : str, optional
+            Name in the legend, the method by default.
 
         Returns
         -------
-        The two axes.
+        The axes, as they were given.
         """
         try:
             import matplotlib.pyplot as plt
@@ -229,14 +241,18 @@ class Result:
             raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
-        for axis, series, label in zip(
-            axes, (self.history.passes, self.history.seconds), ("passes", "seconds"), strict=True
-        ):
-            axis.semilogy(series, np.maximum(self.history.relative_gap, 1e-16), marker=".", label=self.method)
-            axis.set_xlabel(label)
+        drawn = [axes] if hasattr(axes, "semilogy") else list(axes)
+        history = self.history
+        error = np.maximum(history.error, 1e-16)
+        finishing = history.passes >= (np.inf if history.finish_begins is None else history.finish_begins)
+        for axis, series, name in zip(drawn, (history.passes, history.seconds), ("passes", "seconds"), strict=False):
+            (line,) = axis.semilogy(series, error, marker=".", label=self.method if label is None else label)
+            if np.any(finishing):
+                axis.axvline(series[finishing][0], linestyle=":", color=line.get_color())
+            axis.set_xlabel(name)
             axis.grid(alpha=0.3)
-        axes[0].set_ylabel("certified relative gap")
-        axes[0].legend()
+        drawn[0].set_ylabel("certified error")
+        drawn[0].legend()
         return axes
 
 

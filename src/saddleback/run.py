@@ -125,6 +125,10 @@ class Run:
         """Whether an interior point has been at work, which ends beside kinks and bounds and not on them."""
         return "finish_steps" in self.state.settings
 
+    def name_of(self, method: Method[Any]) -> str:
+        """Return the name of the method for the result, which says if an interior point has been at work."""
+        return f"{method.name} + finish" if self.finishing and method.name != "finish" else method.name
+
     @property
     def passes(self) -> float:
         """The work so far, certificates included."""
@@ -155,6 +159,8 @@ class Run:
                 self.judge.look_at(method.candidates(self.state))
             elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
                 self.judge.look_at(_origin(self.judge.reduction.model))
+        if self.finishing and self.history.finish_begins is None:
+            self.history.finish_begins = self.passes
         self.history.add(self.passes, clock.seconds(), self.judge.certificate)
         if "primal_weight" in self.state.settings:
             self.weights.append((self.passes, self.state.settings["primal_weight"]))
@@ -240,7 +246,7 @@ def run_until(
 
 def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
-    blocks = int(state.settings["n_blocks"])
-    iterations = blocks / int(state.settings["blocks_per_iteration"])
+    blocks = int(state.settings.get("n_blocks", len(model.blocks)))
+    iterations = blocks / int(state.settings.get("blocks_per_iteration", blocks))
     work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)

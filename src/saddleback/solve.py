@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
-from .functions.points import Whole
+from .functions.points import Point, Whole
 from .interrupts import Interrupts
 from .judge import Judge
 from .linear_program import prices
-from .methods import Start, drawn_blocks
+from .methods import Method, Start, drawn_blocks
 from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
 from .ranks import team_of
 from .reductions import Reduction, merge_rows, reduce_problem
-from .registry import make, refuse, resolve
+from .registry import METHODS, make, refuse, resolve
 from .result import Certificate, Result, Status
 from .run import LIMITS, UNSOLVABLE, Clock, Limits, Run, run_until
 from .sharding import Shard, gathered
 from .threads import limited
+
+
+class Iterate(NamedTuple):
+    """The point at which a method is, in the shapes of the problem."""
+
+    x: Any
+    y: Any
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ class Info:
     """What a callback is told at every certificate: the work so far, and the best pair of points.
 
     ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
-    left is that of the method, however often it is looked at. ``x`` and ``y`` are made when they are asked for.
+    left is that of the method, however often it is looked at. ``x`` and ``y`` are the best points so far, ``current``
+    is the iterate of the method as it is now; all are made when they are asked for, which has to be during the call.
     """
 
     passes: float
@@ -44,6 +52,7 @@ class Info:
     judging_passes: float
     judging_seconds: float
     point: Callable[[], tuple[Any, Any]] = field(repr=False)
+    iterate: Callable[[], tuple[Any, Any]] = field(repr=False)
 
     @cached_property
     def x(self) -> Any:
@@ -55,10 +64,15 @@ class Info:
         """The best y so far."""
         return self.point()[1]
 
+    @cached_property
+    def current(self) -> Iterate:
+        """The iterate of the method: neither the best one, nor moved into any domain or scaled."""
+        return Iterate(*self.iterate())
+
 
 def solve(
     problem: Problem | Shard,
-    method: str = "auto",
+    method: str | Method[Any] = "auto",
     tol: float = 1e-6,
     max_passes: float = 10_000,
     time_limit: float | None = None,
@@ -76,6 +90,7 @@ def solve(
     resume: Any = None,
     comm: Any = None,
     device: Any = None,
+    layers: bool = True,
     **options: Any,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -86,7 +101,8 @@ def solve(
         own columns instead, all under the same loss: the problem is that of all columns side by side.
     method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
         of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
-        for you; ``result.method`` tells which.
+        for you; ``result.method`` tells which. An object of a subclass of ``saddleback.methods.Method`` is a method of
+        your own (docs/methods.md), or one of the catalogue with its options as fields.
     tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
         hide, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
@@ -115,6 +131,8 @@ def solve(
         of A, solve the problem together. All call ``solve`` with the same arguments, and all get the whole result.
     device : where A lies and is worked on: "cuda", "cpu" or another device of torch. By default it stays where it was
         given: on the host, or on the device of a tensor.
+    layers : whether restarts, working sets and the finish may be put around the method, as it allows. False is the bare
+        method on the rows as they are given, to compare it with others.
     **options : of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy", "native" or "torch") and
         ``dual`` ("auto", "eager" or "lazy"). Those of the others are in docs/methods.md, and with their formulas in the
@@ -128,9 +146,13 @@ def solve(
     team = team_of(comm)
     with team:
         _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
+        _check_layers(layers)
         _check_checkpoints(checkpoint_every, resume, x0, y0)
+        if not (checkpoint is None and resume is None):
+            _check_resumable(method)
         if team.size > 1:
-            plain = {"method": method, "tol": tol, "max_passes": max_passes, "seed": seed, "eliminate": eliminate}
+            plain = {"method": repr(method), "layers": layers, "eliminate": eliminate}
+            plain |= {"tol": tol, "max_passes": max_passes, "seed": seed}
             plain |= {"blocks_per_iteration": blocks_per_iteration, "check_every": check_every, "device": device}
             given = {"time_limit": time_limit, "checkpoint": checkpoint, "resume": resume}  # their values may differ
             plain |= {name: None if value is None else "given" for name, value in given.items()}
@@ -151,12 +173,12 @@ def solve(
         problem = problem if place is None else problem.placed(place)
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
-        chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS)
+        chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS, layers)
         refuse(chosen, reduction.model, drawn)
-        if chosen.merges_rows:
+        if layers and chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
-        asked |= {"eliminate": eliminate, "device": repr(place)}
+        asked |= {"eliminate": eliminate, "device": repr(place), "layers": layers}
         mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
         known = _known(model, reduction)
         stored = Kept() if resume is None else restore(resume, mark, known, team)
@@ -192,7 +214,7 @@ def solve(
             if status in (*LIMITS, Status.INTERRUPTED):
                 keeper.close(run)
         status = run.close(status, tol)
-        said = message(status, run.judge.certificate, tol, run.passes, chosen.name)
+        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen))
         if status in LIMITS:
             reached = run.judge.certificate, tol, run.history, run.weights
             apart = spread(problem.model.A)
@@ -211,7 +233,7 @@ def solve(
         passes=run.passes,
         seconds=clock.seconds(),
         history=run.history,
-        method=chosen.name,
+        method=run.name_of(chosen),
         settings=run.state.settings,
         shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
         reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
@@ -238,20 +260,25 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     return Start(x, y, weight=weight)
 
 
-def _wants_elimination(choice: Any, method: str, drawn: int | None) -> bool:
+def _wants_elimination(choice: Any, method: str | Method[Any], drawn: int | None) -> bool:
     if choice is not True and choice is not False and choice != "auto":
         raise ValueError(f"eliminate={choice!r}: expected 'auto', True or False")
     return choice is True or (choice == "auto" and method == "auto" and drawn is None)
 
 
 def _info(problem: Problem, run: Run, clock: Clock) -> Info:
-    judging, point = run.judging, run.judge.point_of_now()
+    judging = run.judging
 
-    def shaped() -> tuple[Any, Any]:
-        x, y = point()
-        return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
+    def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
+        def made() -> tuple[Any, Any]:
+            x, y = point()
+            return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
 
-    return Info(run.passes, clock.seconds(), run.judge.certificate, judging.passes, judging.seconds, shaped)
+        return made
+
+    best, iterate = run.judge.point_of_now(), partial(run.judge.restored, run.state.x, run.state.y)
+    work = run.passes, clock.seconds(), run.judge.certificate, judging.passes, judging.seconds
+    return Info(*work, shaped(best), shaped(iterate))
 
 
 def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
@@ -261,6 +288,20 @@ def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
     for name, each in (("model", model), ("smaller", smaller)):
         found |= {f"{name}.f": each.f, f"{name}.A": each.A, f"{name}.g": each.g}
     return found
+
+
+def _check_layers(layers: Any) -> None:
+    if layers is not True and layers is not False:
+        raise TypeError(f"layers={layers!r}: expected True or False")
+
+
+def _check_resumable(method: Any) -> None:
+    """Refuse to write or read the state of a method that this library does not know."""
+    if isinstance(method, Method) and type(method) not in METHODS.values():
+        raise TypeError(
+            f"checkpoint and resume with method={method.name!r}: only the states of the methods in sb.methods() can be "
+            "written to a file; leave checkpoint and resume out, and pass x0=result to go on from a result"
+        )
 
 
 def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:

@@ -3,6 +3,7 @@
 from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .admm import ADMM
 from .alternating import Alternating
+from .checked import Checked
 from .descent import Descent
 from .fista import FISTA
 from .fobos import FOBOS
@@ -34,6 +35,7 @@ __all__ = [
     "SPDC",
     "Alternating",
     "Candidates",
+    "Checked",
     "Descent",
     "DiagonalPDHG",
     "Highs",

@@ -81,7 +81,8 @@ class State:
 
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
     that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
-    error is still to fall. ``notes`` are for the history: what was decided on the way.
+    error is still to fall. ``notes`` are for the history: what was decided on the way. ``settings`` are reported in the
+    result; ``blocks_per_iteration`` and ``n_blocks`` among them tell how many iterations make a pass, one by default.
     """
 
     x: Vector
@@ -113,9 +114,15 @@ S = TypeVar("S", bound=State)
 
 
 class Method(ABC, Generic[S]):
-    """A method for min_x max_y f(x) + <y, Ax> - g*(y)."""
+    """A method for min_x max_y f(x) + <y, Ax> - g*(y).
+
+    A subclass has to have ``init``, ``advance`` and ``candidates``; everything else has a default. ``solve`` takes an
+    object of any subclass as its ``method``.
+    """
 
     name: str
+    """The name in results and messages; the name of the class unless it is set."""
+
     layers: tuple[str, ...] = ()
     """Layers that may be put around the method, innermost first."""
 
@@ -136,6 +143,11 @@ class Method(ABC, Generic[S]):
 
     exact: bool = False
     """Whether the method needs the entries of A as they are, not rounded to float32."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if getattr(cls, "name", None) in (None, *(base.__name__ for base in cls.__mro__[1:])):
+            cls.name = cls.__name__
 
     def missing(self, model: Model) -> str | None:
         """Return what a problem lacks for the method with these options, or None where it can be treated."""

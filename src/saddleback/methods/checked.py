@@ -1,0 +1,76 @@
+"""The contract of a method, held to at every call: for methods that come from outside the library.
+
+A mistake in a new method should be reported as one, with the call that made it, and not as a failure of the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..functions._base import Vector
+from ..problem import Model
+from ._base import Candidates, Layer, Start, State
+
+
+@dataclass(frozen=True)
+class Checked(Layer[State]):
+    """A method whose states and candidates are checked before the loop sees them."""
+
+    def init(self, model: Model, start: Start) -> State:
+        return self._checked(self.method.init(model, start), "init", model.A.shape)
+
+    def advance(self, state: State, passes: float) -> State:
+        before = state.passes
+        state = self._checked(self.method.advance(state, passes), "advance", (state.y.size, state.x.size))
+        if not state.passes > before:
+            raise self._error(
+                "advance",
+                f"left state.passes at {before:g}: expected it to count the work done, 1 for a visit of every column "
+                "and 0.5 for a product with A or A' alone",
+            )
+        return state
+
+    def candidates(self, state: State) -> Candidates:
+        offered = self.method.candidates(state)
+        if not isinstance(offered, Candidates):
+            raise self._error("candidates", f"returned {type(offered).__name__}: expected Candidates(primal, dual)")
+        if not offered.primal or not offered.dual:
+            raise self._error("candidates", "offered no primal or no dual point: expected at least one of each")
+        sizes = state.x.size, state.y.size
+        # copies: the loop keeps the best of them, and the method may go on to change its arrays in place
+        return offered._replace(
+            primal=[self._copied("primal", pair, sizes) for pair in offered.primal],
+            dual=[self._copied("dual", pair, sizes[::-1]) for pair in offered.dual],
+        )
+
+    def judged(self, state: State, error: float) -> None:
+        self.method.judged(state, error)
+
+    def _checked(self, state: Any, call: str, shape: tuple[int, int]) -> State:
+        if not isinstance(state, State):
+            raise self._error(call, f"returned {type(state).__name__}: expected a State")
+        for name, size in (("x", shape[1]), ("y", shape[0])):
+            self._check_vector(call, f"state.{name}", getattr(state, name), size)
+        return state
+
+    def _copied(self, side: str, pair: Any, sizes: tuple[int, int]) -> tuple[Vector, Vector | None]:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise self._error(
+                "candidates", f"has a {type(pair).__name__} in {side}: expected pairs (point, image or None)"
+            )
+        point, image = pair
+        self._check_vector("candidates", f"a {side} point", point, sizes[0])
+        if image is not None:
+            self._check_vector("candidates", f"the image of a {side} point", image, sizes[1])
+        return point.copy(), None if image is None else image.copy()
+
+    def _check_vector(self, call: str, what: str, vector: Any, size: int) -> None:
+        if not hasattr(vector, "dtype") or np.shape(vector) != (size,) or vector.dtype != np.float64:
+            kind = f"{type(vector).__name__} of shape {np.shape(vector)}"
+            raise self._error(call, f"made {what} a {kind}: expected a float64 array of shape ({size},)")
+
+    def _error(self, call: str, found: str) -> TypeError:
+        return TypeError(f"method {self.name!r}: {call} {found}")
