@@ -28,6 +28,7 @@ from .functions import (
     SquaredL2,
     Zero,
 )
+from .functions.checks import ProbeError
 from .operators import Identity, Streamed
 from .path import path
 from .problem import Problem
@@ -59,6 +60,7 @@ __all__ = [
     "Norm2",
     "Nuclear",
     "Pinball",
+    "ProbeError",
     "Problem",
     "Result",
     "SparseGroup",

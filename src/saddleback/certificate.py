@@ -143,22 +143,24 @@ class Admitted:
     """A dual point in the domain of g*.
 
     ``scalable`` tells whether all its multiples down to 0 are there too, ``balanced`` whether A_0'y = -c_0 holds to
-    rounding on the unpenalised columns A_0.
+    rounding on the unpenalised columns A_0. ``conjugate_g`` is g*(y) if it is known: a loss with a prox alone knows it
+    at this y and nowhere else.
     """
 
     y: Vector
     scalable: bool
     balanced: bool
+    conjugate_g: float | None = None
 
 
 def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
-    y = model.g.conjugate_near(y, u.vector())[0]
+    y, conjugate_g = model.g.conjugate_near(y, u.vector())
     scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
     if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
         y, balanced = _project_unpenalised(model, y, model.unpenalised)
         return Admitted(y, scalable, balanced)
-    return Admitted(y, scalable, False)
+    return Admitted(y, scalable, False, conjugate_g)
 
 
 def bound(
@@ -171,7 +173,8 @@ def bound(
     """
     found = _under_identities(model, point, x) if z is None else None
     scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
-    conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector())
+    known = point.conjugate_g if scale == 1.0 else None
+    conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector()) if known is None else known
     place = (kept or Whole(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
     return DualSide(place, value, slope or Slope(model.A, place), missed, scale)

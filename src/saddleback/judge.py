@@ -13,6 +13,7 @@ from .functions._base import Vector
 from .functions.points import Point, Whole
 from .images import image
 from .methods import Candidates
+from .probing import probe_certificate
 from .problem import Model
 from .reductions import Reduction
 from .result import Certificate, Status
@@ -89,6 +90,11 @@ class Judge:
             self._confirmed = primal_side(self.model, x, u), dual
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
+
+    def probe(self) -> None:
+        """Test the user's own functions at the confirmed pair; raise ``ProbeError`` where one of them is wrong."""
+        assert self._confirmed is not None
+        probe_certificate(self.model, *self._confirmed)
 
     def forget(self) -> None:
         """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""

@@ -24,6 +24,7 @@ from .functions.calculus import BlockSum
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
 from .functions.points import Apart, Point
+from .functions.probes import probe_all
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
 from .sampling import Strata
 
@@ -338,6 +339,7 @@ class Problem:
         self.tensors = device_of(*(source for source, _ in sources)) or loss_term.device
         f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
         self.model = Model(f, _side_by_side(self.operators), loss_term.bind(self.y_shape), linear_norm)
+        probe_all(self.model.f, self.model.g)
 
     def columnar(self) -> Problem:
         """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""
@@ -371,6 +373,22 @@ class Problem:
     def n_blocks(self) -> int:
         """J, the number of blocks that a method may draw."""
         return len(self.model.blocks)
+
+    def value(self, x: Any) -> float:
+        """Return the objective f(x) + g(Ax) at x, in the problem's own shape: infinite where x is infeasible.
+
+        A point is feasible if it violates no constraint by more than rounding. For a solution to a tolerance, which
+        may violate them by that much, ``certify`` gives the objective and the violation apart.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleback as sb
+        >>> problem = sb.Problem(sb.NonNegative(), np.eye(2), sb.Squared([1.0, 2.0]))
+        >>> problem.value([0.0, 0.0]), problem.value([-1.0, 0.0])
+        (2.5, inf)
+        """
+        model, point = self.model, self.flatten_x(x)
+        return float(model.f.value(point.vector()) + model.g.value(model.A.image(point)) + model.constant)
 
     def flatten_x(self, x: Any, name: str = "x") -> Point:
         """Return x, in the problem's own shape, as flat float64 vectors of its own."""

@@ -214,6 +214,7 @@ def solve(
             if status in (*LIMITS, Status.INTERRUPTED):
                 keeper.close(run)
         status = run.close(status, tol)
+        run.judge.probe()
         said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen))
         if status in LIMITS:
             reached = run.judge.certificate, tol, run.history, run.weights

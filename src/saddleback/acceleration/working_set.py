@@ -344,7 +344,7 @@ class WorkingSet(Layer[Any]):
         z = A.columns_rmatvec(small.columns, -point.y) if A.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
         scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
-        return replace(point, y=INSIDE * scale * point.y) if scale < 1 else point
+        return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
 
     @staticmethod
     def _judge(state: WorkingSetState, point: Admitted, u: Point, active: Mask) -> tuple[float, DualSide]:

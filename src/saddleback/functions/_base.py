@@ -22,6 +22,7 @@ from .points import Held, Whole
 if TYPE_CHECKING:
     from ..device.place import Device
     from .coordinate import Coordinate
+    from .custom import UserFunction
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -150,6 +151,13 @@ class Function(ABC):
     def apart(self) -> Sequence[tuple[Function, slice]]:
         """Return the functions, each of a stretch of x, of which this one is the sum: itself where it is none."""
         return [(self, slice(None))]
+
+    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+        """Return the functions inside this one that are the user's own code.
+
+        Each comes with its stretch of x and the linear term that was added to it.
+        """
+        return []
 
     # --- the function -------------------------------------------------------------------------------------------
 

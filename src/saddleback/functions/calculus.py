@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._base import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .points import Apart, Held
+
+if TYPE_CHECKING:
+    from .custom import UserFunction
 
 BISECTIONS = 60
 
@@ -23,6 +26,9 @@ class Tilted(Function):
 
     def blocks(self) -> Blocks:
         return self.base.blocks()
+
+    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+        return [(own, where, linear + self.linear[where]) for own, where, linear in self.base.user_functions()]
 
     def value(self, x: Vector) -> float:
         return self.base.value(x) + float(self.linear @ x)
@@ -137,6 +143,13 @@ class BlockSum(Function):
 
     def apart(self) -> Sequence[tuple[Function, slice]]:
         return list(zip(self.parts, self.stretches, strict=True))
+
+    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+        return [
+            (own, slice(*(first + end for end in where.indices(size)[:2])), linear)
+            for part, first, size in zip(self.parts, self.start[:-1].tolist(), self.sizes, strict=True)
+            for own, where, linear in part.user_functions()
+        ]
 
     def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
         """Call a method of every part with its stretch of each vector."""

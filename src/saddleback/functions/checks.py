@@ -14,6 +14,15 @@ SQUARABLE = 1e150
 """Numbers beyond this have squares, or sums of squares, that overflow: nothing is known of what is made of them."""
 
 
+class ProbeError(ValueError):
+    """A function or an operator of the user's own breaks an identity that it has to satisfy."""
+
+
+def rounding_of(dtype: np.dtype[Any]) -> float:
+    """Return the relative rounding of numbers of a type: float32 and less have their own, all others float64's."""
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else float(np.finfo(np.float64).eps)
+
+
 def real(name: str, value: ArrayLike) -> Vector:
     """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""
     return _real(name, value).astype(np.float64)

@@ -17,13 +17,15 @@ The object may say more of itself, and gets more for it:
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._base import Blocks, Callable1D, Compiled, Function, Indices, Ray, Slopes, Step, Term, Vector
 from .calculus import Tilted, scaling_by_bisection
+from .checks import ProbeError
 
 
 class UserTerm(Term):
@@ -34,6 +36,7 @@ class UserTerm(Term):
         self.compiled = low_level(source.prox, 2)
         value = low_level(source.value, 1)
         self.value_of: Callable[[Vector], float] = source.value if value is None else coordinatewise_sum(value)
+        self.fully_compiled = self.compiled is not None and value is not None
         self.prox_of: Callable[[Vector, Step], Any]
         self.prox_of = source.prox if self.compiled is None else coordinatewise(self.compiled)
         self.separable = self.compiled is not None or bool(getattr(source, "separable", False))
@@ -68,6 +71,7 @@ class UserFunction(Function):
         self.shape = shape
         self.scalar_step = not term.separable
         self._conjugate: Callable[[Vector], float] | None = getattr(term.source, "conjugate", None)
+        self.constrained = False  # whether it was seen to be infinite anywhere
 
     def blocks(self) -> Blocks:
         size = int(np.prod(self.shape))
@@ -85,12 +89,18 @@ class UserFunction(Function):
         return x
 
     def prox(self, v: Vector, step: Step) -> Vector:
+        return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be v itself
+
+    def raw_prox(self, v: Vector, step: Step) -> NDArray[Any]:
+        """Return what the user's prox returns, in its own precision."""
         step = float(np.max(step)) if self.scalar_step else np.broadcast_to(step, v.shape).reshape(self.shape)
-        # a copy: it may be v itself
-        result = np.array(self.term.prox_of(v.reshape(self.shape), step), dtype=np.float64)
-        if result.shape != self.shape:
-            raise ValueError(f"prox of {self.term.source!r} returned shape {result.shape}: expected {self.shape}")
-        return result.ravel()
+        result = np.asarray(self.term.prox_of(v.reshape(self.shape), step))
+        if result.shape != self.shape or result.dtype.kind not in "biuf":
+            raise ProbeError(
+                f"prox of {type(self.term.source).__name__} returned shape {result.shape} and dtype {result.dtype}: "
+                f"expected real numbers of shape {self.shape}"
+            )
+        return result
 
     def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
         if self.scalar_step or blocks.size == v.size == np.prod(self.shape):
@@ -105,6 +115,11 @@ class UserFunction(Function):
 
     # --- its conjugate ------------------------------------------------------------------------------------------
 
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether the user gave one."""
+        return self._conjugate is not None
+
     def conjugate(self, y: Vector) -> float:
         if self._conjugate is None:
             raise TypeError(f"{self.term.source!r} has no conjugate(y): add one, or use the certificate of a solve")
@@ -116,10 +131,15 @@ class UserFunction(Function):
     def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
         if self._conjugate is not None and np.isfinite(value := self.conjugate(y)):
             return y, value
-        step = (1.0 + float(np.linalg.norm(x))) / (1.0 + float(np.linalg.norm(y)))
+        step = self.step_near(y, x)
         point = self.prox(x + step * y, step)
         subgradient = (x + step * y - point) / step
         return subgradient, float(point @ subgradient) - self.value(point)
+
+    @staticmethod
+    def step_near(y: Vector, x: Vector) -> float:
+        """Return the step of the prox that looks for a subgradient near y at a point near x."""
+        return (1.0 + float(np.linalg.norm(x))) / (1.0 + float(np.linalg.norm(y)))
 
     def project_conjugate(self, y: Vector) -> Vector:
         return y
@@ -135,6 +155,9 @@ class UserFunction(Function):
 
     def plus(self, piece: Slopes) -> Function:
         return Tilted(self, piece.left)
+
+    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+        return [(self, slice(None), 0.0)]
 
     def compiled(self) -> Compiled | None:
         if self.term.compiled is None:

@@ -1,4 +1,11 @@
-"""Linear operators of which only products are known."""
+"""Linear operators of which only products are known.
+
+Their products are the user's code, and a certificate is a statement about A only if ``rmatvec`` is the adjoint of
+``matvec``. So every product is tested against the others as it is made. Let r be a random vector with A r known. Then
+each z = A'y has to satisfy <A r, y> = <r, z>. An error w of z changes the right side by <r, w>, which is of the size of
+w for all but a negligible share of the possible r, however few entries w has. This tests the adjoint at the very y
+behind a certificate, for one extra product in all.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +14,92 @@ from typing import Any
 import numpy as np
 
 from ..functions._base import Columns, Indices, Vector
+from ..functions.checks import ProbeError, rounding_of
 from ._base import Operator
+
+ACCURACY = 1e-10
+"""What the test of an adjoint may miss by, relative to ||A|| ||x|| ||y||."""
+
+MARGIN = 1e2
+"""Roundings that it may miss by, if that is more, as in float32."""
 
 
 class Abstract(Operator):
-    """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products."""
+    """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products.
+
+    Parameters
+    ----------
+    operator : has ``shape``, ``matvec`` and ``rmatvec``.
+    name : of the argument, for messages.
+    """
 
     explicit = False
     entries_known = False
 
-    def __init__(self, operator: Any) -> None:
+    def __init__(self, operator: Any, name: str = "A") -> None:
         self.operator = operator
+        self.name = name
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
         self.stored = self.shape[0] * self.shape[1]
+        self._rounding = 0.0
+        self._norm = 0.0
+        self._images: tuple[Vector, Vector] | None = None
+        self._slopes: tuple[Vector, Vector] | None = None
 
     def matvec(self, x: Vector) -> Vector:
-        return np.array(self.operator.matvec(x), dtype=np.float64).ravel()  # a copy: it may be x itself
+        u = self._product("matvec", x, self.shape[0])
+        if self._slopes is not None:
+            self._compare(x, u, *self._slopes)
+        return u
 
     def rmatvec(self, y: Vector) -> Vector:
-        return np.array(self.operator.rmatvec(y), dtype=np.float64).ravel()
+        z = self._product("rmatvec", y, self.shape[1])
+        if self._images is None:
+            self.probe()
+        assert self._images is not None
+        self._compare(*self._images, y, z)
+        if np.any(y):
+            self._slopes = y.copy(), z.copy()
+        return z
+
+    def probe(self) -> None:
+        """Make the product with a random vector, the same each time, that adjoint products are tested against."""
+        r = np.random.default_rng(0).standard_normal(self.shape[1])
+        given = r.copy()
+        image = self._product("matvec", given, self.shape[0])
+        if not np.array_equal(given, r):
+            raise ProbeError(f"matvec of {self.name} changed the vector that it was given: it has to return a new one")
+        if not np.all(np.isfinite(image)):
+            raise ProbeError(f"matvec of {self.name} returned NaN or inf for a vector of random normal numbers")
+        self._images = r, image
+
+    def _product(self, kind: str, vector: Vector, size: int) -> Vector:
+        raw = np.asarray(getattr(self.operator, kind)(vector))
+        if raw.dtype.kind not in "biuf" or raw.size != size:
+            raise ProbeError(
+                f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "
+                "real numbers"
+            )
+        self._rounding = max(self._rounding, rounding_of(raw.dtype))
+        result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
+        length = float(np.linalg.norm(vector))
+        if length > 0:
+            self._norm = max(self._norm, float(np.linalg.norm(result)) / length)
+        return result
+
+    def _compare(self, x: Vector, u: Vector, y: Vector, z: Vector) -> None:
+        """Raise unless <u, y> = <x, z> up to rounding, for u = A x and z = A'y."""
+        forth, back = float(u @ y), float(x @ z)
+        size = self._norm * float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+        allowed = max(ACCURACY, MARGIN * self._rounding)
+        if not np.isfinite(size) or abs(forth - back) <= allowed * size:
+            return  # a product that overflows is no fault of the operator
+        raise ProbeError(
+            f"rmatvec of {self.name} is not the adjoint of matvec: <A x, y> = {forth:.9g} and <x, A'y> = {back:.9g} "
+            f"for an x of length {np.linalg.norm(x):.3g} and a y of length {np.linalg.norm(y):.3g}. They differ by "
+            f"{abs(forth - back) / size:.1e} of ||A|| ||x|| ||y||, of which rounding explains {allowed:.0e}. Compare "
+            f"both with a small dense matrix; saddleback.check({self.name}) tests them one by one"
+        )
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         everywhere = np.zeros(self.shape[1])

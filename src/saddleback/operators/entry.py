@@ -37,7 +37,7 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
         if np.dtype(source.dtype or float).kind == "c":
             raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
-        return Abstract(source)
+        return Abstract(source, name)
     try:
         array = np.asarray(source)
     except ValueError:
