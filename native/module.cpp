@@ -565,16 +565,22 @@ class BoundDescent {
 NB_MODULE(_native, m) {
   m.doc() = "Compiled core: products with a matrix and the block-coordinate iteration.";
 
-  m.def("hardware_threads", &hardware_threads, "Number of threads the machine can run at once.");
   m.def(
       "set_threads",
       [](int n) {
         require(n >= 1, "at least one thread is needed");
-        nb::gil_scoped_release released;
         return Threads::instance().set_limit(n);
       },
-      "n"_a, "Limit the threads used by this module; return the previous limit.");
-  m.def("thread_limit", [] { return Threads::instance().limit(); }, "Number of threads this module may use.");
+      "n"_a, "Limit the threads used in calls from this thread; return the previous limit.");
+  m.def(
+      "set_process_threads",
+      [](int n) {
+        require(n >= 1, "at least one thread is needed");
+        Threads::instance().set_process_limit(n);
+      },
+      "n"_a, "Limit the threads used in calls from every thread without a limit of its own.");
+  m.def("thread_limit", [] { return Threads::instance().limit(); },
+        "Number of threads that calls from this thread may use.");
   m.def(
       "leave_threads", [](int n) { return std::exchange(left_to_others(), n); }, "n"_a,
       "Leave so many of the threads to others in calls from this thread; return how many were left so far.");

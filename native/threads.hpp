@@ -9,6 +9,7 @@
 #include <bit>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -126,40 +127,50 @@ inline int hardware_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+/// The most threads that computations of the calling thread may use; 0 for the
+/// limit of the process. It belongs to a thread, so that solves that run side by
+/// side in several threads do not change each other's.
+inline int& own_limit() {
+  thread_local int limit = 0;
+  return limit;
+}
+
 /// Threads that the calling thread leaves to others, which work beside it.
 inline int& left_to_others() {
   thread_local int count = 0;
   return count;
 }
 
-/// The limit on threads and the pool that obeys it.
+/// The limit of the process, and a pool for every limit that was asked for.
 class Threads {
  public:
   static Threads& instance() { return *slot(); }
 
+  /// Sets the limit of the calling thread and returns the one it had.
   int set_limit(int limit) {
-    std::shared_ptr<Pool> retired;  // joined after the lock is let go
-    std::lock_guard lock(mutex_);
-    if (limit != limit_) retired.swap(pool_);
-    return std::exchange(limit_, limit);
+    const int before = this->limit();
+    own_limit() = limit;
+    return before;
   }
 
-  int limit() {
-    std::lock_guard lock(mutex_);
-    return limit_;
-  }
+  /// Sets the limit of all threads that have none of their own.
+  void set_process_limit(int limit) { limit_.store(limit); }
+
+  int limit() const { return own_limit() > 0 ? own_limit() : limit_.load(); }
 
   /// The pool for the caller alone, or null if there is none to be had.
   std::shared_ptr<Pool> borrow() {
+    const int most = limit();
+    if (most - left_to_others() <= 1) return nullptr;
     std::lock_guard lock(mutex_);
-    if (limit_ - left_to_others() <= 1) return nullptr;
-    if (!pool_) pool_ = std::make_shared<Pool>(limit_ - 1);
-    return pool_->try_acquire() ? pool_ : nullptr;
+    auto& pool = pools_[most];
+    if (!pool) pool = std::make_shared<Pool>(most - 1);
+    return pool->try_acquire() ? pool : nullptr;
   }
 
  private:
   // Never destroyed: at exit the threads end with the process, and after a
-  // fork the parent's pool names threads that do not exist in the child.
+  // fork the parent's pools name threads that do not exist in the child.
   static Threads*& slot() {
     static Threads* threads = create();
     return threads;
@@ -169,7 +180,7 @@ class Threads {
 #if __has_include(<pthread.h>)
     pthread_atfork(nullptr, nullptr, [] {
       auto* fresh = new Threads;
-      fresh->limit_ = slot()->limit_;
+      fresh->limit_.store(slot()->limit_.load());
       slot() = fresh;
     });
 #endif
@@ -177,8 +188,8 @@ class Threads {
   }
 
   std::mutex mutex_;
-  int limit_ = hardware_threads();
-  std::shared_ptr<Pool> pool_;
+  std::atomic<int> limit_{hardware_threads()};
+  std::map<int, std::shared_ptr<Pool>> pools_;
 };
 
 /// Runs the stages of one computation, on the pool where that pays and it is

@@ -23,14 +23,14 @@ _Loss: TypeAlias = (
     | tuple[Literal["callable"]]
 )
 
-def hardware_threads() -> int:
-    """Return the number of threads the machine can run at once."""
-
 def set_threads(n: int) -> int:
-    """Limit the threads used by this module; return the previous limit."""
+    """Limit the threads used in calls from this thread; return the previous limit."""
+
+def set_process_threads(n: int) -> None:
+    """Limit the threads used in calls from every thread without a limit of its own."""
 
 def thread_limit() -> int:
-    """Return the number of threads this module may use."""
+    """Return the number of threads that calls from this thread may use."""
 
 def leave_threads(n: int) -> int:
     """Leave so many of the threads to others in calls from this thread; return how many were left so far."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .cached import cached_property
 from .functions._base import Function, Indices, Vector
 from .functions.points import Point, Whole
 from .images import Image, Slope, image

@@ -78,7 +78,7 @@ def path(
             return told[-1]
 
         options["callback"] = heard
-    with limited(team.threads(options.get("threads")), problem.model.A):  # the BLAS once for all of them too
+    with limited(team.threads(options.get("threads"))):  # the BLAS once for all of them too
         for alpha in values:
             if results:
                 options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}

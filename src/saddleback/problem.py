@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .cached import cached_property
 from .derived import derived
 from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term

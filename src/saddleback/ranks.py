@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _native
+from .cpus import affine, available
 from .functions._base import Indices, Vector
 
 GRACE = 5.0
@@ -75,10 +75,8 @@ class Ranks:
         self._in_place, self._max, self._double = MPI.IN_PLACE, MPI.MAX, MPI.DOUBLE
 
     def threads(self, wanted: int | None) -> int | None:
-        """Return how many threads to use: where that is left to us, those of a machine are shared by its processes."""
-        if wanted is not None:
-            return wanted
-        return int(min(self.all(max(1, _native.hardware_threads() // self.beside))))
+        """Return how many threads to use: by default, processes that may run on the same CPUs share these."""
+        return int(min(self.all(available(self.beside)))) if wanted is None else wanted
 
     def sum(self, v: Vector) -> Vector:
         """Add up a vector over all processes, in place; the sum has the same bits on each of them."""
@@ -177,7 +175,7 @@ def import_mpi() -> Any:
 
 
 class _Own(NamedTuple):
-    """Communicators that nobody else sends on, one for the work and one for faults; and the processes of a machine."""
+    """Communicators that nobody else sends on, one for the work and one for faults; and who runs on the same CPUs."""
 
     work: Any
     faults: Any
@@ -190,7 +188,7 @@ def _own_communicators(comm: Any) -> _Own:
     own = comm.Get_attr(key)
     if own is None:
         machine = comm.Split_type(import_mpi().COMM_TYPE_SHARED)
-        own = _Own(comm.Dup(), comm.Dup(), machine.size)
+        own = _Own(comm.Dup(), comm.Dup(), machine.allgather(affine()).count(affine()))
         machine.Free()
         comm.Set_attr(key, own)
     found: _Own = own

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .cached import cached_property
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
@@ -109,9 +110,10 @@ def solve(
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as cost
         nothing. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
-    seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads; with a finish, whose
-        factorisations the BLAS makes, at the same number of them.
-    threads : most threads to use; all cores by default.
+    seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
+    threads : most threads to use. By default those that this process may keep busy: the CPUs of its affinity, the CPU
+        quota of its container, ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS`` and what joblib leaves to a worker,
+        whichever is least. The BLAS uses one thread meanwhile.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
@@ -169,7 +171,7 @@ def solve(
         raise TypeError(
             "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
         )
-    with team, limited(threads, problem.model.A):
+    with team, limited(threads):
         problem = problem if place is None else problem.placed(place)
         model = problem.model.with_memory()
         reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))

@@ -10,15 +10,14 @@ from functools import wraps
 from inspect import signature
 from typing import Any
 
-import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 import saddleback as sb
 
+from ..cpus import available
 from ..run import LIMITS
 
 OF_OTHERS = {
@@ -92,7 +91,11 @@ class Certified(BaseEstimator):
 
     def _threads(self) -> int | None:
         """Return how many threads a solve may use."""
-        return free_threads() if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
+        if self.n_jobs is None or self.n_jobs > 0:
+            return self.n_jobs
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs=0: expected None, a positive number of threads, or -1 for all that are available")
+        return max(1, available() + 1 + self.n_jobs)
 
     def _warn(self, results: Sequence[sb.Result], obstacle: str = "") -> None:
         """Warn of what stands in the way of a solution, where that is known; else of the result furthest from one."""
@@ -141,11 +144,6 @@ def calling_level() -> int:
 def furthest(results: Sequence[sb.Result]) -> sb.Result:
     """Return the result that is least certain, one that reached its tolerance only where all did."""
     return max(results, key=lambda result: (result.status is not sb.Status.OPTIMAL, result.certificate.error))
-
-
-def free_threads() -> int | None:
-    """Return how many threads to use unless told: None for all cores, one inside of a joblib worker."""
-    return 1 if get_active_backend()[0].nesting_level else None
 
 
 def _seed(random_state: Any) -> int:

@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 import saddleback as sb
 
 from ..functions._base import Vector
-from .certified import free_threads, furthest
+from .certified import furthest
 from .classification import LinearClassifier
 from .linear import LinearModel
 from .objective import Objective
@@ -112,7 +112,7 @@ class CrossValidated(LinearModel):
         return (None, int(self.alphas)) if np.ndim(self.alphas) == 0 else (self.alphas, self.n_alphas)
 
     def _threads(self) -> int | None:
-        return free_threads()  # n_jobs is for the folds
+        return None  # n_jobs is for the folds
 
 
 class SparseRegressorCV(CrossValidated, LinearRegressor):
@@ -125,7 +125,8 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
     n_alphas : how many alphas.
     alphas : the values themselves; a number is the same as ``n_alphas``.
     cv : number of folds (5 by default), a splitter, or the folds.
-    n_jobs : folds in parallel, each with one thread; by default one after the other, with all cores.
+    n_jobs : folds in parallel, each with the threads that joblib leaves to it; by default one after the other, with
+        all that are available.
     fit_intercept, positive, tol, max_passes, random_state, verbose, device : as in ``SparseRegressor``.
 
     Attributes

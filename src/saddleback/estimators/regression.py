@@ -96,7 +96,7 @@ class SparseRegressor(LinearRegressor):
     warm_start : whether ``fit`` starts from the last solution.
     tol : certified relative gap to reach.
     max_passes : most work, in visits of all columns.
-    n_jobs : threads; all cores by default, one inside of a joblib worker. The result is the same, bit by bit.
+    n_jobs : most threads, as ``threads`` of ``solve``; -1 is the default. The result is the same, bit by bit.
     random_state : seed of the draws; None is 0.
     verbose : whether to show a progress bar.
     comm : an mpi4py communicator, whose processes fit the model together: all call ``fit`` with the same data, each

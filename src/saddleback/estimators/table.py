@@ -6,7 +6,6 @@ What users pass as X becomes a table here, and nowhere else: fits and prediction
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 import saddleback as sb
 
+from ..cached import cached_property
 from ..device import on_host
 from ..functions._base import Indices, Vector
 from ..operators import as_operator

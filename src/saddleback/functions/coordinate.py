@@ -15,12 +15,12 @@ native kernels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..cached import cached_property
 from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Restrictable, Slopes, Step, Vector
 from .kinks import Box, least_alpha
 from .panels import double, inner, joined, panels, places, summed

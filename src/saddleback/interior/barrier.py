@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ..cached import cached_property
 from ..functions._base import Blocks, Compiled, Indices, Slopes, Vector
 from .atoms import Atom, Bound, Entropy, Kink, Norm, Quadratic
 

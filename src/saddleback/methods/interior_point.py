@@ -14,14 +14,13 @@ problem takes 10 to 40 steps, whatever its conditioning; each costs a factorisat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
+from ..cached import cached_property
 from ..functions._base import Vector
 from ..interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
 from ..problem import Model
-from ..threads import blas_threads
 from ._base import Candidates, Method, Start, State
 
 TO_THE_EDGE = 0.99
@@ -103,8 +102,7 @@ class InteriorPoint(Method[InteriorState]):
             return state
         state.model = model = model.collected()  # the matrix of a step is made of all columns
         try:
-            with blas_threads(min(model.A.shape)):
-                state.f, state.g = started(model, start.x, start.y, u, z)
+            state.f, state.g = started(model, start.x, start.y, u, z)
         except SingularSystem:
             _give_up(state, "its linear system is singular")
             return state
@@ -114,7 +112,7 @@ class InteriorPoint(Method[InteriorState]):
     def advance(self, state: InteriorState, passes: float) -> InteriorState:
         if not state.ended:
             try:
-                with blas_threads(min(state.model.A.shape)), np.errstate(all="ignore"):
+                with np.errstate(all="ignore"):
                     self._step(state)
             except SingularSystem:
                 _give_up(state, "its linear system is singular")

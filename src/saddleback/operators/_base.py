@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from ..cached import cached_property
 from ..functions._base import Columns, Indices, Vector
 from ..functions.points import Point
 from .gram import PANEL, gram

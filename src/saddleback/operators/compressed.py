@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from .. import _native
+from ..cached import cached_property
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
 from .gram import by_rows

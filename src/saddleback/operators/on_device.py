@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from ..cached import cached_property
 from ..device.array import DeviceArray, tensor_of
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..cached import cached_property
 from ..functions._base import Columns, Indices, Vector
 from ..ranks import Ranks
 from ._base import Holders, Operator, one_by_one

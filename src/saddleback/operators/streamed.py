@@ -175,7 +175,7 @@ class Streamed(Operator):
             finally:
                 buffers.put(buffer)
 
-        with ThreadPoolExecutor(workers, initializer=_native.leave_threads, initargs=(workers,)) as pool:
+        with ThreadPoolExecutor(workers, initializer=_share, initargs=(_native.thread_limit(), workers)) as pool:
             for read, done in _in_turn(pool, [partial(visit, tile) for tile in tiles], workers + 1):
                 self.count[0] += read
                 if done is not None:
@@ -443,6 +443,12 @@ class Streamed(Operator):
         if self.reads_columns:
             view.panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
         return view
+
+
+def _share(limit: int, workers: int) -> None:
+    """Begin a thread that works beside others of a solve, which may use ``limit`` threads."""
+    _native.set_threads(limit)
+    _native.leave_threads(workers)
 
 
 def _in_turn(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], most: int) -> Iterator[T]:
