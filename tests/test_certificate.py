@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from catalogue import LOSSES, PENALTIES, SIZE
 from oracle import random_case
+from scipy.optimize import linprog
 
 import saddleback as sb
 from saddleback.certificate import dual_side
@@ -190,3 +191,44 @@ def test_a_linear_term_may_leave_a_nuclear_norm_without_a_bound(rng):
     for loss in (sb.Interval(B, np.inf), sb.Squared(B)):
         unbounded = sb.Problem([sb.Nuclear(0.1, C.shape) + sb.Linear(5 * B), sb.L1(1.0)], [sb.Identity()] * 2, loss)
         assert sb.solve(unbounded, max_passes=1000).status is sb.Status.UNBOUNDED
+
+
+JUDGED = {
+    "hinge": lambda b: sb.Hinge(np.where(b > 0, 1.0, -1.0)),
+    "absolute": sb.Absolute,
+    "quantile": lambda b: sb.Pinball(b, 0.3),
+    "squared": sb.Squared,
+    "logistic": lambda b: sb.Logistic(np.where(b > 0, 1.0, -1.0)),
+}
+
+
+@pytest.mark.parametrize("loss", JUDGED)
+def test_certify_finds_a_dual_point(loss, rng):
+    """The gap of x without y is its distance from the optimum: at a solution to 1e-6, and at a point far from it."""
+    A, b = rng.standard_normal((60, 15)), rng.standard_normal(60)
+    problem = sb.Problem(sb.L1(1.5), A, JUDGED[loss](b))
+    exact = sb.solve(problem, tol=1e-10)
+    near = exact.x + 1e-7 * rng.standard_normal(15)
+    assert sb.certify(problem, near).error <= 2e-6
+    far = exact.x + 0.1 * rng.standard_normal(15)
+    certificate = sb.certify(problem, far)
+    assert certificate.primal_value == pytest.approx(problem.value(far), rel=1e-14)
+    assert certificate.gap == pytest.approx(problem.value(far) - exact.objective, rel=1e-4)
+
+
+def test_certify_finds_the_dual_point_of_a_linear_program(rng):
+    c, G = rng.uniform(0.1, 1.0, 12), rng.uniform(0.0, 1.0, (20, 12))
+    found = linprog(c, A_ub=-G, b_ub=-np.ones(20), bounds=(0, None))
+    problem = sb.Problem(sb.Linear(c) + sb.NonNegative(), G, sb.Interval(np.ones(20), np.full(20, np.inf)))
+    assert sb.certify(problem, found.x).error <= 1e-6
+    assert problem.value(found.x) == pytest.approx(found.fun)
+    assert problem.value(0.9 * found.x) == np.inf
+
+
+def test_value_of_blocks_and_matrices(rng):
+    B = rng.standard_normal((4, 3))
+    problem = sb.Problem([sb.L1(0.5), sb.Nuclear(2.0, B.shape)], [sb.Identity()] * 2, sb.Squared(B))
+    sparse, low_rank = rng.standard_normal((2, 4, 3))
+    expected = 0.5 * np.sum((sparse + low_rank - B) ** 2) + 0.5 * np.abs(sparse).sum()
+    expected += 2.0 * np.linalg.svd(low_rank, compute_uv=False).sum()
+    assert problem.value([sparse, low_rank]) == pytest.approx(expected)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from own_functions import CONJUGATE_MISTAKES, PROX_MISTAKES, WrongConjugate, WrongProx, losses, penalties
+from catalogue import FUNCTIONS, SIZE
+from own_functions import CONJUGATE_MISTAKES, PROX_MISTAKES, Own, WrongConjugate, WrongProx, losses, penalties
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
+from saddleback.functions import as_term
+from saddleback.functions.probes import probe, probe_at
 
 
 @pytest.fixture
@@ -171,7 +174,7 @@ def check_mutants(seed, count):
 
 
 def test_mutants_never_end_in_a_false_answer():
-    assert check_mutants(1, 30) >= 15  # some mistakes, such as the sign of an even conjugate, are none
+    assert check_mutants(1, 20) >= 10  # some mistakes, such as the sign of an even conjugate, are none
 
 
 @pytest.mark.slow
@@ -194,3 +197,128 @@ def test_a_conjugate_that_is_wrong_where_random_points_do_not_see_it_is_found_at
     own.calls = 1000
     with pytest.raises(sb.ProbeError, match="conjugate and value of Late"):
         sb.solve(problem)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
+def test_check_refuses_wrong_functions(wrong):
+    with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} (do not belong together|changed the v)"):
+        sb.check(wrong(), 7)
+
+
+def test_check_reports_what_it_has_tested(data):
+    A, b = data
+    report = sb.check(sb.Problem(OneNorm(), aslinearoperator(A), sb.Huber(b, 1.0)))
+    assert {subject for subject, _ in report.tests} == {"penalty", "A", "loss"}
+    assert all(tested.times > 0 and tested.worst < 1e-14 for tested in report.tests.values())
+    for line in ("penalty: all identities hold", "adjoint: <A x, y> = <x, A'y>", "worst relative violation"):
+        assert line in repr(report)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_check_accepts_the_catalogue(name):
+    report = sb.check(FUNCTIONS[name], SIZE)
+    assert all(tested.worst < 1e-9 for tested in report.tests.values())
+
+
+def test_check_names_the_identity_of_an_operator(data):
+    A, _ = data
+    shifted = LinearOperator(A.shape, matvec=lambda x: A @ x + 1, rmatvec=lambda y: A.T @ y, dtype=float)
+    with pytest.raises(sb.ProbeError, match="A fails 'linear: matvec"):
+        sb.check(shifted)
+    random = LinearOperator(
+        A.shape, matvec=lambda x: A @ x * np.random.default_rng().random(), rmatvec=lambda y: A.T @ y, dtype=float
+    )
+    with pytest.raises(sb.ProbeError, match="A fails 'repeated: two calls of matvec agree'"):
+        sb.check(random)
+    with pytest.raises(TypeError, match="shape is missing"):
+        sb.check(OneNorm())
+
+
+class NotSeparable:
+    separable = True
+
+    def value(self, x):
+        return 0.5 * np.sum(x) ** 2
+
+    def prox(self, v, step):
+        step = np.broadcast_to(step, v.shape)
+        return v - step * v.sum() / (1 + step.sum())
+
+
+def test_separable_has_to_be_true(data):
+    A, b = data
+    with pytest.raises(sb.ProbeError, match="is not a sum over coordinates"):
+        sb.Problem(NotSeparable(), A, sb.Squared(b))
+
+
+def random_right(rng):
+    """Return a catalogue term as a user's own object, its bound function and its size, of any scale."""
+    n = int(rng.integers(1, 51))
+    strength, unit = 10 ** rng.uniform(-8, 8, 2)
+    b, weights, labels = unit * rng.standard_normal(n), rng.uniform(0, 2, n), rng.choice([-1.0, 1.0], n)
+    sizes = np.diff([0, *np.sort(rng.integers(1, n + 1, 3)), n])
+    sizes = [int(size) for size in sizes if size]
+    terms = [
+        (sb.Zero(), True),
+        (sb.L1(strength, weights), True),
+        (sb.SquaredL2(strength), True),
+        (sb.ElasticNet(strength, rng.random()), True),
+        (sb.GroupL2(strength, sizes), False),
+        (sb.SparseGroup(strength, sizes, rng.random()), False),
+        (sb.GroupL2(strength, sizes) + sb.NonNegative(), False),
+        (sb.Nuclear(strength, (1, n)), False),
+        (sb.Box(np.where(weights < 0.5, -np.inf, b), b + unit * weights), True),
+        (sb.NonNegative(), True),
+        (sb.Linear(b), True),
+        (sb.Linear(b) + sb.Box(-strength, 2 * strength), True),
+        (sb.Squared(b, weights, strength), True),
+        (sb.Absolute(b, weights, strength), True),
+        (sb.Pinball(b, rng.random(), weights, strength), True),
+        (sb.Huber(b, unit * 10 ** rng.uniform(-3, 1), weights, strength), True),
+        (sb.EpsilonInsensitive(b, unit * rng.random(), weights, strength), True),
+        (sb.Hinge(labels, weights, strength), True),
+        (sb.SquaredHinge(labels, weights, strength), True),
+        (sb.Logistic(labels, weights, strength), True),
+        (sb.Norm2(b, scale=strength), False),
+        (sb.Equality(b), True),
+        (sb.Interval(b - unit * weights, b + unit), True),
+    ]
+    term, separable = terms[rng.integers(len(terms))]
+    own = Own(term, n, separable=separable and rng.random() < 0.6, conjugate=rng.random() < 0.5)
+    return own, n
+
+
+def check_right(seed, count):
+    """Probe right functions at random points, at their subgradients, and at any other pair of points."""
+    for i in range(count):
+        rng = np.random.default_rng([seed, i])
+        own, n = random_right(rng)
+        function = as_term(own, "own").bind((n,))
+        x_unit, z_unit = 10 ** rng.uniform(-8, 8, 2)
+        x, z = x_unit * rng.standard_normal(n), z_unit * rng.standard_normal(n)
+        if rng.random() < 0.7:
+            v, step = x + x_unit / z_unit * z, x_unit / z_unit
+            x = own.function.prox(v, step)
+            z = (v - x) / step
+        try:
+            probe(function)
+            probe_at(function, x, z, 100)
+        except sb.ProbeError as error:
+            raise AssertionError(f"{own!r}, seed {[seed, i]}") from error
+
+
+def test_right_functions_pass():
+    check_right(3, 60)
+
+
+@pytest.mark.slow
+def test_many_right_functions_pass():
+    check_right(4, 10_000)
+
+
+def test_float32_functions_pass(rng):
+    for term in (sb.L1(0.5), sb.SquaredL2(3.0), sb.Huber(rng.standard_normal(20), 1.0), sb.NonNegative()):
+        function = as_term(Own(term, 20, separable=True, conjugate=True, dtype=np.float32), "own").bind((20,))
+        probe(function)
+        x = rng.standard_normal(20)
+        probe_at(function, x, rng.standard_normal(20), 10)

@@ -53,6 +53,14 @@ def test_the_page_on_estimators_runs(capsys):
     assert names["model"].result_.status is sb.Status.OPTIMAL
 
 
+def test_the_page_on_own_code_runs(capsys):
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "own_code.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["result"].status is sb.Status.OPTIMAL
+    assert "prox and value of Slip do not belong together" in capsys.readouterr().out
+
+
 def test_the_examples_on_scaling_that_stand_alone_run(tmp_path, monkeypatch, capsys):
     """Those that make their data, one of them in a file."""
     monkeypatch.chdir(tmp_path)

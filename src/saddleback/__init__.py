@@ -3,7 +3,8 @@
 from importlib.metadata import version as _version
 
 from .alpha_max import alpha_max
-from .certificate import certify
+from .certifying import certify
+from .check import Report, check
 from .column_files import ColumnFile
 from .functions import (
     L1,
@@ -62,6 +63,7 @@ __all__ = [
     "Pinball",
     "ProbeError",
     "Problem",
+    "Report",
     "Result",
     "SparseGroup",
     "Squared",
@@ -72,6 +74,7 @@ __all__ = [
     "Zero",
     "alpha_max",
     "certify",
+    "check",
     "methods",
     "path",
     "solve",

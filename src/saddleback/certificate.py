@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .cached import cached_property
 from .functions._base import Function, Indices, Vector
 from .functions.points import Point, Whole
-from .images import Image, Slope, image
+from .images import Image, Slope
 from .operators import Operator
-from .problem import Model, Problem
+from .problem import Model
 from .result import Certificate, Status
 
 MAX_PROJECTED = 32
@@ -86,25 +86,6 @@ class DualSide:
     def distance(self) -> float:
         """How far z is from the domain."""
         return float(np.linalg.norm(self.z_violation))
-
-
-def certify(problem: Problem, x: Any, y: Any) -> Certificate:
-    """Return the certificate of a pair of points from anywhere, another library included.
-
-    Parameters
-    ----------
-    problem : the problem that they are meant to solve.
-    x : primal point, in the problem's shape.
-    y : dual point, in the shape of the loss's data: a subgradient of the loss at Ax. It is moved into the domain of
-        the dual and, where the penalty allows it, scaled until it is feasible.
-    """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
-    model = problem.model
-    point = problem.flatten_x(x)
-    u = image(model.A, point)
-    dual = dual_side(model, problem.flatten_y(y), point, u)
-    return pair(model, primal_side(model, point, u), dual)
 
 
 def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:

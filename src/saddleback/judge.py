@@ -40,7 +40,7 @@ class Judge:
     def __init__(self, model: Model, reduction: Reduction) -> None:
         self.model = model
         self.reduction = reduction
-        self.passes = reduction.passes
+        self.passes = reduction.passes + model.A.probing
         self._best: tuple[PrimalSide, DualSide] | None = None
         self._confirmed: tuple[PrimalSide, DualSide] | None = None
         self._rays: list[tuple[Vector, Vector]] = []

@@ -74,6 +74,12 @@ class Operator(ABC):
     remembers: bool = False
     """Whether A'y for the last y is at hand."""
 
+    rounding: float = 0.0
+    """Relative rounding of its products; 0 where that is float64's."""
+
+    probing: float = 0.0
+    """Passes that go into tests of its products."""
+
     room: float = np.inf
     """Bytes that a matrix made of this one may take."""
 

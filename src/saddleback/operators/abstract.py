@@ -35,13 +35,13 @@ class Abstract(Operator):
 
     explicit = False
     entries_known = False
+    probing = 0.5
 
     def __init__(self, operator: Any, name: str = "A") -> None:
         self.operator = operator
         self.name = name
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
         self.stored = self.shape[0] * self.shape[1]
-        self._rounding = 0.0
         self._norm = 0.0
         self._images: tuple[Vector, Vector] | None = None
         self._slopes: tuple[Vector, Vector] | None = None
@@ -80,7 +80,7 @@ class Abstract(Operator):
                 f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "
                 "real numbers"
             )
-        self._rounding = max(self._rounding, rounding_of(raw.dtype))
+        self.rounding = max(self.rounding, rounding_of(raw.dtype))
         result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
         length = float(np.linalg.norm(vector))
         if length > 0:
@@ -91,7 +91,7 @@ class Abstract(Operator):
         """Raise unless <u, y> = <x, z> up to rounding, for u = A x and z = A'y."""
         forth, back = float(u @ y), float(x @ z)
         size = self._norm * float(np.linalg.norm(x)) * float(np.linalg.norm(y))
-        allowed = max(ACCURACY, MARGIN * self._rounding)
+        allowed = max(ACCURACY, MARGIN * self.rounding)
         if not np.isfinite(size) or abs(forth - back) <= allowed * size:
             return  # a product that overflows is no fault of the operator
         raise ProbeError(

@@ -31,6 +31,7 @@ class Stacked(Operator):
         self.is_matrix = all(part.is_matrix for part in parts)
         self.tasks = max(part.tasks for part in parts)
         self.entries_known = all(part.entries_known for part in parts)
+        self.probing = sum(part.probing * part.shape[1] for part in parts) / self.shape[1]
         scales = [part.identity_scales for part in parts]
         if all(known is not None for known in scales):
             self.identity_scales = [scale for known in scales if known is not None for scale in known]

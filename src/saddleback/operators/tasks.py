@@ -26,6 +26,7 @@ class Tasks(Operator):
         self.stored = single.stored * tasks
         self.explicit = single.explicit
         self.entries_known = single.entries_known
+        self.probing = single.probing / tasks
         self.room = single.room
         self.reads_columns = single.reads_columns
         self.panels = None if single.panels is None else tasks * single.panels
