@@ -48,6 +48,14 @@ class Blocks {
   auto begin() const { return block_.begin(); }
   auto end() const { return block_.end(); }
 
+  /// Whether the first blocks are those of another partition, of the same columns.
+  bool begins_with(const Blocks& other) const {
+    if (other.count() > count() || other.columns() > columns()) return false;
+    return std::equal(other.begin(), other.end(), begin(), [](const Block& theirs, const Block& own) {
+      return std::equal(theirs.column, theirs.column + theirs.size, own.column, own.column + own.size);
+    });
+  }
+
  private:
   std::vector<Index> column_;
   std::vector<Block> block_;

@@ -21,6 +21,7 @@
 #include "exchange.hpp"
 #include "gradient.hpp"
 #include "matrix.hpp"
+#include "products.hpp"
 #include "prox.hpp"
 #include "threads.hpp"
 
@@ -35,8 +36,7 @@ class Stack {
       first_.push_back(first_.back() + matrix->count());
       stored_ += static_cast<double>(matrix->stored());
       sliceable_ &= matrix->sliceable();
-      for (Index c = 0; c < matrix->count(); ++c)
-        if (!matrix->valid(c)) throw std::invalid_argument("a row index lies outside the matrix");
+      detail::require_valid(matrix->valid());
     }
   }
 
@@ -129,7 +129,7 @@ class Descent {
       throw std::invalid_argument("matrices, blocks and penalty differ in their columns");
     Index first = 0;
     if (measured) {
-      if (measured->rows_ != rows || measured->columns() > columns())
+      if (measured->rows_ != rows || !blocks_.begins_with(measured->blocks_))
         throw std::invalid_argument("what was measured before must be a part of the problem");
       first = measured->blocks_.count();
       panels_ = measured->panels_;

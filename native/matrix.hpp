@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -73,8 +74,22 @@ class Columns {
   virtual void survey(const Index* column, int count, const double* y, double* products,
                       double* squares, double* v) const = 0;
 
-  /// Whether every row index of the column lies inside the matrix.
-  virtual bool valid(Index) const { return true; }
+  /// Whether at most kBatch columns lie inside the memory of the matrix, and their row indices inside its rows.
+  virtual bool valid(const Index*, int) const { return true; }
+
+  /// Whether all columns do.
+  bool valid() const {
+    for (Index at = 0; at < count_; at += kBatch) {
+      const int count = static_cast<int>(std::min<Index>(kBatch, count_ - at));
+      Index column[kBatch];
+      for (int k = 0; k < count; ++k) column[k] = at + k;
+      if (!valid(column, count)) return false;
+    }
+    return true;
+  }
+
+  /// Whether the row indices of every column increase, given that all columns are valid.
+  virtual bool canonical() const { return true; }
 
  private:
   Index rows_, count_;
@@ -177,17 +192,11 @@ class Dense final : public Columns {
 template <class I, class T>
 class Sparse final : public Columns {
  public:
-  /// Where the indices are trusted they are not looked through again for one that is too large.
-  Sparse(const I* indptr, const I* indices, const T* data, Index stored, Index rows, Index count,
-         bool trusted)
-      : Columns(rows, count), indptr_(indptr), indices_(indices), data_(data), trusted_(trusted) {
-    if (trusted) return;
-    const bool ordered = indptr[0] == 0 && std::is_sorted(indptr, indptr + count + 1);
-    if (!ordered || static_cast<Index>(indptr[count]) > stored)
-      throw std::invalid_argument("indptr must rise from 0 to at most the number of entries");
-  }
+  /// Nothing is read yet: columns must be found `valid` before they are used.
+  Sparse(const I* indptr, const I* indices, const T* data, Index stored, Index rows, Index count)
+      : Columns(rows, count), indptr_(indptr), indices_(indices), data_(data), stored_(stored) {}
 
-  Index stored() const override { return indptr_[count()]; }
+  Index stored() const override { return stored_; }
 
   void dots(const Index* column, int count, const double* y, double* out,
             const double* sums) const override {
@@ -261,9 +270,26 @@ class Sparse final : public Columns {
     }
   }
 
-  bool valid(Index column) const override {
-    return trusted_ || simd::all_below(indices_ + indptr_[column],
-                                       indptr_[column + 1] - indptr_[column], rows());
+  bool valid(const Index* column, int count) const override {
+    for (int k = 0; k < count;) {
+      // Neighbouring columns are one stretch of memory, and checked at once.
+      int size = 1;
+      while (k + size < count && column[k + size] == column[k] + size) ++size;
+      const I* start = indptr_ + column[k];
+      if (start[0] < 0 || static_cast<Index>(start[size]) > stored_ || !std::is_sorted(start, start + size + 1))
+        return false;
+      if (!simd::all_below(indices_ + start[0], start[size] - start[0], rows())) return false;
+      k += size;
+    }
+    return true;
+  }
+
+  bool canonical() const override {
+    for (Index c = 0; c < count(); ++c)
+      if (std::adjacent_find(indices_ + indptr_[c], indices_ + indptr_[c + 1], std::greater_equal<I>()) !=
+          indices_ + indptr_[c + 1])
+        return false;
+    return true;
   }
 
  private:
@@ -304,7 +330,7 @@ class Sparse final : public Columns {
   const I* indptr_;
   const I* indices_;
   const T* data_;
-  bool trusted_;
+  Index stored_;
 };
 
 }  // namespace saddleback

@@ -7,9 +7,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <limits>
 #include <string>
 
 #include "descent.hpp"
+#include "digest.hpp"
 #include "gram.hpp"
 #include "loss.hpp"
 #include "matrix.hpp"
@@ -86,29 +88,29 @@ MatrixPointer dense_view(const Anything& matrix, bool transposed) {
 
 template <class I>
 MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows, bool trusted) {
+                          Index rows) {
   const auto count = static_cast<Index>(indptr.size()) - 1;
   const auto stored = static_cast<Index>(values.size());
   if (holds<double>(values))
     return std::make_unique<Sparse<I, double>>(data<I>(indptr), data<I>(indices),
-                                               data<double>(values), stored, rows, count, trusted);
+                                               data<double>(values), stored, rows, count);
   if (holds<float>(values))
     return std::make_unique<Sparse<I, float>>(data<I>(indptr), data<I>(indices),
-                                              data<float>(values), stored, rows, count, trusted);
+                                              data<float>(values), stored, rows, count);
   throw nb::type_error("a matrix must hold float32 or float64");
 }
 
 MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows, bool trusted = false) {
+                          Index rows) {
   for (const Anything* array : {&indptr, &indices, &values})
     require(array->ndim() == 1 && contiguous_along(*array, 0),
             "indptr, indices and data must be contiguous vectors");
   require(rows >= 0 && indptr.size() >= 1 && indices.size() == values.size(),
           "indptr must not be empty, and indices must be as long as data");
   if (holds<std::int32_t>(indptr) && holds<std::int32_t>(indices))
-    return sparse_view<std::int32_t>(indptr, indices, values, rows, trusted);
+    return sparse_view<std::int32_t>(indptr, indices, values, rows);
   if (holds<std::int64_t>(indptr) && holds<std::int64_t>(indices))
-    return sparse_view<std::int64_t>(indptr, indices, values, rows, trusted);
+    return sparse_view<std::int64_t>(indptr, indices, values, rows);
   throw nb::type_error("indptr and indices must both hold int32 or both int64");
 }
 
@@ -142,6 +144,7 @@ Result multiply(const Columns& matrix, const Input& vector, bool transposed) {
 Result gram(const Indices& indptr, const Indices& indices, const Input& values, Index columns, const Input& weight) {
   require(indptr.size() == weight.size() + 1 && indices.size() == values.size(),
           "indptr must be longer by one than weight, and indices as long as data");
+  require(0 <= columns && columns < (Index{1} << 31), "columns must lie between 0 and 2**31, so that columns**2 fits");
   const auto rows = static_cast<Index>(weight.size());
   require(indptr.data()[0] == 0 && indptr.data()[rows] == static_cast<Index>(values.size()),
           "indptr must begin with 0 and end with the number of entries");
@@ -232,10 +235,14 @@ nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything
   const auto count = static_cast<Index>(columns.size());
   nb::object new_indptr, new_indices, new_values;
   I* to = new_vector<I>(count + 1, new_indptr);
-  to[0] = 0;
+  const auto stored = static_cast<Index>(values.size());
+  Index total = to[0] = 0;
   for (Index k = 0; k < count; ++k) {
-    const Index d = columns.data()[k];
-    to[k + 1] = to[k] + (start[d + 1] - start[d]);
+    const Index first = start[columns.data()[k]], stop = start[columns.data()[k] + 1];
+    require(0 <= first && first <= stop && stop <= stored, "a listed column lies outside indices and data");
+    total += stop - first;
+    require(total <= std::numeric_limits<I>::max(), "the listed columns have more entries than indptr can count");
+    to[k + 1] = static_cast<I>(total);
   }
   I* to_row = new_vector<I>(to[count], new_indices);
   To* to_value = new_vector<To>(to[count], new_values);
@@ -253,7 +260,7 @@ nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything
 
 nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values,
                  const Indices& columns, bool single) {
-  const auto matrix = sparse_view(indptr, indices, values, 0, true);
+  const auto matrix = sparse_view(indptr, indices, values, 0);
   require_columns(columns, matrix->count());
   const auto of_index = [&]<class I>(I) {
     if (holds<float>(values)) return gather<I, float, float>(indptr, indices, values, columns);
@@ -458,9 +465,11 @@ Gradient make_gradient(Index rows, nb::tuple loss) {
 
 /// A smooth loss, which kernels share.
 struct BoundLoss {
-  BoundLoss(Index rows, nb::tuple loss, Input curvature)
-      : shared(std::make_shared<const SmoothLoss>(SmoothLoss{
-            make_gradient(rows, loss), {curvature.data(), curvature.data() + curvature.size()}})) {}
+  BoundLoss(Index rows, nb::tuple loss, Input curvature) {
+    require(static_cast<Index>(curvature.size()) == rows, "the curvature must have one entry per row");
+    shared = std::make_shared<const SmoothLoss>(
+        SmoothLoss{make_gradient(rows, loss), {curvature.data(), curvature.data() + curvature.size()}});
+  }
 
   std::shared_ptr<const SmoothLoss> shared;
 };
@@ -637,11 +646,11 @@ NB_MODULE(_native, m) {
   m.def(
       "csc_columns_rmatvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Indices& columns, const Input& y, bool trusted) {
-        return multiply_listed(*sparse_view(indptr, indices, values, rows, trusted), columns, y);
+         const Indices& columns, const Input& y) {
+        return multiply_listed(*sparse_view(indptr, indices, values, rows), columns, y);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "columns"_a.noconvert(), "y"_a.noconvert(), "trusted"_a = false,
+      "columns"_a.noconvert(), "y"_a.noconvert(),
       "Return A[:, columns].T @ y for A in compressed sparse columns.");
   m.def("dense_columns", [](const Anything& A, const Indices& columns, bool single) {
           return gather(A, columns, single);
@@ -660,25 +669,44 @@ NB_MODULE(_native, m) {
   m.def(
       "csc_matvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& x, bool trusted) {
-        return multiply(*sparse_view(indptr, indices, values, rows, trusted), x, false);
+         const Input& x) {
+        return multiply(*sparse_view(indptr, indices, values, rows), x, false);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "x"_a.noconvert(), "trusted"_a = false, "Return A @ x for A in compressed sparse columns.");
+      "x"_a.noconvert(), "Return A @ x for A in compressed sparse columns.");
   m.def(
       "csc_rmatvec",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& y, bool trusted) {
-        return multiply(*sparse_view(indptr, indices, values, rows, trusted), y, true);
+         const Input& y) {
+        return multiply(*sparse_view(indptr, indices, values, rows), y, true);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "y"_a.noconvert(), "trusted"_a = false, "Return A.T @ y for A in compressed sparse columns.");
+      "y"_a.noconvert(), "Return A.T @ y for A in compressed sparse columns.");
   m.def(
       "csc_sums",
       [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
          int power) { return sums(*sparse_view(indptr, indices, values, rows), power); },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "power"_a,
       "Return the column and the row sums of |A| ** power for A in compressed sparse columns.");
+
+  m.def(
+      "csc_check",
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows) {
+        const auto matrix = sparse_view(indptr, indices, values, rows);
+        nb::gil_scoped_release released;
+        const bool sound = matrix->valid();
+        return std::pair(sound, sound && matrix->canonical());
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
+      "Return whether every column and row index lies inside the matrix, and whether the rows of each column increase.");
+  m.def(
+      "digest",
+      [](const Anything& array) {
+        require(array.ndim() == 1 && contiguous_along(array, 0), "an array must be a contiguous vector");
+        nb::gil_scoped_release released;
+        return digest(static_cast<const unsigned char*>(array.data()), static_cast<Index>(array.nbytes()));
+      },
+      "array"_a.noconvert(), "Return a number that differs, with near certainty, if any bit of the array does.");
 
   m.def("csr_gram", &gram, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
         "columns"_a, "weight"_a.noconvert(),

@@ -49,11 +49,12 @@ inline int lanes_for(double work, Index rows) {
 namespace detail {
 
 inline void require_valid(bool valid) {
-  if (!valid) throw std::invalid_argument("a row index lies outside the matrix");
+  if (!valid)
+    throw std::invalid_argument("indptr must rise from 0 to at most the number of entries, and row indices lie inside the matrix");
 }
 
 /// Calls body(columns, count, at) for the range in batches, leaving out batches
-/// with a bad row index; returns whether there were none. The columns are those
+/// that lie outside the matrix; returns whether there were none. The columns are those
 /// of a list, or all of them where there is none.
 template <class Body>
 bool in_batches(const Columns& matrix, Range range, const Body& body, const Index* list = nullptr) {
@@ -61,11 +62,8 @@ bool in_batches(const Columns& matrix, Range range, const Body& body, const Inde
   for (Index at = range.begin; at < range.end; at += kBatch) {
     const int count = static_cast<int>(std::min<Index>(kBatch, range.end - at));
     Index column[kBatch];
-    bool valid = true;
-    for (int k = 0; k < count; ++k) {
-      column[k] = list ? list[at + k] : at + k;
-      valid &= matrix.valid(column[k]);
-    }
+    for (int k = 0; k < count; ++k) column[k] = list ? list[at + k] : at + k;
+    const bool valid = matrix.valid(column, count);
     if (valid) body(column, count, at);
     all_valid &= valid;
   }

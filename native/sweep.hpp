@@ -196,7 +196,7 @@ class Kernel {
   void validate() const {
     for (const auto& matrix : matrices_) {
       if (matrix->rows() != rows_) throw std::invalid_argument("a matrix has other rows");
-      for (Index c = 0; c < matrix->count(); ++c) detail::require_valid(matrix->valid(c));
+      detail::require_valid(matrix->valid());
     }
     if (first_column_.back() != columns() || blocks_.columns() != columns())
       throw std::invalid_argument("matrices, blocks and penalty differ in their columns");

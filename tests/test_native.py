@@ -633,10 +633,78 @@ def test_bad_products_are_refused():
         lambda: _native.csc_rmatvec(M.indptr, M.indices - 1, M.data, 4, np.ones(4)),
         lambda: _native.csc_matvec(M.indptr, M.indices, M.data, 4, np.ones(4)),
         lambda: _native.csc_sums(M.indptr, M.indices, M.data, -1, 1),
+        lambda: _native.csr_gram(np.array([0, 1]), np.array([2**31]), np.ones(1), 2**32, np.ones(1)),
+        lambda: _native.csr_gram(np.array([0, 0]), np.array([], np.int64), np.ones(0), -1, np.ones(1)),
+        lambda: _native.digest(np.ones((2, 2))),
+        lambda: _native.digest(np.ones(4)[::2]),
         lambda: _native.set_threads(0),
     ):
         with pytest.raises((TypeError, ValueError)):
             call()
+
+
+@pytest.mark.parametrize("indptr", [[0, 10**7, 8, 12], [0, -4, 8, 12], [0, 4, 13, 13], [0, 4, 4, 10**9]])
+def test_products_check_the_columns_that_they_use(indptr):
+    start, columns = np.array(indptr, np.int32), np.arange(3)
+    for call in (
+        lambda: _native.csc_matvec(start, M.indices, M.data, 4, np.ones(3)),
+        lambda: _native.csc_rmatvec(start, M.indices, M.data, 4, np.ones(4)),
+        lambda: _native.csc_columns_rmatvec(start, M.indices, M.data, 4, columns, np.ones(4)),
+        lambda: _native.csc_columns(start, M.indices, M.data, columns, False),
+        lambda: _native.csc_survey(start, M.indices, M.data, 4, np.ones(4)),
+        lambda: _native.csc_sums(start, M.indices, M.data, 4, 1),
+    ):
+        with pytest.raises(ValueError, match=r"indptr|column"):
+            call()
+    assert _native.csc_check(start, M.indices, M.data, 4) == (False, False)
+
+
+def test_listed_columns_are_found_in_any_order():
+    columns = np.array([2, 0, 1, 1, 2])
+    expected = M.toarray()[:, columns].T @ np.arange(4.0)
+    found = _native.csc_columns_rmatvec(M.indptr, M.indices, M.data, 4, columns, np.arange(4.0))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_smooth_loss_has_a_curvature_for_every_row():
+    with pytest.raises(ValueError, match="curvature"):
+        _native.SmoothLoss(1, ("logistic", np.ones(1), np.ones(1)), np.ones(3))
+
+
+def _descent(starts, order, measured=None):
+    loss = _native.SmoothLoss(4, ("logistic", np.ones(4), np.ones(4)), np.ones(4))
+    A = np.asfortranarray(np.ones((4, len(order))))
+    blocks = np.array(starts), np.array(order)
+    weight = np.zeros(len(starts) - 1)
+    return _native.Descent(4, [A], *blocks, free(len(order)), weight, loss, 2, measured)
+
+
+def test_descent_takes_over_the_first_blocks_only():
+    known = _descent([0, 2, 3], [0, 1, 2])
+    _descent([0, 2, 3, 4], [0, 1, 2, 3], known)
+    for starts, order in (
+        ([0, 1, 3, 4], [0, 1, 2, 3]),
+        ([0, 2, 3, 4], [1, 3, 2, 0]),
+        ([0, 4], [0, 1, 2, 3]),
+        ([0, 2], [0, 1]),
+    ):
+        with pytest.raises(ValueError, match="part of the problem"):
+            _descent(starts, order, known)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 1000, 70_000])
+def test_a_digest_tells_every_change(size):
+    values = np.random.default_rng(0).standard_normal(size)
+    before = _native.digest(values)
+    assert _native.digest(values.copy()) == before
+    assert size == 0 or _native.digest(-values) != before
+    assert size == 0 or _native.digest(values[:-1]) != before
+    for at in range(0, size, max(1, size // 20)):
+        changed = values.copy()
+        changed[at] = np.nextafter(changed[at], np.inf)
+        assert _native.digest(changed) != before
+        changed[at], changed[0] = values[0], values[at]
+        assert at == 0 or _native.digest(changed) != before
 
 
 # ---------------------------------------------------------------- threads

@@ -63,15 +63,11 @@ def csc_columns(
 def dense_columns(A: _Stored, columns: _Indices, single: bool) -> _Stored:
     """Return some columns, contiguous and in memory of their own, in float32 if ``single`` or where A is."""
 
-def csc_matvec(
-    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector, trusted: bool = False
-) -> _Vector:
-    """Return A @ x for A in compressed sparse columns, whose indices are checked unless they are trusted."""
+def csc_matvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, x: _Vector) -> _Vector:
+    """Return A @ x for A in compressed sparse columns, whose indices are checked."""
 
-def csc_rmatvec(
-    indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector, trusted: bool = False
-) -> _Vector:
-    """Return A.T @ y for A in compressed sparse columns, whose indices are checked unless they are trusted."""
+def csc_rmatvec(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, y: _Vector) -> _Vector:
+    """Return A.T @ y for A in compressed sparse columns, whose indices are checked."""
 
 def csc_columns_rmatvec(
     indptr: _SparseIndices,
@@ -80,7 +76,6 @@ def csc_columns_rmatvec(
     rows: int,
     columns: _Indices,
     y: _Vector,
-    trusted: bool = False,
 ) -> _Vector:
     """Return A[:, columns].T @ y for A in compressed sparse columns."""
 
@@ -88,6 +83,12 @@ def csc_sums(
     indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int, power: int
 ) -> tuple[_Vector, _Vector]:
     """Return the column and the row sums of |A| ** power, power 0 (a count), 1 or 2."""
+
+def csc_check(indptr: _SparseIndices, indices: _SparseIndices, data: _Stored, rows: int) -> tuple[bool, bool]:
+    """Return whether every index lies inside the matrix, and whether the rows of each column increase."""
+
+def digest(array: NDArray[np.generic]) -> int:
+    """Return a number that differs, with near certainty, if any bit of a contiguous vector does."""
 
 def csr_gram(indptr: _Indices, indices: _Indices, data: _Vector, columns: int, weight: _Vector) -> _Vector:
     """Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows."""

@@ -44,6 +44,7 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
+    problem = problem.refreshed()
     if y is not None:
         return _certificate(problem, x, problem.flatten_y(y))
     if problem.model.g.smooth:

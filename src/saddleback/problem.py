@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .cached import cached_property
 from .derived import derived
@@ -21,11 +22,12 @@ from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term
 from .functions._base import Blocks, Compiled, Indices, Restrictable, Slopes, Vector
 from .functions.calculus import BlockSum
+from .functions.checks import unmasked
 from .functions.coordinate import combined, everywhere
 from .functions.penalties import Penalty
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
-from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator
+from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
 from .sampling import Strata
 
 if TYPE_CHECKING:
@@ -303,7 +305,8 @@ class Problem:
     Parameters
     ----------
     penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
-    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed), a ``Streamed`` or Zarr one
+    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed, and a sparse one that you
+        change later is checked again by the next solve), a ``Streamed`` or Zarr one
         that is larger than memory, a ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for
         every penalty.
     loss : g, from the catalogue or an object of one's own.
@@ -329,7 +332,12 @@ class Problem:
         self.terms, sources = _parts(penalty, A)
         loss_term = _loss(loss)
         y = None if all(isinstance(source, Identity) for source, _ in sources) else _gradient_at_zero(loss_term)
+        if loss_term.shape is not None:
+            for source, name in sources:
+                _check_rows(source, name, loss_term.shape)
         operators = [s if isinstance(s, Identity) else as_operator(s, name, y) for s, name in sources]
+        watches = (watched(s, op) for (s, _), op in zip(sources, operators, strict=True) if isinstance(op, Operator))
+        self.watches = [watch for watch in watches if watch is not None]
         self.y_shape: Shape = _loss_shape(loss_term, operators)
         fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
         self.x_shapes: list[Shape] = [
@@ -341,12 +349,27 @@ class Problem:
         self.model = Model(f, _side_by_side(self.operators), loss_term.bind(self.y_shape), linear_norm)
         probe_all(self.model.f, self.model.g)
 
+    def refreshed(self) -> Problem:
+        """Return the problem for A as it is now: itself, unless a sparse A has changed since it was checked.
+
+        A sparse A is used without a copy. An index that is changed later could lead anywhere in memory, so that every
+        call that reads A on its own account asks for this first.
+        """
+        if not any(watch.changed() for watch in self.watches):
+            return self
+        try:
+            return Problem(self.penalty, self.A, self.loss)
+        except (TypeError, ValueError, MemoryError) as error:
+            error.args = (f"{error} (A was changed after the Problem was made)",)
+            raise
+
     def columnar(self) -> Problem:
         """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""
         other = copy(self)
         other.operators = [operator.columnar() for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
         other.model.of_data[DESCENDER] = None  # nobody else has this problem: what is measured may stay with it
+        other.watches = []  # it lives as long as one call, and A was checked when that began
         return other
 
     def placed(self, device: Device) -> Problem:
@@ -387,7 +410,7 @@ class Problem:
         >>> problem.value([0.0, 0.0]), problem.value([-1.0, 0.0])
         (2.5, inf)
         """
-        model, point = self.model, self.flatten_x(x)
+        model, point = self.refreshed().model, self.flatten_x(x)
         return float(model.f.value(point.vector()) + model.g.value(model.A.image(point)) + model.constant)
 
     def flatten_x(self, x: Any, name: str = "x") -> Point:
@@ -484,7 +507,17 @@ def _fit(operator: Operator | Identity, name: str, y_shape: Shape) -> tuple[Oper
         return (operator if y_shape[1] == 1 else Tasks(operator, y_shape[1])), (columns, y_shape[1])
     if rows == size:
         return operator, (columns,)
-    raise ValueError(f"{name} has {rows} rows, but the loss has data of shape {y_shape}: expected {y_shape[0]} rows")
+    raise _other_rows(name, rows, y_shape)
+
+
+def _check_rows(source: Any, name: str, y_shape: Shape) -> None:
+    """Raise if a sparse matrix does not fit the loss, before vectors are made of as many entries as it claims rows."""
+    if sparse.issparse(source) and source.shape[0] not in (y_shape[0], int(np.prod(y_shape))):
+        raise _other_rows(name, source.shape[0], y_shape)
+
+
+def _other_rows(name: str, rows: int, y_shape: Shape) -> ValueError:
+    return ValueError(f"{name} has {rows} rows, but the loss has data of shape {y_shape}: expected {y_shape[0]} rows")
 
 
 def _variable_shape(term: Term, shape: Shape) -> Shape:
@@ -510,6 +543,7 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
 
 
 def _flat(value: Any, shape: Shape, name: str) -> Vector:
+    unmasked(name, value)
     try:
         array = np.asarray(on_host(value))
     except ValueError:

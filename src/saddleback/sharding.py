@@ -36,7 +36,7 @@ def gathered(source: Problem | Shard, team: Team) -> Problem:
         if not isinstance(source, Problem):
             lacking = ", and a function needs comm=" if callable(source) else ""
             raise TypeError(f"problem is {type(source).__name__}: expected a saddleback.Problem{lacking}")
-        return source
+        return source.refreshed()
     if isinstance(source, Problem):
         return _divided(source, team)
     if not callable(source):
@@ -51,10 +51,11 @@ def gathered(source: Problem | Shard, team: Team) -> Problem:
 
 def _divided(problem: Problem, ranks: Ranks) -> Problem:
     """Return a problem that all processes have as a whole, with the columns of A divided among them."""
+    if problem.model.A.holders is not None:
+        return problem  # each process has read its own part of it
+    problem = problem.refreshed()
     model = problem.model
     A, blocks = model.A, model.blocks
-    if A.holders is not None:
-        return problem  # each process has read its own part of it
     if not A.explicit:
         raise TypeError("comm: A has a block that is no matrix, and cannot be spread over processes; leave comm out")
     if np.any(np.diff(blocks.order.reshape(-1, A.tasks), axis=1) != 1):

@@ -28,7 +28,19 @@ def real(name: str, value: ArrayLike) -> Vector:
     return _real(name, value).astype(np.float64)
 
 
+def unmasked(name: str, value: Any) -> Any:
+    """Return value, or raise if it is a masked array with masked entries: numpy would drop the mask silently."""
+    if np.ma.is_masked(value):
+        where = np.argwhere(np.atleast_1d(np.ma.getmaskarray(value)))[0].tolist()
+        raise ValueError(
+            f"{name} is a masked array, masked at index {where}: expected no missing entries; leave them out, "
+            "fill them with .filled(value), or give their samples the weight 0"
+        )
+    return np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value
+
+
 def _real(name: str, value: ArrayLike) -> NDArray[Any]:
+    value = unmasked(name, value)
     try:
         array = np.asarray(on_host(value))
     except ValueError:

@@ -4,7 +4,7 @@ from ._base import Operator
 from .abstract import Abstract
 from .compressed import Compressed, Transposed
 from .dense import Dense
-from .entry import as_operator
+from .entry import as_operator, watched
 from .identity import Identity, ScaledIdentity
 from .sharded import Sharded
 from .stacked import Stacked
@@ -24,4 +24,5 @@ __all__ = [
     "Tasks",
     "Transposed",
     "as_operator",
+    "watched",
 ]

@@ -35,16 +35,16 @@ class Compressed(Operator):
         return self.matrix.indptr, self.matrix.indices, self.matrix.data
 
     def matvec(self, x: Vector) -> Vector:
-        return _native.csc_matvec(*self._parts(), self.shape[0], x, trusted=True)
+        return _native.csc_matvec(*self._parts(), self.shape[0], x)
 
     def rmatvec(self, y: Vector) -> Vector:
-        return _native.csc_rmatvec(*self._parts(), self.shape[0], y, trusted=True)
+        return _native.csc_rmatvec(*self._parts(), self.shape[0], y)
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], one_by_one(columns), y, trusted=True)
+        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], one_by_one(columns), y)
 
     def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns].T @ matrix, dtype=np.float64)

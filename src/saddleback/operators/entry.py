@@ -10,10 +10,12 @@ from scipy import sparse
 
 from ..device import device_of
 from ..functions._base import Vector
+from ..functions.checks import unmasked
 from ._base import Operator
 from .abstract import Abstract
 from .compressed import Compressed, Transposed
 from .dense import Dense
+from .sparse_input import Watched, canonical, watch
 from .streamed import Streamed, is_zarr
 
 
@@ -38,6 +40,7 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
         if np.dtype(source.dtype or float).kind == "c":
             raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
         return Abstract(source, name)
+    unmasked(name, source)
     try:
         array = np.asarray(source)
     except ValueError:
@@ -61,6 +64,13 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     return _finite(Dense(array), array, name, y)
 
 
+def watched(source: Any, operator: Operator) -> Watched | None:
+    """Return a watch on what the user gave for A, if it is a sparse matrix that the operator looks into."""
+    if not isinstance(operator, (Compressed, Transposed)) or not sparse.issparse(source):
+        return None
+    return watch(source, operator.matrix)
+
+
 def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
     if y is not None and y.size == operator.shape[0]:
         operator.survey(y)
@@ -71,22 +81,12 @@ def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
 
 
 def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
-    if source.dtype.kind not in "biuf":
-        raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers; convert it with astype(float) first")
-    if 0 in source.shape:
-        raise ValueError(f"{name} is empty, with shape {source.shape}: expected at least one row and one column")
-    matrix = source if source.format in ("csc", "csr") else source.tocsc()
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if matrix.indptr.dtype != matrix.indices.dtype:
-        indices = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
-        matrix = type(matrix)((matrix.data, *indices), shape=matrix.shape)
-        matrix.indices, matrix.indptr = indices
+    matrix = canonical(source, name)
     operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
-    return _finite(operator, matrix.data, name, y)
+    try:
+        return _finite(operator, matrix.data, name, y)
+    except MemoryError:
+        raise MemoryError(f"{name} has the shape {matrix.shape}: vectors of these sizes do not fit in memory") from None
 
 
 def _finite(operator: Operator, values: NDArray[Any], name: str, y: Vector | None) -> Operator:

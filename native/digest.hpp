@@ -1,0 +1,56 @@
+/// \file
+/// A number by which a change of an array is noticed.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "matrix.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+namespace detail {
+
+inline std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
+  return std::rotl((state ^ word) * 0x9e3779b97f4a7c15u, 31);
+}
+
+/// The digest of one piece. Four states take turns: one alone would wait for each multiplication.
+inline std::uint64_t digest_piece(const unsigned char* data, Index bytes) {
+  constexpr Index word = sizeof(std::uint64_t), lanes = 4;
+  std::uint64_t state[lanes] = {1, 2, 3, 4};
+  Index at = 0;
+  for (; at + lanes * word <= bytes; at += lanes * word)
+    for (Index lane = 0; lane < lanes; ++lane) {
+      std::uint64_t next;
+      std::memcpy(&next, data + at + lane * word, word);
+      state[lane] = mixed(state[lane], next);
+    }
+  std::uint64_t result = static_cast<std::uint64_t>(bytes);
+  for (const std::uint64_t each : state) result = mixed(result, each);
+  for (; at < bytes; ++at) result = mixed(result, data[at]);
+  return result;
+}
+
+}  // namespace detail
+
+/// A number that differs, with near certainty, if any bit does. It is no defence against an adversary.
+inline std::uint64_t digest(const unsigned char* data, Index bytes) {
+  constexpr Index piece = 1 << 18;
+  const Index count = (bytes + piece - 1) / piece;
+  std::vector<std::uint64_t> found(count);
+  const int parts = parts_for(static_cast<double>(bytes) / 8);
+  Lease().run(parts, [&](int i) {
+    const Range own = part(count, i, parts);
+    for (Index k = own.begin; k < own.end; ++k)
+      found[k] = detail::digest_piece(data + k * piece, std::min(piece, bytes - k * piece));
+  });
+  std::uint64_t result = 0;
+  for (const std::uint64_t each : found) result = detail::mixed(result, each);
+  return result;
+}
+
+}  // namespace saddleback
