@@ -167,7 +167,7 @@ def test_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     alone = sb.solve(sb.Problem(penalty, A, loss))
     assert json.loads(done.stdout)["objective"] == pytest.approx(alone.certificate.primal_value, rel=2e-6)
-    assert len((tmp_path / "x.csv").read_text().splitlines()) == 1 + A.shape[1] + A.shape[0]
+    assert len((tmp_path / "x.csv").read_text().splitlines()) == 2 + A.shape[1] + A.shape[0]  # names, status
 
 
 def test_the_suite_runs_on_two_processes():
