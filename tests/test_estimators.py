@@ -200,11 +200,14 @@ def test_single_precision_stays_single(regression):
 
 def test_the_warning_says_how_far_and_what_to_change(regression):
     X, y = regression
-    with pytest.warns(ConvergenceWarning, match=r"certified relative gap of .*tol=1.0e-09 was asked: raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"certified relative gap .*tolerance 1.0e-09.*Raise max_iter") as told:
         model = se.QuantileRegressor(alpha=0.01, max_iter=20, tol=1e-9).fit(X, y)
     assert model.result_.status is sb.Status.MAX_PASSES
     assert model.certificate_.relative_gap > 1e-9
-    with pytest.warns(ConvergenceWarning, match="raise max_passes"):
+    said = str(told[0].message)
+    assert said.count("max_iter") == 1  # everything once
+    assert said.count("1.0e-09") == 1
+    with pytest.warns(ConvergenceWarning, match="Raise max_passes"):
         se.SparseRegressor("absolute", alpha=0.01, max_passes=20, tol=1e-9).fit(X, y)
 
 
@@ -234,8 +237,13 @@ def test_warm_starts(regression):
     ("model", "message"),
     [
         (se.SparseRegressor("sqaured"), "did you mean 'squared'"),
-        (se.SparseRegressor(penalty="l2"), r"penalty='l2' is not known.*expected one of"),
-        (se.SparseRegressor("hinge"), "expected one of"),
+        (se.SparseRegressor(penalty="l2"), r"penalty='l2' is not known \(did you mean 'elasticnet' with l1_ratio=0"),
+        (se.SparseRegressor("hinge"), r"loss='hinge' is not known to regressors \(it is a loss of SparseClassifier\)"),
+        (se.SparseRegressor("pinball"), "did you mean 'quantile'"),
+        (se.SparseRegressor("mae"), "did you mean 'absolute'"),
+        (se.QuantileRegressor(quantile=0), "quantile=0: expected a number strictly between 0 and 1"),
+        (se.SparseRegressor("quantile", quantile=1.0), "quantile=1.0: expected a number strictly"),
+        (se.QuantileRegressor(time_limit=-1), "time_limit=-1"),
         (se.SparseRegressor(penalty="group", groups=[5, 6]), "groups"),
         (se.Lasso(-1.0), "alpha=-1.0"),
         (se.Lasso(max_iter=0), "max_iter=0: expected a positive number"),
@@ -282,6 +290,10 @@ def test_options_of_other_solvers_are_refused():
         se.SparseRegressor(max_iter=100)
     with pytest.raises(TypeError, match=r"Lasso has no parameter max_passes: did you mean max_iter\?"):
         se.Lasso(max_passes=100)
+    with pytest.raises(TypeError, match=r"no parameter C: .*alpha, which is 1 / \(C \* n_samples\)"):
+        se.SparseSVC(C=1.0)
+    with pytest.raises(TypeError, match=r"no parameter tau: did you mean quantile\?"):
+        se.QuantileRegressor(tau=0.5)
     with pytest.raises(TypeError, match=r"no parameter colour: it has alpha, .*random_state"):
         se.SparseSVC(colour=1)
     assert list(inspect.signature(se.Lasso).parameters)[:3] == ["alpha", "fit_intercept", "max_iter"]
@@ -295,6 +307,10 @@ def test_separable_classes_have_no_logistic_regression(classes, penalty):
     model = se.SparseClassifier("logistic", **penalty, tol=1e-3)
     with pytest.warns(ConvergenceWarning, match="separable.*Add a penalty"):
         model.fit(X, X[:, 0] > 0.1)
+    assert model.score(X, X[:, 0] > 0.1) == 1.0
+    assert model.result_.status is sb.Status.DIVERGED
+    assert "separable" in model.result_.message
+    assert model.n_passes_ < 1000  # of 10,000: the first iterate that separates them ends the fit
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y == "bee")
@@ -356,6 +372,7 @@ def test_lasso_cv_of_scikit_learn(regression):
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::saddleback.estimators.AlphaGridWarning")
 @pytest.mark.parametrize(
     ("model", "dtype"),
     [
@@ -408,7 +425,7 @@ def test_folds_in_other_processes_change_nothing(classes):
 def test_quantile_cv_and_its_pictures(regression):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     X, y = regression
-    model = se.QuantileRegressorCV(quantile=0.3, n_alphas=4, eps=0.1, cv=2, tol=1e-3).fit(X, y)
+    model = se.QuantileRegressorCV(quantile=0.3, n_alphas=4, eps=1e-3, cv=2, tol=1e-3).fit(X, y)
     assert model.loss_path_.shape == (4, 2)
     assert model.alpha_ == model.alphas_[np.argmin(model.mean_loss_)]
     axes = model.plot()

@@ -164,6 +164,7 @@ def test_several_targets_tasks_and_classes(kind, tmp_path):
     assert np.allclose(found.predict_proba(source), expected.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore::saddleback.estimators.AlphaGridWarning")
 @pytest.mark.parametrize(
     ("kind", "n_jobs"),
     [("map-by-columns", None), ("map-by-rows", None), pytest.param("map-by-columns", 2, marks=pytest.mark.slow)],
@@ -359,6 +360,7 @@ ON_A_DEVICE = MODELS | {
 }
 
 
+@pytest.mark.filterwarnings("ignore::saddleback.estimators.AlphaGridWarning")
 @pytest.mark.parametrize("name", ON_A_DEVICE)
 def test_a_device_fits_the_same_model(name):
     """Torch's own CPU device, and tensors for X, y and weights; numpy arrays come back."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import saddleback as sb
@@ -47,10 +48,11 @@ def test_the_links_lead_somewhere(page):
 
 
 def test_the_page_on_estimators_runs(capsys):
-    (block,) = python_blocks((ROOT / "docs" / "estimators.md").read_text(encoding="utf-8"))
     names = {}
-    exec(block, names)
-    assert names["model"].result_.status is sb.Status.OPTIMAL
+    for block in python_blocks((ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["model"].result_.status is sb.Status.OPTIMAL
+    assert np.array_equal(names["model"].coef_, names["same"].coef_)
 
 
 def test_the_page_on_own_code_runs(capsys):

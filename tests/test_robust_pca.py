@@ -70,7 +70,7 @@ def test_outside_the_recoverable_region_the_result_is_honest(rng):
     fitted = RobustPCA(noise=None, tol=1e-6, max_iter=20_000).fit(X)
     assert fitted.result_.status is sb.Status.OPTIMAL  # of the problem, which is not that of recovery
     assert np.linalg.norm(fitted.low_rank_ - low_rank) > 0.1 * np.linalg.norm(low_rank)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter") as told:
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter") as told:
         cut = RobustPCA(noise=None, max_iter=20).fit(X)
     assert cut.certificate_.error > 1e-6
     assert told[0].filename == __file__

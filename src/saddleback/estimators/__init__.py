@@ -1,6 +1,7 @@
-"""Models with the face of scikit-learn: parameters become a problem, its result the fitted attributes."""
+"""Models behind the interface of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
 from .classification import SparseClassifier, SparseSVC
+from .model_selection import AlphaGridWarning as AlphaGridWarning
 from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
 from .path import Path
 from .regression import (

@@ -18,18 +18,31 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 from ..cpus import available
-from ..run import LIMITS
 
 OF_OTHERS = {
+    "C": "the penalty is measured by alpha, which is 1 / (C * n_samples)",
     "comm": "it belongs to the linear models without cross-validation",
     "copy_X": "X is never changed",
     "memory": "the bound belongs to the data, as in fit(sb.Streamed(path, memory=...), y)",
     "precompute": "which products are kept is for the solver to decide",
     "selection": "the order of the columns is for the solver to decide",
+    "normalize": "scale the columns first, with StandardScaler",
+    "sample_weight": "it is an argument of fit",
     "solver": "the solver is chosen by the problem",
     "solver_options": "the solver is chosen by the problem; tol and the limit on passes are its only options",
 }
-"""Parameters of scikit-learn's models that say how to compute, not what: why each has no meaning here."""
+"""Parameters of other models that have no meaning here: why, and what to do instead."""
+
+OTHER_NAMES = {
+    "lam": "alpha",
+    "lambda_": "alpha",
+    "lambda1": "alpha",
+    "q": "quantile",
+    "tau": "quantile",
+    "threads": "n_jobs",
+    "timeout": "time_limit",
+}
+"""Parameters that have another name here."""
 
 LIMITS_ON_WORK = ("max_iter", "max_passes")
 """Two names for the most passes: that of scikit-learn, where a model of it is followed, and that of ``solve``."""
@@ -47,6 +60,7 @@ def explained(init: Callable[..., None]) -> Callable[..., None]:
         for name in parameters:
             if name not in known:
                 close = [limit for limit in LIMITS_ON_WORK if name in LIMITS_ON_WORK and limit in known]
+                close = close or [own for own in (OTHER_NAMES.get(name),) if own in known]
                 close = close or get_close_matches(name, known, n=1)
                 reason = OF_OTHERS.get(name) or (f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}")
                 advice = "; leave it out" if name in OF_OTHERS else ""
@@ -65,6 +79,7 @@ class Certified(BaseEstimator):
             cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
 
     tol: float
+    time_limit: float | None = None
     n_jobs: int | None = None
     random_state: Any = None
     verbose: Any = False
@@ -79,9 +94,13 @@ class Certified(BaseEstimator):
         passes = getattr(self, self.passes_parameter)
         if not isinstance(passes, (int, float, np.number)) or not passes > 0:
             raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
+        limit = self.time_limit
+        if limit is not None and (not isinstance(limit, (int, float, np.number)) or not limit > 0):
+            raise ValueError(f"time_limit={limit!r}: expected None or a positive number of seconds")
         return {
             "tol": self.tol,
             "max_passes": passes,
+            "time_limit": self.time_limit,
             "seed": _seed(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
@@ -97,28 +116,32 @@ class Certified(BaseEstimator):
             raise ValueError("n_jobs=0: expected None, a positive number of threads, or -1 for all that are available")
         return max(1, available() + 1 + self.n_jobs)
 
-    def _warn(self, results: Sequence[sb.Result], obstacle: str = "") -> None:
-        """Warn of what stands in the way of a solution, where that is known; else of the result furthest from one."""
-        if any(result.status is sb.Status.INTERRUPTED for result in results):
-            raise KeyboardInterrupt  # solve gives back what it has, but no one asked for half a model
-        worst = furthest(results)
-        told = f": {obstacle}" if obstacle else self._shortfall(worst)
+    def _warn(self, results: Sequence[sb.Result]) -> None:
+        """Warn of the result that is furthest from what was asked."""
+        told = self._shortfall(furthest(results))
         if told:
-            warnings.warn(type(self).__name__ + told, ConvergenceWarning, stacklevel=calling_level())
+            warnings.warn(f"{type(self).__name__}: {told}", ConvergenceWarning, stacklevel=calling_level())
 
     def _shortfall(self, result: sb.Result) -> str:
-        """Return how far a result is from what was asked, and what to do; empty where it is there."""
+        """Return how far a result is from what was asked, and what to do; empty if it is optimal."""
         if result.status is sb.Status.OPTIMAL:
             return ""
-        if result.status not in LIMITS:
-            return f": {result.message}"
-        name, passes = self.passes_parameter, getattr(self, self.passes_parameter)
-        gap, error = result.relative_gap, result.certificate.error
-        figure = f"relative gap of {gap:.1e}" + ("" if gap == error else f" and an error of {error:.1e}")
-        return (
-            f" reached a certified {figure}, where tol={self.tol:.1e} was asked: raise {name} (now {passes}), or tol "
-            "if that is enough. " + result.message.replace("max_passes", name)
-        )
+        if result.status is sb.Status.INTERRUPTED:
+            return (
+                f"the fit was interrupted at a certified relative gap of {result.relative_gap:.1e}, where "
+                f"tol={self.tol:.1e} was asked. The model is the best point so far"
+            )
+        said = result.message.replace("max_passes", self.passes_parameter)
+        return said.replace("relative gap", "certified relative gap", 1)
+
+    def _stop_if_interrupted(self, results: Sequence[sb.Result]) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C ended a solve and scikit-learn asked for the fit.
+
+        A search over models is to stop as a whole, and would go on if `fit` returned.
+        """
+        interrupted = any(result.status is sb.Status.INTERRUPTED for result in results)
+        if interrupted and caller().partition(".")[0] in ("sklearn", "joblib"):
+            raise KeyboardInterrupt
 
     def _judgement(self, results: Sequence[sb.Result]) -> None:
         """Set the attributes that tell how well the model was fitted."""
@@ -135,15 +158,26 @@ class Certified(BaseEstimator):
 
 def calling_level() -> int:
     """Return the level, for ``warnings.warn``, of the line outside of this library that asked for a fit."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+    return _outside()[0] - 1
+
+
+def caller() -> str:
+    """Return the module outside of this library that asked for a fit."""
+    return _outside()[1]
+
+
+def _outside() -> tuple[int, str]:
+    """Return how many frames below this one the first outside of this library is, and its module."""
+    level, frame, own = 0, sys._getframe(0), __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == own:
         level, frame = level + 1, frame.f_back
-    return level
+    return level, str(frame.f_globals["__name__"])
 
 
 def furthest(results: Sequence[sb.Result]) -> sb.Result:
-    """Return the result that is least certain, one that reached its tolerance only where all did."""
-    return max(results, key=lambda result: (result.status is not sb.Status.OPTIMAL, result.certificate.error))
+    """Return the result that is least certain: one without a solution before one at a limit before an optimal one."""
+    ranks = {sb.Status.OPTIMAL: 0, sb.Status.DIVERGED: 2}
+    return max(results, key=lambda result: (ranks.get(result.status, 1), result.certificate.error))
 
 
 def _seed(random_state: Any) -> int:

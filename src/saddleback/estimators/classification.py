@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import saddleback as sb
 
 from ..functions._base import Vector
 from .design import Design
+from .documentation import OF_CLASSIFIERS, documented
 from .linear import Fit, LinearModel, Target, check_weight
 from .objective import CLASSIFICATION, Objective
-from .path import coefficients
+from .path import coefficients, split
 from .table import Table, checked
 
 
@@ -26,6 +28,13 @@ def _has_probabilities(model: Any) -> bool:
     if model._objective().loss != "logistic":
         raise AttributeError("predict_proba is there for loss='logistic' alone: other losses know no probabilities")
     return True
+
+
+SEPARABLE = (
+    "the classes are separable, so without a penalty the logistic loss falls to 0 as the coefficients grow, and no "
+    "finite coefficients are the best. Those of this model separate the classes, but their size means nothing. Add a "
+    "penalty: penalty='l1' with a positive alpha"
+)
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
@@ -60,18 +69,30 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
 
-    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
-        penalised = ready.objective.penalty is not None and ready.objective.alpha > 0
-        if ready.objective.loss != "logistic" or penalised:
-            return ""
-        for target, (coef, intercept) in zip(ready.targets, map(coefficients, results), strict=True):
-            if np.all(target.values * (ready.samples.X @ coef + intercept) > 0):
-                return (
-                    "the classes are separable, so without a penalty the logistic loss falls to 0 as the coefficients "
-                    "grow, and no finite ones are the best; those that were found separate the classes, but their size "
-                    "means nothing. Add a penalty: penalty='l1' with a positive alpha"
-                )
-        return ""
+    def _panels(self, ready: Fit) -> list[str]:
+        return [f"class {name}" for name in self.classes_] if self.classes_.size > 2 else []
+
+    def _solve_one(self, ready: Fit, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
+        """Return the result of one problem.
+
+        A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls to 0 as t
+        grows, and is positive everywhere. The solve ends at the first such w.
+        """
+        objective = ready.objective
+        if objective.loss != "logistic" or (objective.penalty is not None and objective.alpha > 0):
+            return super()._solve_one(ready, target, start, options)
+
+        def separates(x: Any) -> bool:
+            coef, intercept = split(x)
+            return bool(np.all(target.values * (ready.samples.X @ coef + intercept) > 0))
+
+        def watch(info: Any) -> bool:
+            return separates(ready.design.to_given(info.x, target.shift))
+
+        if ready.samples.X.in_memory:  # a product would read a whole file
+            options = options | {"callback": watch}
+        result = super()._solve_one(ready, target, start, options)
+        return replace(result, status=sb.Status.DIVERGED, message=SEPARABLE) if separates(result.x) else result
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
@@ -80,7 +101,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self._judgement(results)
 
     def decision_function(self, X: Any) -> Any:
-        """Return x'w + b for two classes, positive for the second; one column a class for more."""
+        """Return x'w + b for two classes, positive for the second class; one column per class for more."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -104,28 +125,22 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return np.log(self.predict_proba(X))
 
 
+@documented(OF_CLASSIFIERS)
 class SparseClassifier(LinearClassifier):
     r"""Linear classification with any loss under any penalty.
 
     Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(z_i (x_i'w + b)) + \text{penalty}(w)`, with labels z of -1
-    and +1. The loss l(u) is max(0, 1 - u) for "hinge", half its square for "squared_hinge", log(1 + exp(-u)) for
-    "logistic". More than two classes are fitted one against the rest.
+    and +1. More than two classes are fitted one against the rest.
 
-    Parameters
-    ----------
-    loss : "hinge", "squared_hinge" or "logistic".
-    penalty, alpha, l1_ratio, groups, weights : as in ``SparseRegressor``.
-    class_weight : a dict from class to weight, or "balanced" for weights inverse to how often a class occurs; they
-        multiply the sample weights.
-    fit_intercept, positive, warm_start, tol, max_passes, n_jobs, random_state, verbose, comm, device : as in
-        ``SparseRegressor``.
+    =======================  ===================================================================================
+    loss                     l(u)
+    =======================  ===================================================================================
+    "hinge"                  max(0, 1 - u)
+    "squared_hinge"          max(0, 1 - u)^2 / 2
+    "logistic"               log(1 + exp(-u)); with ``predict_proba``
+    =======================  ===================================================================================
 
-    Attributes
-    ----------
-    classes_ : the classes in order.
-    coef_, intercept_ : w and b; one row and one value for two classes, one a class for more.
-    dual_gap_, certificate_, result_, n_passes_, n_iter_ : as in ``SparseRegressor``; lists or arrays, one entry a
-        class, for more than two.
+    The penalties are those of ``SparseRegressor``.
     """
 
     passes_parameter = "max_passes"
@@ -145,6 +160,7 @@ class SparseClassifier(LinearClassifier):
         warm_start: bool = False,
         tol: float = 1e-6,
         max_passes: float = 10_000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -163,6 +179,7 @@ class SparseClassifier(LinearClassifier):
         self.warm_start = warm_start
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -181,11 +198,13 @@ class SparseClassifier(LinearClassifier):
         )
 
 
+@documented(OF_CLASSIFIERS)
 class SparseSVC(LinearClassifier):
     r"""The linear support vector machine with an L1 penalty.
 
-    Minimises :math:`\frac{1}{n} \sum_i \max(0, 1 - z_i (x_i'w + b)) + \alpha \|w\|_1`; parameters and attributes as in
-    ``SparseClassifier``, with the limits of ``Lasso``.
+    Minimises :math:`\frac{1}{n} \sum_i \max(0, 1 - z_i (x_i'w + b)) + \alpha \|w\|_1`, with labels z of -1
+    and +1. More than two classes are fitted one against the rest. An alpha of :math:`1 / (C n)` is the C of
+    scikit-learn's ``LinearSVC``.
     """
 
     def __init__(
@@ -195,10 +214,13 @@ class SparseSVC(LinearClassifier):
         class_weight: Any = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
@@ -206,10 +228,13 @@ class SparseSVC(LinearClassifier):
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
         self.comm = comm
         self.device = device
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,14 @@ from ..ranks import team_of
 from . import rotation
 from .certified import Certified
 from .design import Design
+from .groups import by_index, named
 from .objective import Objective
 from .path import Path, coefficients
 from .samples import Samples, distinct
 from .table import Dense, Table, checked_samples
+
+LEAST_SECONDS = 1e-6
+"""Time for a problem if the others have used up the limit: it ends at its first certificate."""
 
 
 class Target(NamedTuple):
@@ -139,23 +144,44 @@ class LinearModel(Certified, ABC):
         X : samples by features, dense or sparse; neither copied more than once nor changed. A memory map, a Zarr array
             or ``sb.Streamed`` stays in its file, which is read panel by panel unless it is small (docs/scaling.md).
         y : the targets.
-        sample_weight : one value a sample, at least 0. The loss is divided by their sum.
+        sample_weight : one value per sample, at least 0. The loss is divided by their sum.
+
+        Returns
+        -------
+        self
+            If Ctrl-C or the time limit ends a fit early, the model is the best point so far, and a warning says how far
+            it is from the optimum. (With several problems, one per class or column of y, Ctrl-C before the last one
+            raises KeyboardInterrupt; so does one in a fit that scikit-learn runs, such as those of a search, in which
+            case the model keeps the point as well.)
         """
         table, y, weight = self._check_data(X, y, sample_weight)
         ready = self._prepare(table, y, weight)
+        results = self._solve(ready)
+        self._warn(results)
+        self._store(results, table.dtype)
+        self._stop_if_interrupted(results)
+        return self
+
+    def _solve(self, ready: Fit) -> list[sb.Result]:
+        """Return the result of every problem; problems share the time limit."""
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):
             before = self.result_ if isinstance(self.result_, list) else [self.result_]
             starts = before if len(before) == len(ready.targets) else starts
-        options = self._options()
-        results = [ready.solve(target, start, options) for target, start in zip(ready.targets, starts, strict=True)]
-        self._warn(results, self._obstacle(ready, results))
-        self._store(results, table.dtype)
-        return self
+        options, begun = self._options(), perf_counter()
+        results: list[sb.Result] = []
+        for target, start in zip(ready.targets, starts, strict=True):
+            if results and results[-1].status is sb.Status.INTERRUPTED:
+                raise KeyboardInterrupt  # the model would have no coefficients for the other targets
+            if self.time_limit is not None:
+                rest = self.time_limit - (perf_counter() - begun)
+                options["time_limit"] = max(rest / (len(ready.targets) - len(results)), LEAST_SECONDS)
+            results.append(self._solve_one(ready, target, start, options))
+        return results
 
-    def _obstacle(self, ready: Fit, results: list[sb.Result]) -> str:
-        """Return why there is no solution, where the data show it; empty where they do not."""
-        return ""
+    def _solve_one(self, ready: Fit, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
+        """Return the result of one problem."""
+        return ready.solve(target, start, options)
 
     def path(
         self,
@@ -190,6 +216,8 @@ class LinearModel(Certified, ABC):
         with team_of(self.comm) as team:
             compare(team, {"X": X.sample()})
         objective = self._objective()
+        names = getattr(self, "feature_names_in_", None)
+        objective = replace(objective, groups=by_index(objective.groups, names, X.shape[1]))
         samples = distinct(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
         total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
@@ -214,7 +242,24 @@ class LinearModel(Certified, ABC):
             intercepts[0] if single else intercepts,
             gaps[0] if single else gaps,
             results[0] if single else results,
+            **self._labels(ready),
         )
+
+    def _labels(self, ready: Fit) -> dict[str, Any]:
+        """Return what a picture of a path says of features, groups and targets."""
+        names, groups = getattr(self, "feature_names_in_", None), self._objective().groups
+        grouped = ready.objective.penalty in ("group", "sparse_group") and groups is not None
+        return {
+            "feature_names": None if names is None else list(names),
+            "groups": named(groups, names, ready.design.n_features) if grouped else [],
+            "panels": self._panels(ready),
+            "piecewise_constant": ready.objective.piecewise_constant,
+        }
+
+    def _panels(self, ready: Fit) -> list[str]:
+        """Return the titles of the panels, one per class or target; an empty list if there is only one."""
+        columns = [target.values.shape[1] if target.values.ndim == 2 else 1 for target in ready.targets]
+        return [f"target {i}" for i in range(sum(columns))] if sum(columns) > 1 else []
 
     def _scores(self, X: Any) -> Any:
         """Return X coef_' + intercept_."""

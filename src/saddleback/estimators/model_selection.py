@@ -6,6 +6,7 @@ well they predict. What is compared is the very loss that was minimised, on the 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,27 @@ from sklearn.model_selection import check_cv
 import saddleback as sb
 
 from ..functions._base import Vector
-from .certified import furthest
+from .certified import calling_level, furthest
 from .classification import LinearClassifier
+from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, documented, entries
 from .linear import LinearModel
 from .objective import Objective
 from .path import new_axes
 from .regression import LinearRegressor
 from .table import Table
 
+MSE = entries("""
+mse_path_ : array of shape (n_alphas, n_folds)
+    Mean squared error on the held-out samples of each fold, twice ``loss_path_``.
+""")
+
+
+class AlphaGridWarning(UserWarning):
+    """Cross-validation has chosen an end of its grid, so that the best alpha may lie outside."""
+
 
 class CrossValidated(LinearModel):
-    """Base of the models that choose alpha themselves.
-
-    Attributes
-    ----------
-    alpha_ : the alpha with the least mean loss on held-out samples.
-    alphas_ : all alphas, the largest first.
-    loss_path_ : mean loss on the held-out samples, one row an alpha and one column a fold.
-    path_ : the solutions on all data; the model is the one at ``alpha_``.
-    """
+    """Base of the models that choose alpha themselves."""
 
     least_samples = 2
 
@@ -52,8 +55,9 @@ class CrossValidated(LinearModel):
         path = self._path(self._prepare(table, y, weight), given, count, self.eps)
         folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
         worker = self._unfitted(cv=None)  # folds that were given may be a generator, which no process can have
-        if is_classifier(self):
-            worker.classes_ = self.classes_  # a fold may lack one
+        for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
+            if hasattr(self, known):
+                setattr(worker, known, getattr(self, known))
         judged = Parallel(n_jobs=self.n_jobs)(
             delayed(worker._held_out)(table, y, weight, train, test, path.alphas) for train, test in folds
         )
@@ -67,6 +71,7 @@ class CrossValidated(LinearModel):
         best = int(np.argmin(self.mean_loss_))
         self.alpha_ = float(path.alphas[best])
         self._store([along[best] for along in path.by_problem()], table.dtype)
+        self._warn_of_grid(best)
         return self
 
     def _held_out(
@@ -91,18 +96,43 @@ class CrossValidated(LinearModel):
             loss += [function.value(np.ascontiguousarray(u)) for u in scores]
         return loss, total, furthest(path.flat())
 
+    def _warn_of_grid(self, best: int) -> None:
+        """Warn if the chosen alpha is an end of the grid beyond which there are other models."""
+        last = self.alphas_.size - 1
+        if last < 2 or best not in (0, last):  # a grid of two has nothing but ends
+            return
+        if best == 0 and not np.any(self.path_.coefs[..., 0]):  # nor has a larger alpha any other model
+            return
+        end, advice = ("smallest", "lower eps or pass alphas") if best == last else ("largest", "pass larger alphas")
+        warnings.warn(
+            f"{type(self).__name__}: the best alpha, {self.alpha_:.3g}, is the {end} of the grid: {advice}",
+            AlphaGridWarning,
+            stacklevel=calling_level(),
+        )
+
     def plot(self, axes: Any = None) -> Any:
-        """Draw the path, and the loss on held-out samples, against alpha; return the two matplotlib axes."""
-        axes = new_axes(2) if axes is None else axes
-        self.path_.plot(axes[0])
-        axes[1].semilogx(self.alphas_, self.loss_path_, color="0.8", linewidth=1)
-        axes[1].semilogx(self.alphas_, self.mean_loss_, marker=".", label="mean over folds")
-        axes[1].set(xlabel="alpha", ylabel="loss on held-out samples")
-        axes[1].invert_xaxis()
-        axes[1].grid(alpha=0.3)
+        """Draw the path and the loss on held-out samples against alpha.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, one per panel of ``path_.plot()`` and one for the loss; new ones by default.
+
+        Returns
+        -------
+        array of matplotlib axes
+            The last one has the loss.
+        """
+        axes = new_axes(self.path_.n_panels + 1) if axes is None else axes
+        self.path_.plot(axes[:-1])
+        name, factor = self._objective().drawn_loss
+        axes[-1].semilogx(self.alphas_, factor * self.loss_path_, color="0.8", linewidth=1)
+        axes[-1].semilogx(self.alphas_, factor * self.mean_loss_, marker=".", label="mean over folds")
+        axes[-1].set(xlabel="alpha", ylabel=f"{name} on held-out samples")
+        axes[-1].invert_xaxis()
+        axes[-1].grid(alpha=0.3)
         for axis in axes:
             axis.axvline(self.alpha_, color="black", linestyle=":", label=f"chosen: {self.alpha_:.3g}")
-        axes[1].legend()
+        axes[-1].legend()
         return axes
 
     def _grid(self) -> tuple[ArrayLike | None, int]:
@@ -115,27 +145,12 @@ class CrossValidated(LinearModel):
         return None  # n_jobs is for the folds
 
 
+@documented(OF_CROSS_VALIDATION | FITTED, IN_CROSS_VALIDATION)
 class SparseRegressorCV(CrossValidated, LinearRegressor):
     """``SparseRegressor`` with alpha chosen by cross-validation.
 
-    Parameters
-    ----------
-    loss, penalty, l1_ratio, groups, weights, quantile, delta, epsilon : as in ``SparseRegressor``.
-    eps : the smallest alpha, relative to the largest, which is the smallest one with all coefficients 0.
-    n_alphas : how many alphas.
-    alphas : the values themselves; a number is the same as ``n_alphas``.
-    cv : number of folds (5 by default), a splitter, or the folds.
-    n_jobs : folds in parallel, each with the threads that joblib leaves to it; by default one after the other, with
-        all that are available.
-    fit_intercept, positive, tol, max_passes, random_state, verbose, device : as in ``SparseRegressor``.
-
-    Attributes
-    ----------
-    alpha_ : the alpha with the least loss on held-out samples.
-    alphas_, loss_path_, mean_loss_ : all alphas, the mean loss of each on the held-out samples of every fold (one row
-        an alpha), and over the folds. The loss is that of the model.
-    path_ : the solutions on all data; ``path_.plot()`` draws them, and ``plot()`` the losses too.
-    coef_, intercept_, dual_gap_, certificate_, result_, n_passes_, n_iter_ : as in ``SparseRegressor``, at ``alpha_``.
+    Losses and penalties are those of ``SparseRegressor``, and so is the objective. What is compared on held-out samples
+    is the loss of the model. ``plot()`` draws the path and the losses.
     """
 
     passes_parameter = "max_passes"
@@ -159,6 +174,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         positive: bool = False,
         tol: float = 1e-5,
         max_passes: float = 10_000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -180,6 +196,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.positive = positive
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -199,19 +216,12 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         )
 
 
+@documented(OF_CROSS_VALIDATION | OF_CLASSIFIERS, IN_CROSS_VALIDATION)
 class SparseClassifierCV(CrossValidated, LinearClassifier):
     """``SparseClassifier`` with alpha chosen by cross-validation: one alpha for all classes.
 
-    Parameters
-    ----------
-    loss, penalty, l1_ratio, groups, weights, class_weight : as in ``SparseClassifier``.
-    eps, n_alphas, alphas, cv, n_jobs : as in ``SparseRegressorCV``.
-    fit_intercept, positive, tol, max_passes, random_state, verbose, device : as in ``SparseRegressor``.
-
-    Attributes
-    ----------
-    alpha_, alphas_, loss_path_, mean_loss_, path_ : as in ``SparseRegressorCV``; the loss is the sum over the classes.
-    classes_, coef_, intercept_, ... : as in ``SparseClassifier``, at ``alpha_``.
+    Losses and penalties are those of ``SparseClassifier``, and so is the objective. What is compared on held-out
+    samples is the loss of the model. ``plot()`` draws the path and the losses.
     """
 
     passes_parameter = "max_passes"
@@ -233,6 +243,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         positive: bool = False,
         tol: float = 1e-5,
         max_passes: float = 10_000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -252,6 +263,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.positive = positive
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -268,11 +280,11 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         )
 
 
+@documented(OF_CROSS_VALIDATION | MSE | FITTED, IN_CROSS_VALIDATION)
 class LassoCV(CrossValidated, LinearRegressor):
-    """``Lasso`` with alpha chosen by cross-validation.
+    """``Lasso`` with alpha chosen by cross-validation; the objective is that of scikit-learn.
 
-    Parameters are those of scikit-learn and of ``SparseRegressorCV``; ``mse_path_`` holds the mean squared errors on
-    held-out samples, with a row an alpha and a column a fold.
+    ``plot()`` draws the path and the mean squared errors on held-out samples.
     """
 
     def __init__(
@@ -283,6 +295,7 @@ class LassoCV(CrossValidated, LinearRegressor):
         alphas: ArrayLike | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         cv: Any = None,
         verbose: Any = False,
@@ -296,6 +309,7 @@ class LassoCV(CrossValidated, LinearRegressor):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.tol = tol
         self.cv = cv
         self.verbose = verbose
@@ -313,8 +327,12 @@ class LassoCV(CrossValidated, LinearRegressor):
         return 2.0 * self.loss_path_
 
 
+@documented(OF_CROSS_VALIDATION | MSE | FITTED, IN_CROSS_VALIDATION)
 class GroupLassoCV(LassoCV):
-    """``GroupLasso`` with alpha chosen by cross-validation; parameters of ``GroupLasso`` and ``LassoCV``."""
+    """``GroupLasso`` with alpha chosen by cross-validation.
+
+    ``plot()`` draws the path and the mean squared errors on held-out samples.
+    """
 
     def __init__(
         self,
@@ -326,6 +344,7 @@ class GroupLassoCV(LassoCV):
         alphas: ArrayLike | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         cv: Any = None,
         verbose: Any = False,
@@ -340,6 +359,7 @@ class GroupLassoCV(LassoCV):
             alphas=alphas,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            time_limit=time_limit,
             tol=tol,
             cv=cv,
             verbose=verbose,
@@ -355,10 +375,11 @@ class GroupLassoCV(LassoCV):
         return Objective(penalty="group", groups=self.groups, weights=self.weights, positive=self.positive)
 
 
+@documented(OF_CROSS_VALIDATION | FITTED, IN_CROSS_VALIDATION)
 class QuantileRegressorCV(CrossValidated, LinearRegressor):
     """``QuantileRegressor`` with alpha chosen by cross-validation, by the quantile loss.
 
-    Parameters of ``QuantileRegressor`` and ``SparseRegressorCV``.
+    ``plot()`` draws the path and the losses on held-out samples.
     """
 
     def __init__(
@@ -370,6 +391,7 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         alphas: ArrayLike | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-5,
         cv: Any = None,
         verbose: Any = False,
@@ -384,6 +406,7 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.tol = tol
         self.cv = cv
         self.verbose = verbose

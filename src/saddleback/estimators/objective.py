@@ -21,6 +21,7 @@ import numpy as np
 import saddleback as sb
 
 from ..functions._base import Vector
+from ..functions.checks import scalar
 
 
 @dataclass(frozen=True)
@@ -33,28 +34,44 @@ class Choice:
     reads : which parameters of a model it takes.
     power : to what power of n a loss is divided.
     mean_is_best : whether the constant with the least loss is the mean of the targets.
+    polyhedral : whether a loss is piecewise linear.
     """
 
     make: Callable[..., Any]
     reads: tuple[str, ...] = ()
     power: float = 1.0
     mean_is_best: bool = False
+    polyhedral: bool = False
 
 
 REGRESSION: Mapping[str, Choice] = {
     "squared": Choice(sb.Squared, mean_is_best=True),
-    "absolute": Choice(sb.Absolute),
-    "quantile": Choice(sb.Pinball, ("quantile",)),
+    "absolute": Choice(sb.Absolute, polyhedral=True),
+    "quantile": Choice(sb.Pinball, ("quantile",), polyhedral=True),
     "huber": Choice(sb.Huber, ("delta",)),
-    "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",)),
+    "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",), polyhedral=True),
     "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True),
 }
 
 CLASSIFICATION: Mapping[str, Choice] = {
-    "hinge": Choice(sb.Hinge),
+    "hinge": Choice(sb.Hinge, polyhedral=True),
     "squared_hinge": Choice(sb.SquaredHinge),
     "logistic": Choice(sb.Logistic),
 }
+
+OTHER_NAMES: Mapping[str, str] = {
+    "absolute_error": "'absolute'",
+    "enet": "'elasticnet'",
+    "group_lasso": "'group'",
+    "l2": "'elasticnet' with l1_ratio=0, which is alpha / 2 times the sum of the squares",
+    "log_loss": "'logistic'",
+    "mae": "'absolute'",
+    "mse": "'squared'",
+    "none": "None",
+    "pinball": "'quantile'",
+    "squared_error": "'squared'",
+}
+"""What losses and penalties are called here that have other names elsewhere."""
 
 PENALTIES: Mapping[str | None, Choice] = {
     None: Choice(sb.Zero),
@@ -67,7 +84,7 @@ PENALTIES: Mapping[str | None, Choice] = {
 
 @dataclass(frozen=True)
 class Objective:
-    """Loss and penalty of a linear model. ``groups=None`` is one group a feature."""
+    """Loss and penalty of a linear model. ``groups=None`` is one group per feature."""
 
     loss: str = "squared"
     penalty: str | None = "l1"
@@ -87,10 +104,13 @@ class Objective:
         """
         _check_name("loss", self.loss, losses)
         _check_name("penalty", self.penalty, PENALTIES)
+        if "quantile" in self._loss.reads and not 0 < scalar("quantile", self.quantile, high=1.0) < 1:
+            raise ValueError(f"quantile={self.quantile}: expected a number strictly between 0 and 1")
         read = {"loss", "penalty", "alpha", "positive", *self._loss.reads, *PENALTIES[self.penalty].reads}
         for parameter in fields(self):
             value = getattr(self, parameter.name)
-            if parameter.name not in read and not (np.ndim(value) == 0 and value == parameter.default):
+            is_default = value is parameter.default or (np.isscalar(value) and value == parameter.default)
+            if parameter.name not in read and not is_default:
                 tables: tuple[tuple[str, Mapping[Any, Choice]], ...] = (("loss", losses), ("penalty", PENALTIES))
                 readers = [
                     f"{kind}={name!r}"
@@ -109,6 +129,17 @@ class Objective:
     def mean_is_best(self) -> bool:
         """Whether the constant with the least loss is the mean of the targets."""
         return self._loss.mean_is_best
+
+    @property
+    def piecewise_constant(self) -> bool:
+        """Whether solutions are constant between the alphas at which they jump, as those of a linear program are."""
+        return self._loss.polyhedral and self.penalty == "l1"
+
+    @property
+    def drawn_loss(self) -> tuple[str, float]:
+        """The name of the mean loss in a picture, and by what to multiply the loss to draw it."""
+        names = {"squared": "mean squared error", "sqrt": "root mean squared error"}
+        return names.get(self.loss, f"mean {self.loss.replace('_', ' ')} loss"), 2.0 if self.loss == "squared" else 1.0
 
     @property
     def _loss(self) -> Choice:
@@ -137,6 +168,16 @@ class Objective:
 
 def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
     if found not in known:
-        close = get_close_matches(str(found), [str(name) for name in known], n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = _hint(argument, found, known)
         raise ValueError(f"{argument}={found!r} is not known{hint}: expected one of {list(known)}")
+
+
+def _hint(argument: str, found: Any, known: Mapping[Any, Choice]) -> str:
+    """Return what was probably meant by a name that is not known."""
+    if argument == "loss" and found in REGRESSION:
+        return " to classifiers (it is a loss of SparseRegressor)"
+    if argument == "loss" and found in CLASSIFICATION:
+        return " to regressors (it is a loss of SparseClassifier)"
+    close = get_close_matches(str(found), [str(name) for name in known], n=1)
+    meant = OTHER_NAMES.get(found, repr(close[0]) if close else "")
+    return f" (did you mean {meant}?)" if meant else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 
 import saddleback as sb
 
-from ..functions._base import Vector
+from ..functions._base import Indices, Vector
+
+NAMED = 8
+"""Coefficients or groups that have a colour and a name in a picture."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,10 @@ class Path:
     intercepts : of shape (n_alphas,) or (n_targets, n_alphas).
     dual_gaps : the certified gaps, of shape (n_alphas,); (n_classes, n_alphas) for several classes.
     results : the results, a list; a list of lists for several classes.
+    feature_names : the names of the features, if X had any.
+    groups : name and columns of every group, if a group penalty has groups of several features.
+    panels : titles of the pictures of several classes or targets.
+    piecewise_constant : whether coefficients are constant in alpha but for jumps.
     """
 
     alphas: Vector
@@ -30,6 +38,10 @@ class Path:
     intercepts: Vector
     dual_gaps: Vector
     results: list[Any]
+    feature_names: list[str] | None = None
+    groups: Sequence[tuple[str, Indices]] = ()
+    panels: Sequence[str] = ()
+    piecewise_constant: bool = False
 
     def flat(self) -> list[sb.Result]:
         """Return all results, of all classes."""
@@ -39,15 +51,52 @@ class Path:
         """Return the results, a list for every problem."""
         return self.results if isinstance(self.results[0], list) else [self.results]
 
+    @property
+    def n_panels(self) -> int:
+        """The number of axes that ``plot`` draws on."""
+        return len(self._by_panel())
+
     def plot(self, axis: Any = None) -> Any:
-        """Draw every coefficient against alpha; return the matplotlib axis."""
-        axis = axis if axis is not None else new_axes(1)[0]
-        lines = self.coefs.reshape(-1, self.alphas.size)
-        axis.plot(self.alphas, lines[np.any(lines, axis=1)].T, linewidth=1)
+        """Draw every coefficient against alpha.
+
+        The largest coefficients, or groups of them, have colours and names, the others are grey. Lines are steps if
+        coefficients jump between alphas that are not known, as those of a quantile regression with an L1 penalty do.
+
+        Parameters
+        ----------
+        axis : a matplotlib axis, or one per class or target; new ones by default.
+
+        Returns
+        -------
+        the axis, or an array of axes for several classes or targets
+        """
+        axes = new_axes(self.n_panels) if axis is None else np.atleast_1d(np.asarray(axis, dtype=object))
+        if axes.size != self.n_panels:
+            raise ValueError(f"axis has {axes.size} axes: expected {self.n_panels}, one per class or target")
+        for each, lines, title in zip(axes, self._by_panel(), self.panels or [""], strict=True):
+            self._draw(each, lines)
+            each.set_title(title, fontsize="medium")
+        return axes[0] if axes.size == 1 else axes
+
+    def _by_panel(self) -> Vector:
+        return self.coefs.reshape(-1, *self.coefs.shape[-2:])
+
+    def _draw(self, axis: Any, lines: Vector) -> None:
+        names = self.feature_names or [f"feature {j}" for j in range(lines.shape[0])]
+        families = self.groups or [(names[j], np.array([j])) for j in range(lines.shape[0])]
+        families = [(name, own) for name, own in families if np.any(lines[own])]
+        families = sorted(families, key=lambda family: -float(np.linalg.norm(lines[family[1], -1])))
+        style = {"linewidth": 1, "drawstyle": "steps-post" if self.piecewise_constant else "default"}
+        for _, own in families[NAMED:]:
+            axis.plot(self.alphas, lines[own].T, color="0.8", **style)
+        for i, (name, own) in enumerate(families[:NAMED]):
+            drawn = axis.plot(self.alphas, lines[own].T, color=f"C{i}", zorder=3, **style)
+            drawn[0].set_label(name)
         axis.set(xscale="log", xlabel="alpha", ylabel="coefficients")
         axis.invert_xaxis()
         axis.grid(alpha=0.3)
-        return axis
+        if families:
+            axis.legend(fontsize="x-small", loc="upper left")
 
 
 def new_axes(count: int) -> Any:
@@ -60,7 +109,12 @@ def new_axes(count: int) -> Any:
 
 
 def coefficients(result: sb.Result) -> tuple[Vector, Vector]:
-    """Return the coefficients and the intercept of a linear model's result: one value, or one a task."""
-    x = result.x if isinstance(result.x, list) else [result.x, np.zeros((1, *result.x.shape[1:]))]
+    """Return the coefficients and the intercept of a linear model's result: one value, or one per task."""
+    return split(result.x)
+
+
+def split(x: Any) -> tuple[Vector, Vector]:
+    """Return the coefficients and the intercept in a solution x."""
+    x = x if isinstance(x, list) else [x, np.zeros((1, *x.shape[1:]))]
     coef: Vector = x[0] + 0.0  # no -0
     return coef, x[1].reshape(coef.shape[1:])

@@ -13,6 +13,7 @@ import saddleback as sb
 
 from ..functions._base import Vector
 from .design import Design
+from .documentation import FITTED, documented, entries
 from .linear import LinearModel, Target, check_weight
 from .objective import REGRESSION, Objective
 from .path import coefficients
@@ -54,6 +55,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return self._scores(X)
 
 
+@documented(FITTED)
 class SparseRegressor(LinearRegressor):
     r"""Linear regression with any loss under any penalty.
 
@@ -79,37 +81,6 @@ class SparseRegressor(LinearRegressor):
     "sparse_group"           alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
     None                     none
     =======================  ===================================================================================
-
-    Parameters
-    ----------
-    loss, penalty : names from the tables. Setting a parameter that they do not read gives a warning.
-    alpha : strength of the penalty, at least 0.
-    l1_ratio : between 0 and 1.
-    groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of lists of features; one group
-        a feature by default.
-    weights : one value a feature for "l1", 1 by default; one a group for group penalties, the square root of its size
-        by default. Weight 0 leaves it without a penalty.
-    quantile : between 0 and 1.
-    delta, epsilon : at least 0.
-    fit_intercept : whether there is a b, which has no penalty; it is 0 otherwise.
-    positive : whether all w are held at 0 or more.
-    warm_start : whether ``fit`` starts from the last solution.
-    tol : certified relative gap to reach.
-    max_passes : most work, in visits of all columns.
-    n_jobs : most threads, as ``threads`` of ``solve``; -1 is the default. The result is the same, bit by bit.
-    random_state : seed of the draws; None is 0.
-    verbose : whether to show a progress bar.
-    comm : an mpi4py communicator, whose processes fit the model together: all call ``fit`` with the same data, each
-        works on some of the features, and all get the fitted model.
-    device : where X is worked on: "cuda", "cpu" or another device of torch; by default the host. What is fitted and
-        predicted is in NumPy arrays wherever that was.
-
-    Attributes
-    ----------
-    coef_, intercept_ : w and b. Zeros are exact.
-    dual_gap_ : certified distance of the objective from its minimum.
-    certificate_, result_ : the certificate, and all that the solver tells; ``result_.x`` is w, or [w, b].
-    n_passes_, n_iter_ : work done, and the same as an integer.
 
     Examples
     --------
@@ -142,6 +113,7 @@ class SparseRegressor(LinearRegressor):
         warm_start: bool = False,
         tol: float = 1e-6,
         max_passes: float = 10_000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -162,6 +134,7 @@ class SparseRegressor(LinearRegressor):
         self.warm_start = warm_start
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -183,12 +156,13 @@ class SparseRegressor(LinearRegressor):
         )
 
 
+@documented(FITTED)
 class Lasso(MultiOutputMixin, LinearRegressor):
     r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
 
-    Objective and parameters are those of scikit-learn, but that ``tol`` is a certified relative gap and ``max_iter``
-    counts passes; attributes, ``comm`` and ``device`` as in ``SparseRegressor``. Several columns of y are fitted one by
-    one: ``coef_`` then has a row for each. Where y has a single column, ``intercept_`` has shape (1,), as there.
+    The objective is that of scikit-learn; ``tol`` is a certified relative gap and ``max_iter`` counts passes. Several
+    columns of y are fitted one by one: ``coef_`` then has one row per column. If y is a matrix with a single column,
+    ``intercept_`` has shape (1,), as in scikit-learn.
     """
 
     several_outputs = True
@@ -199,20 +173,26 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         *,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
         self.comm = comm
         self.device = device
 
@@ -225,11 +205,12 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         return Objective(alpha=self.alpha, positive=self.positive)
 
 
+@documented(FITTED)
 class ElasticNet(Lasso):
     r"""The elastic net.
 
     Minimises :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha (\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|^2)`, with rho the
-    ``l1_ratio``; otherwise as ``Lasso``.
+    ``l1_ratio``. Several columns of y are fitted one by one, as in ``Lasso``.
     """
 
     def __init__(
@@ -239,10 +220,13 @@ class ElasticNet(Lasso):
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
@@ -250,10 +234,13 @@ class ElasticNet(Lasso):
             alpha,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            time_limit=time_limit,
             tol=tol,
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            verbose=verbose,
+            n_jobs=n_jobs,
             comm=comm,
             device=device,
         )
@@ -263,11 +250,11 @@ class ElasticNet(Lasso):
         return Objective(penalty="elasticnet", alpha=self.alpha, l1_ratio=self.l1_ratio, positive=self.positive)
 
 
+@documented(FITTED)
 class GroupLasso(Lasso):
     r"""The group Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \sum_g \omega_g \|w_g\|`.
 
-    ``groups`` and ``weights`` (omega, the square root of a group's size by default) are those of ``SparseRegressor``;
-    otherwise as ``Lasso``.
+    omega are the ``weights``. Several columns of y are fitted one by one, as in ``Lasso``.
     """
 
     def __init__(
@@ -278,10 +265,13 @@ class GroupLasso(Lasso):
         weights: ArrayLike | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
@@ -289,10 +279,13 @@ class GroupLasso(Lasso):
             alpha,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            time_limit=time_limit,
             tol=tol,
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            verbose=verbose,
+            n_jobs=n_jobs,
             comm=comm,
             device=device,
         )
@@ -305,11 +298,12 @@ class GroupLasso(Lasso):
         )
 
 
+@documented(FITTED)
 class SparseGroupLasso(GroupLasso):
     r"""The sparse group Lasso.
 
     Minimises :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha (\rho \|w\|_1 + (1 - \rho) \sum_g \omega_g \|w_g\|)`, with
-    rho the ``l1_ratio``; otherwise as ``GroupLasso``.
+    rho the ``l1_ratio`` and omega the ``weights``. Several columns of y are fitted one by one, as in ``Lasso``.
     """
 
     def __init__(
@@ -321,10 +315,13 @@ class SparseGroupLasso(GroupLasso):
         weights: ArrayLike | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
@@ -334,10 +331,13 @@ class SparseGroupLasso(GroupLasso):
             weights=weights,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            time_limit=time_limit,
             tol=tol,
             warm_start=warm_start,
             positive=positive,
             random_state=random_state,
+            verbose=verbose,
+            n_jobs=n_jobs,
             comm=comm,
             device=device,
         )
@@ -354,11 +354,23 @@ class SparseGroupLasso(GroupLasso):
         )
 
 
+@documented(FITTED)
 class QuantileRegressor(LinearRegressor):
     r"""Quantile regression: :math:`\frac{1}{n} \sum_i \rho_q(y_i - x_i'w - b) + \alpha \|w\|_1`.
 
-    Objective and parameters are those of scikit-learn, with the limits of ``Lasso``; attributes, ``comm`` and
-    ``device`` as in ``SparseRegressor``.
+    :math:`\rho_q(r)` is q r for r >= 0 and (q - 1) r otherwise, with q the ``quantile``. The objective is that of
+    scikit-learn, whose default of 1 for ``alpha`` is kept: pass ``alpha=0`` for the plain quantile regression of R's
+    quantreg or of statsmodels, and ``tol=1e-9`` for its vertex to nine digits or more of the objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saddleback.estimators import QuantileRegressor
+    >>> X = np.arange(10.0)[:, None]
+    >>> y = 2 * X[:, 0] + [0, 1, 0, 1, 0, 9, 0, 1, 0, 1]
+    >>> model = QuantileRegressor(quantile=0.5, alpha=0, tol=1e-9).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-9)
+    True
     """
 
     def __init__(
@@ -368,10 +380,13 @@ class QuantileRegressor(LinearRegressor):
         alpha: float = 1.0,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Any = False,
         comm: Any = None,
         device: Any = None,
     ) -> None:
@@ -379,10 +394,13 @@ class QuantileRegressor(LinearRegressor):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
         self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
         self.comm = comm
         self.device = device
 
@@ -390,11 +408,21 @@ class QuantileRegressor(LinearRegressor):
         return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
 
 
+@documented(
+    FITTED
+    | entries("""
+coef_ : array of shape (n_tasks, n_features)
+    Coefficients: one row per task. Zeros are exact.
+intercept_ : array of shape (n_tasks,)
+    Intercepts.
+certificate_ : Certificate
+    How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
+""")
+)
 class MultiTaskLasso(Lasso):
     r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
 
-    A feature is used by all tasks or by none. ``coef_`` has one row a task, ``intercept_`` one value; otherwise as
-    ``Lasso``.
+    A feature is used by all tasks or by none.
     """
 
     joint = True
@@ -405,7 +433,7 @@ class MultiTaskLasso(Lasso):
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         table, Y, weight = super()._check_data(X, y, sample_weight)
         if Y.ndim == 1:
-            raise ValueError(f"y has shape {Y.shape}: expected one column a task; for a single one use Lasso")
+            raise ValueError(f"y has shape {Y.shape}: expected one column per task; for a single task use Lasso")
         return table, Y, weight
 
     def __sklearn_tags__(self) -> Any:

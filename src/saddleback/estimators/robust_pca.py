@@ -60,34 +60,63 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
     Parameters
     ----------
-    noise : "gaussian" (default), or None for the exact decomposition of Candes, Li, Ma and Wright (2011).
-    sparsity : "entry" (default), "row" for outlying samples, or "column" for outlying features.
-    sparse_weight : lambda. "auto" is, under noise, 0.15 times the largest entry (or norm of a row or column) of X, and
-        without, :math:`1/\sqrt{\max(m, n) q}` with q the share of entries that are there, or for rows and columns
+    noise : "gaussian" or None, default="gaussian"
+        None is the exact decomposition of Candes, Li, Ma and Wright (2011).
+    sparsity : "entry", "row" or "column", default="entry"
+        "row" is for outlying samples, "column" for outlying features.
+    sparse_weight : float or "auto", default="auto"
+        lambda. "auto" is, under noise, 0.15 times the largest entry (or norm of a row or column) of X. Without noise it
+        is :math:`1/\sqrt{\max(m, n) q}` with q the share of entries that are there, or for rows and columns
         :math:`\min(2/s, 1/\sqrt{s})` with s the largest singular value of X once all of them have length 1: from 1 on
-        S is 0, and up to 1/s L is (Xu, Caramanis and Sanghavi, 2012, have 11/(7s) where the rest lies evenly in a
+        S is 0, and up to 1/s L is (Xu, Caramanis and Sanghavi, 2012, have 11/(7s) if the rest lies evenly in a
         subspace).
-    low_rank_weight : mu. "auto" is 0.15 times the largest singular value of X under noise, and 1 without.
-    non_negative : whether L must be non-negative; then a block more is needed, and the run is longer.
-    tol : certified relative gap to reach.
-    max_iter : most work, in passes.
-    verbose : show a progress bar.
-    random_state : seed of the draws, where a method has any.
-    device : where X is split: "cuda", "cpu" or another device of torch; by default the host. New rows are split on the
-        host, one at a time. Not with ``non_negative``.
+    low_rank_weight : float or "auto", default="auto"
+        mu. "auto" is 0.15 times the largest singular value of X under noise, and 1 without.
+    non_negative : bool, default=False
+        Whether L must be non-negative. That needs one block more, and takes longer.
+    tol : float, default=1e-6
+        Certified relative gap to reach.
+    max_iter : float, default=10000
+        Most work, in passes. ``n_iter_`` may exceed it by a few.
+    time_limit : float, default=None
+        Most seconds for a ``fit``. A fit that ends there warns with the gap that it has reached.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    random_state : int or RandomState, default=None
+        Seed of the random draws, for methods that have any. None is 0.
+    device : str, default=None
+        Device of torch on which X is split, such as "cuda". None is the host. New rows are split on the host, one at a
+        time. Not with ``non_negative``.
 
     Attributes
     ----------
-    low_rank_, sparse_, noise_ : L, S and N, which is 0 where an entry is missing; after ``partial_fit``, of its rows.
-    components_ : the right singular vectors of L, one a row.
-    singular_values_ : those of L that are not 0.
-    rank_ : how many they are.
-    sparse_weight_, low_rank_weight_ : the weights used.
-    result_, certificate_, dual_gap_, n_passes_, n_iter_ : what the solver tells, as in ``SparseRegressor``. The problem
-        has the block L under Huber's loss where entries are sparse and the rest is noise, and L and S without noise.
-        Otherwise it has S and L, and more of them where L is non-negative; for outlying columns they are transposed.
-        x and y are in the type of X, and x may be ``low_rank_`` itself: the certificate is that of the points before
-        they were rounded to that type.
+    low_rank_, sparse_, noise_ : arrays of shape (n_samples, n_features)
+        L, S and N; N is 0 where an entry is missing. After ``partial_fit``, those of its rows.
+    components_ : array of shape (rank_, n_features)
+        The right singular vectors of L, one per row.
+    singular_values_ : array of shape (rank_,)
+        The singular values of L that are not 0.
+    rank_ : int
+        Their number.
+    sparse_weight_, low_rank_weight_ : float
+        The weights used.
+    result_ : Result
+        What ``saddleback.solve`` returned. The problem has the block L under Huber's loss if entries are sparse and the
+        rest is noise, and L and S without noise. Otherwise it has S and L, and more blocks if L is non-negative; for
+        outlying columns they are transposed. x and y are in the type of X, and x may be ``low_rank_`` itself: the
+        certificate is that of the points before they were rounded to that type.
+    certificate_ : Certificate
+        How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
+    dual_gap_ : float
+        The certified gap of the objective.
+    n_passes_ : float
+        Work done, in passes.
+    n_iter_ : int
+        ``n_passes_`` rounded up.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had names that are all strings.
 
     Examples
     --------
@@ -110,6 +139,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         non_negative: bool = False,
         tol: float = 1e-6,
         max_iter: float = 10_000,
+        time_limit: float | None = None,
         verbose: bool = False,
         random_state: Any = None,
         device: Any = None,
@@ -121,6 +151,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self.non_negative = non_negative
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.verbose = verbose
         self.random_state = random_state
         self.device = device
@@ -164,6 +195,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
                 stacklevel=calling_level(),
             )
         self._online: _Online | None = None
+        self._stop_if_interrupted([result])
         return self
 
     def fit_transform(self, X: Any, y: Any = None, missing: Any = None) -> Any:
@@ -378,7 +410,9 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """Solve for one row so accurately, where that is cheap, that it does not show which rows it came with."""
         accurate = self.noise == "gaussian" and self.sparsity != "row"
         tol = min(self.tol, ROW_TOL) if accurate else self.tol
-        result = sb.solve(problem, **self._options() | {"tol": tol, "device": None})
+        result = sb.solve(problem, **self._options() | {"tol": tol, "time_limit": None, "device": None})
+        if result.status is sb.Status.INTERRUPTED:
+            raise KeyboardInterrupt  # the other rows have no code yet
         if result.certificate.error > self.tol:
             self._warn([result])
         return result

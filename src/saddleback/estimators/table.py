@@ -54,6 +54,9 @@ class Table(ABC):
     dense = False
     """Whether it is an array in memory."""
 
+    in_memory = True
+    """Whether products read no file."""
+
     def __init__(self, matrix: Any) -> None:
         self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
 
@@ -172,6 +175,7 @@ class OnDisk(Table):
     """A dense matrix in a file, which stays there. One reading finds the centres, and whether all is finite."""
 
     matrix: sb.Streamed
+    in_memory = False
 
     def keys(self, factors: Keys, others: Keys) -> Keys:
         return np.arange(self.shape[0], dtype=np.uint64)  # each its own: to compare them takes as long as many passes

@@ -1,0 +1,105 @@
+"""Groups of features by the names of their columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from ..functions._base import Indices
+from ..functions.group import partition
+
+SHOWN = 5
+"""Names in a message at most."""
+
+
+def by_index(groups: Any, names: Sequence[str] | None, n_features: int) -> Any:
+    """Return groups as lists of indices if they are given by name, and as they are otherwise.
+
+    Parameters
+    ----------
+    groups : a dict from the name of a group to its columns, a list of lists of columns, or a list with one label per
+        column, which puts columns with the same label into one group. Columns are names or indices. Groups come in the
+        order of the dict, of the list, or of the first occurrence of their label.
+    names : of the columns of X; None if it has none.
+    n_features : how many columns there are.
+    """
+    if isinstance(groups, Mapping):
+        groups = list(groups.values())
+    elif isinstance(groups, str) or not isinstance(groups, Iterable):
+        return groups
+    else:
+        groups = list(groups)
+        if groups and all(isinstance(label, str) for label in groups):
+            return _by_label(groups, n_features)
+    members = [_members(group) for group in groups]
+    if not any(isinstance(column, str) for group in members for column in group):
+        return groups
+    if names is None:
+        raise ValueError(
+            "groups holds names of columns, but X has none: pass a DataFrame whose column names are all strings, or "
+            "groups of indices"
+        )
+    place = {name: i for i, name in enumerate(names)}
+    indices = [[_index(column, place) for column in group] for group in members]
+    _check_partition(indices, list(names))
+    return indices
+
+
+def named(groups: Any, names: Sequence[str] | None, n_features: int) -> list[tuple[str, Indices]]:
+    """Return every group with a name for pictures; an empty list if no group has several features."""
+    columns = list(partition(by_index(groups, names, n_features), n_features))
+    if all(own.size == 1 for own in columns):
+        return []
+    if isinstance(groups, Mapping):
+        titles = [str(name) for name in groups]
+    elif isinstance(groups, Iterable) and all(isinstance(label, str) for label in groups):
+        titles = list(dict.fromkeys(groups))
+    else:
+        titles = [
+            str(names[own[0]]) if names is not None and own.size == 1 else f"group {i}" for i, own in enumerate(columns)
+        ]
+    return list(zip(titles, columns, strict=True))
+
+
+def _by_label(labels: list[str], n_features: int) -> list[list[int]]:
+    if len(labels) != n_features:
+        raise ValueError(
+            f"groups has {len(labels)} labels, but X has {n_features} columns: expected one label per column, or a "
+            "list of lists of column names"
+        )
+    groups: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        groups.setdefault(label, []).append(i)
+    return list(groups.values())
+
+
+def _members(group: Any) -> list[Any]:
+    return [group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group)
+
+
+def _index(column: Any, place: Mapping[str, int]) -> Any:
+    if not isinstance(column, str):
+        return column
+    if column not in place:
+        of_lower = {name.lower(): name for name in place}
+        close = get_close_matches(column.lower(), of_lower, n=1)
+        hint = f"did you mean {of_lower[close[0]]!r}?" if close else f"the columns are {_shown(list(place))}"
+        raise ValueError(f"groups has the column {column!r}, which X does not have: {hint}")
+    return place[column]
+
+
+def _check_partition(groups: list[list[Any]], names: list[str]) -> None:
+    """Raise if a column is in no group, or in more than one, with its name."""
+    counts = Counter(i for group in groups for i in group)
+    missing = [name for i, name in enumerate(names) if i not in counts]
+    if missing:
+        raise ValueError(f"groups has no group for {_shown(missing)}: every column must be in exactly one group")
+    repeated = [names[i] for i, count in counts.items() if count > 1 and 0 <= i < len(names)]
+    if repeated:
+        raise ValueError(f"groups has {_shown(repeated)} more than once: every column must be in exactly one group")
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
