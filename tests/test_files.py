@@ -63,7 +63,7 @@ def write_mps(folder, sense="", marker=""):
 
 def assert_same(loaded, expected):
     """Two problems are the same if they have the same values everywhere we look."""
-    f, g = loaded.problem.model, expected.model
+    f, g = loaded.model, expected.model
     for _ in range(5):
         x, y = rng.standard_normal(f.A.shape[1]), rng.standard_normal(f.A.shape[0])
         assert f.f.value(x) == pytest.approx(g.f.value(x))
@@ -170,9 +170,9 @@ def test_a_linear_program(tmp_path, sense, sign):
     )
     assert_same(loaded, expected)
     inside, rows = np.array([1.0, 2.0, 1.0]), np.array([3.0, 2.0, 2.0, 6.0])
-    assert loaded.problem.model.f.value(inside) == sign * 5.0
-    assert loaded.problem.model.g.value(rows) == 0.0
-    assert loaded.problem.model.g.value(rows + np.array([0, 0, 0, 4])) == np.inf
+    assert loaded.model.f.value(inside) == sign * 5.0
+    assert loaded.model.g.value(rows) == 0.0
+    assert loaded.model.g.value(rows + np.array([0, 0, 0, 4])) == np.inf
     assert loaded.objective(sign * 5.0) == 15.0  # the right-hand side of the objective is the negative offset
     assert loaded.column_names == ("X", "Y", "Z")
     assert loaded.row_names == ("LIMIT", "FLOOR", "FIXED", "RANGED")
@@ -201,6 +201,6 @@ def test_netlib_programs_have_the_optimum_of_highs(data, name):
     loaded = read_problem(path)
     x = np.array(solver.getSolution().col_value)
     y = -np.array(solver.getSolution().row_dual)  # y is in the subdifferential of the loss
-    certificate = sb.certify(loaded.problem, x, y)
+    certificate = sb.certify(loaded, x, y)
     assert certificate.error < 1e-7
     assert loaded.objective(certificate.primal_value) == pytest.approx(solver.getInfo().objective_function_value)

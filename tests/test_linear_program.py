@@ -153,7 +153,7 @@ def test_netlib_by_first_order_alone(data, name):
     """To relative 1e-4 in residuals and gap: ten of the twelve, within the default 10,000 passes."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
-    result = sb.solve(loaded.problem, tol=1e-4, finish=False)
+    result = sb.solve(loaded, tol=1e-4, finish=False)
     c = result.certificate
     assert result.status in (sb.Status.OPTIMAL, sb.Status.MAX_PASSES)
     if name not in HARD:
@@ -166,7 +166,7 @@ def test_netlib_by_the_default(data, name):
     """r2hpdhg with the finish behind it: all twelve to a certified 1e-8, in a few hundred passes."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
-    result = sb.solve(loaded.problem, tol=1e-8)
+    result = sb.solve(loaded, tol=1e-8)
     assert result.status is sb.Status.OPTIMAL, result.message
     assert result.method == "r2hpdhg"
     assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-7)
@@ -176,7 +176,7 @@ def test_netlib_by_the_default(data, name):
 def test_netlib_by_highs(data, name):
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
-    result = sb.solve(loaded.problem, "highs", tol=1e-8)
+    result = sb.solve(loaded, "highs", tol=1e-8)
     assert result.status is sb.Status.OPTIMAL, result.message
     assert result.settings["highs"] == "Optimal"
     assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-9)
@@ -338,7 +338,7 @@ def test_random_programs_without_a_solution(seed, kind, method):
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_without_a_solution(data, name, kind, method):
     pytest.importorskip("highspy")
-    problem, status = without_solution(read_problem(data / "netlib" / f"{name}.mps.gz").problem, kind)
+    problem, status = without_solution(read_problem(data / "netlib" / f"{name}.mps.gz"), kind)
     result = sb.solve(problem, method)
     assert result.status is status, result.message
 

@@ -134,7 +134,7 @@ def test_netlib(data, name, optimum):
     """The linear programs that the block method alone brings to 1e-6."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
-    result = sb.solve(loaded.problem, tol=1e-6, max_passes=100_000)
+    result = sb.solve(loaded, tol=1e-6, max_passes=100_000)
     assert result.status is sb.Status.OPTIMAL
     assert loaded.objective(result.certificate.primal_value) == pytest.approx(optimum, rel=3e-6)
 

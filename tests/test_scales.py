@@ -73,7 +73,7 @@ def test_a_result_that_is_not_optimal_says_what_it_hides(data):
     from saddleback.files import read_problem
 
     pytest.importorskip("highspy")
-    problem = read_problem(data / "netlib" / "stocfor1.mps.gz").problem
+    problem = read_problem(data / "netlib" / "stocfor1.mps.gz")
     result = sb.solve(problem, tol=1e-4, max_passes=2000, finish=False)
     assert result.status is sb.Status.MAX_PASSES
     assert f"hidden by the infeasibilities up to {result.certificate.strict_error:.1e}" in result.message

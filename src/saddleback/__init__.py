@@ -6,6 +6,7 @@ from .alpha_max import alpha_max
 from .certifying import certify
 from .check import Report, check
 from .column_files import ColumnFile
+from .files import read_problem
 from .functions import (
     L1,
     Absolute,
@@ -77,5 +78,6 @@ __all__ = [
     "check",
     "methods",
     "path",
+    "read_problem",
     "solve",
 ]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -25,7 +26,7 @@ from .bench import runner
 from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .files import check_writable, read_problem, write_solution
+from .files import check_writable, read_together, write_solution
 from .ranks import team_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
@@ -199,12 +200,12 @@ def solve(
     with _input_errors(aloud), team_of(comm) as team:
         if team.rank == 0 and out is not None:
             check_writable(out)
-            if checkpoint is not None and checkpoint.absolute() == out.absolute():
-                raise ValueError(f"--out and --checkpoint are both {out}: name two files")
-        loaded = read_problem(file, team)
+        if team.rank == 0:
+            _check_distinct(file, out, checkpoint)
+        loaded = read_together(file, team)
     with _input_errors(aloud, _as_typed):
         result = sb.solve(
-            loaded.problem,
+            loaded,
             method,
             tol,
             max_passes,
@@ -252,6 +253,15 @@ def _as_typed(text: str, advice: bool = False) -> str:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def _check_distinct(file: Path, out: Path | None, checkpoint: Path | None) -> None:
+    """Raise where two of the files are the same: what is written to one would replace the other."""
+    named = [("FILE", file), ("--out", out), ("--checkpoint", checkpoint)]
+    given = [(name, path.resolve()) for name, path in named if path is not None]
+    for (one, path), (other, same) in combinations(given, 2):
+        if path == same:
+            raise ValueError(f"{one} and {other} are both {path}: name two files")
 
 
 def _print_result(result: sb.Result, objective: float) -> None:
@@ -404,7 +414,7 @@ def _input_errors(aloud: bool = True, told: Callable[[str], str] = str) -> Itera
     """Turn the errors of bad input into one line, of one process and in words of its own, and exit code 2."""
     try:
         yield
-    except (ValueError, TypeError, ImportError, OSError) as error:
+    except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         if aloud:
             typer.echo(f"Error: {told(str(error))}", err=True)
         raise typer.Exit(2) from None

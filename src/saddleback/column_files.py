@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
-from scipy import sparse
 
-READ_AT_ONCE = 1 << 24
-"""Bytes of an archive that are looked at at a time."""
+from .archives import READ_AT_ONCE, Archive, damage
+from .operators.sparse_input import SparseArrays, canonical
 
 
 class ColumnFile:
@@ -38,11 +33,11 @@ class ColumnFile:
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
         if path.is_dir():
-            self._read: _Zarr | _Mapped | _Archive = _Zarr(path)
+            self._read: _Zarr | _Mapped | _Stored = _Zarr(path)
         elif path.suffix == ".npy":
             self._read = _Mapped(path)
         elif path.suffix == ".npz":
-            self._read = _Archive(path)
+            self._read = _Stored(path)
         elif not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
         else:
@@ -65,7 +60,10 @@ class _Mapped:
     """A ``.npy`` file."""
 
     def __init__(self, path: Path) -> None:
-        self.array = np.load(path, mmap_mode="r")
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is not a file")
+        with damage(path.name, "expected an array as numpy.save writes it"):
+            self.array = np.load(path, mmap_mode="r")
         self.shape = _matrix_shape(self.array.shape, path)
 
     def columns(self, first: int, stop: int) -> Any:
@@ -81,41 +79,52 @@ class _Zarr:
             import zarr
         except ImportError:
             raise ImportError(f"{path.name} is a folder, as of a Zarr array: to read it, pip install zarr") from None
-        self.array = zarr.open_array(str(path), mode="r")
+        with damage(path.name, "expected the folder of a Zarr array"):
+            self.array = zarr.open_array(str(path), mode="r")
         self.shape = _matrix_shape(tuple(self.array.shape), path)
 
     def columns(self, first: int, stop: int) -> Any:
         return np.asfortranarray(self.array[:, first:stop])
 
 
-class _Archive:
+class _Stored:
     """An ``.npz`` file: its members are read from where the columns begin to where they end."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        with zipfile.ZipFile(path) as archive:
-            members = set(archive.namelist())
-        self.dense = "A.npy" in members
+        self.archive = Archive(path)
+        self.dense = "A" in self.archive.names
         if self.dense:
-            with self._open("A") as member:
+            with self.archive.member("A") as member:
                 self.shape = _matrix_shape(member.shape, path)
-        elif {"indptr.npy", "indices.npy", "data.npy", "shape.npy", "format.npy"} <= members:
-            layout = self._entries("format").item()
+        elif {"indptr", "indices", "data", "shape", "format"} <= set(self.archive.names):
+            layout = self.archive.array("format")
             if layout not in (b"csc", "csc"):
                 raise ValueError(f"{path.name} has a matrix in {layout!r}: expected 'csc', so that columns can be read")
-            rows, columns = self._entries("shape").tolist()
-            self.shape = rows, columns
-            self.start = self._entries("indptr")
+            self.shape = _matrix_shape(tuple(np.ravel(self.archive.array("shape")).tolist()), path)
+            self.start = self._places(path)
         else:
             raise ValueError(f"{path.name} has neither a matrix A nor what scipy.sparse.save_npz writes")
+
+    def _places(self, path: Path) -> Any:
+        """Return where the columns begin, as they must be for parts of the file to be read."""
+        start = np.asarray(self.archive.array("indptr"))
+        with self.archive.member("data") as member:
+            stored = member.size
+        whole = start.dtype.kind in "iu" and start.shape == (self.shape[1] + 1,) and start[0] == 0
+        if not whole or np.any(start[1:] < start[:-1]) or start[-1] > stored:
+            raise ValueError(
+                f"'indptr' in {path.name} does not rise from 0 to the {stored} stored entries in {self.shape[1]} steps"
+            )
+        return start
 
     def columns(self, first: int, stop: int) -> Any:
         rows = self.shape[0]
         if not self.dense:
             begin, end = int(self.start[first]), int(self.start[stop])
-            entries = self._entries("data", begin, end), self._entries("indices", begin, end)
-            return sparse.csc_matrix((*entries, self.start[first : stop + 1] - begin), shape=(rows, stop - first))
-        with self._open("A") as member:
+            data, indices = (self._entries(name, begin, end) for name in ("data", "indices"))
+            start = self.start[first : stop + 1] - begin
+            return canonical(SparseArrays("csc", (rows, stop - first), data, indices, start), "A")
+        with self.archive.member("A") as member:
             if member.in_column_order:
                 member.skip(first * rows)
                 return member.read((stop - first) * rows).reshape((rows, stop - first), order="F")
@@ -126,53 +135,15 @@ class _Archive:
                 own[row : row + height] = member.read(height * self.shape[1]).reshape(height, -1)[:, first:stop]
             return own
 
-    @contextmanager
-    def _open(self, name: str) -> Iterator[_Member]:
-        with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as stream:
-            yield _Member(stream, f"{name!r} in {self.path.name}")
-
-    def _entries(self, name: str, first: int = 0, stop: int | None = None) -> Any:
-        with self._open(name) as member:
+    def _entries(self, name: str, first: int, stop: int) -> Any:
+        with self.archive.member(name) as member:
             member.skip(first)
-            return member.read((member.size if stop is None else stop) - first)
-
-
-class _Member:
-    """An array in an archive, read from its first entry on in the order in which it is stored."""
-
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self.stream = stream
-        self.name = name
-        header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
-        self.shape, self.in_column_order, self.dtype = header(stream)
-        self.size = int(np.prod(self.shape))
-        if self.dtype.hasobject:
-            raise ValueError(f"{name} holds objects: expected numbers")
-
-    def skip(self, entries: int) -> None:
-        """Leave out so many entries."""
-        left = entries * self.dtype.itemsize
-        while left > 0:
-            left -= len(self._bytes(left))
-
-    def read(self, entries: int) -> Any:
-        """Return the next entries."""
-        part = np.empty(entries, self.dtype)
-        target, filled = part.view(np.uint8), 0
-        while filled < target.size:
-            piece = self._bytes(target.size - filled)
-            target[filled : filled + len(piece)] = np.frombuffer(piece, np.uint8)
-            filled += len(piece)
-        return part
-
-    def _bytes(self, most: int) -> bytes:
-        piece = self.stream.read(min(most, READ_AT_ONCE))
-        if not piece:
-            raise ValueError(f"{self.name} ends too soon: the file is not complete")
-        return piece
+            return member.read(stop - first)
 
 
 def _matrix_shape(shape: tuple[int, ...], path: Path) -> tuple[int, int]:
     if len(shape) != 2:
         raise ValueError(f"{path.name} has {len(shape)} dimensions: expected a matrix")
-    return shape[0], shape[1]
+    if any(size < 1 for size in shape):
+        raise ValueError(f"{path.name} has the shape {shape}: expected at least one row and one column")
+    return int(shape[0]), int(shape[1])

@@ -6,9 +6,7 @@ import csv
 import gzip
 import inspect
 import re
-import zipfile
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,11 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from . import functions
+from .archives import READ_AT_ONCE, Archive, damage
 from .column_files import ColumnFile
 from .functions import Box, Interval, Linear, Loss
 from .functions._base import Vector
 from .functions.penalties import Penalty
 from .linear_program import import_highspy
+from .operators.sparse_input import SparseArrays, canonical
 from .problem import Problem
 from .ranks import ALONE, Ranks, Team
 from .result import Result, Status
@@ -40,37 +40,46 @@ INFINITE_BOUND = 1e20
 """Bounds of this size and more are infinite in an MPS file, which has no other way to say so; HiGHS reads them so."""
 
 
-@dataclass(frozen=True)
-class LoadedProblem:
+class LoadedProblem(Problem):
     """A problem as a file states it.
 
     Attributes
     ----------
-    problem : what to minimise.
     sign, offset : the objective in the file's own sense is ``sign * value + offset``, with sign -1 where the file
         states a maximisation.
     column_names, row_names : of a linear program; empty elsewhere.
     """
 
-    problem: Problem
     sign: float = 1.0
     offset: float = 0.0
     column_names: tuple[str, ...] = ()
     row_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, problem: Problem) -> LoadedProblem:
+        """Return a problem that was made from a file, as one that knows about it."""
+        loaded = cls.__new__(cls)
+        loaded.__dict__.update(problem.__dict__)
+        return loaded
 
     def objective(self, value: float) -> float:
         """Return a value of the minimised problem in the file's own sense."""
         return self.sign * value + self.offset
 
 
-def read_problem(path: str | Path, team: Team = ALONE) -> LoadedProblem:
+def read_problem(path: str | Path) -> LoadedProblem:
     """Read a problem from a file.
 
     Parameters
     ----------
     path : ``.npz``, with the arguments of a problem by name; or ``.mps`` or ``.mps.gz``, a linear program, which
         needs highspy.
-    team : processes that solve it together; each reads its own columns from an ``.npz`` file.
+
+    Returns
+    -------
+    LoadedProblem
+        A ``Problem``, a minimisation, that also has ``column_names`` and ``row_names``, and ``sign`` and ``offset`` of
+        the objective: ``problem.objective(value)`` states a value in the sense of the file.
 
     Notes
     -----
@@ -81,18 +90,23 @@ def read_problem(path: str | Path, team: Team = ALONE) -> LoadedProblem:
 
     Examples
     --------
-    >>> import numpy as np, os, tempfile
+    >>> import numpy as np, os, tempfile, saddleback as sb
     >>> path = os.path.join(tempfile.mkdtemp(), "lasso.npz")
     >>> np.savez(path, A=np.eye(3), b=np.array([3.0, -0.5, 1.0]), alpha=1.0)
-    >>> read_problem(path).problem.n_blocks
+    >>> sb.read_problem(path).n_blocks
     3
     """
+    return read_together(path, ALONE)
+
+
+def read_together(path: str | Path, team: Team) -> LoadedProblem:
+    """Read a problem that several processes solve together; each reads its own columns from an ``.npz`` file."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file")
     name = path.name.lower()
     if name.endswith(".npz"):
-        return LoadedProblem(_problem_of(path, team))
+        return LoadedProblem.of(_problem_of(path, team))
     if name.endswith((".mps", ".mps.gz")):
         return _read_linear_program(path)
     raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
@@ -129,7 +143,7 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team
     """
     solved = result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
     table_wanted = path.suffix.lower() == ".csv"
-    activity = loaded.problem.model.A.matvec(np.ravel(result.x)) if table_wanted and solved else None
+    activity = loaded.model.A.matvec(np.ravel(result.x)) if table_wanted and solved else None
     if team.rank > 0:
         return
     priced = result.shadow_prices is not None
@@ -151,7 +165,7 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team
 
 
 def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapping[str, Any]) -> None:
-    rows, columns = loaded.problem.model.A.shape
+    rows, columns = loaded.model.A.shape
     kinds = (
         ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None)),
         ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices")),
@@ -171,20 +185,8 @@ def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapp
 
 def _read_arrays(path: Path, without: Collection[str]) -> dict[str, Any]:
     """Return the arrays of a file by name, scalars as plain values, and None for those to be left out."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path.name} is not an .npz file as numpy.savez writes it")
-    arrays: dict[str, Any] = {}
-    with np.load(path, allow_pickle=False) as stored:
-        for key in stored.files:
-            if key in without:
-                arrays[key] = None
-                continue
-            try:
-                array = stored[key]
-            except ValueError:
-                raise ValueError(f"{key!r} in {path.name} holds objects: expected numbers or text") from None
-            arrays[key] = array.item() if array.ndim == 0 else array
-    return arrays
+    archive = Archive(path)
+    return {name: None if name in without else archive.array(name) for name in archive.names}
 
 
 def _problem_of(path: Path, team: Team) -> Problem:
@@ -240,11 +242,18 @@ def _matrix(arrays: Mapping[str, Any]) -> Any:
     if "A" in arrays:
         return arrays["A"]
     layout = arrays["format"]
-    layout = layout.decode() if isinstance(layout, bytes) else layout
-    if layout not in ("csc", "csr"):
+    layout = layout.decode(errors="replace") if isinstance(layout, bytes) else layout
+    if not isinstance(layout, str) or layout not in ("csc", "csr"):
         raise ValueError(f"the sparse matrix has the format {layout!r}: expected 'csc' or 'csr'")
-    container = sparse.csc_matrix if layout == "csc" else sparse.csr_matrix
-    return container((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
+    rows, columns = _sizes(arrays["shape"])
+    return canonical(SparseArrays(layout, (rows, columns), *(arrays[part] for part in SPARSE_KEYS[2:])), "A")
+
+
+def _sizes(shape: Any) -> tuple[int, int]:
+    sizes = np.ravel(shape).tolist()
+    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes):
+        raise ValueError(f"'shape' is {sizes}: expected the number of rows and of columns")
+    return sizes[0], sizes[1]
 
 
 def _listed(names: Any) -> str:
@@ -287,7 +296,10 @@ def _read_linear_program(path: Path) -> LoadedProblem:
     bounds = (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)
     lower, upper, row_lower, row_upper = (_with_infinities(np.array(bound)) for bound in bounds)
     problem = Problem(Linear(sign * np.array(lp.col_cost_)) + Box(lower, upper), A, Interval(row_lower, row_upper))
-    return LoadedProblem(problem, sign, float(lp.offset_), tuple(lp.col_names_), tuple(lp.row_names_))
+    loaded = LoadedProblem.of(problem)
+    loaded.sign, loaded.offset = sign, float(lp.offset_)
+    loaded.column_names, loaded.row_names = tuple(lp.col_names_), tuple(lp.row_names_)
+    return loaded
 
 
 def _with_infinities(bound: Vector) -> Vector:
@@ -296,6 +308,7 @@ def _with_infinities(bound: Vector) -> Vector:
 
 def _refuse_nan(path: Path) -> None:
     """Raise where a number in an MPS file is NaN, which the reader of HiGHS leaves out without a word."""
+    _check_compression(path)
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
     has_numbers = False  # the sections before COLUMNS have names alone, which may be NAN
     with opened(path, "rt", errors="replace") as lines:
@@ -304,6 +317,14 @@ def _refuse_nan(path: Path) -> None:
                 has_numbers |= line.startswith("COLUMNS")
             elif has_numbers and "nan" in line.lower() and _has_nan(line.split()):
                 raise ValueError(f"{path.name} has the number NaN in line {number}: expected finite numbers")
+
+
+def _check_compression(path: Path) -> None:
+    """Raise where a ``.gz`` file is damaged: the reader of HiGHS would take what comes before the damage for all."""
+    if path.name.lower().endswith(".gz"):
+        with damage(path.name), gzip.open(path) as content:
+            while content.read(READ_AT_ONCE):
+                pass
 
 
 def _has_nan(words: list[str]) -> bool:

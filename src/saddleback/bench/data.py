@@ -91,7 +91,7 @@ def quantile(seed: int, *, m: int, n: int, nonzeros: int, quantile: float, alpha
 
 def linear_program(path: Path) -> Task:
     """Return the linear program in an MPS file."""
-    problem = read_problem(path).problem
+    problem = read_problem(path)
     cost, box = problem.penalty.terms
     return Task(
         "lp",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,16 @@ Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Rows, columns and values of the stored entries; or indptr, indices and data."""
 
 
+class SparseArrays(NamedTuple):
+    """A CSC or CSR matrix as its arrays, of which nothing is known yet."""
+
+    format: str
+    shape: tuple[int, int]
+    data: Any
+    indices: Any
+    indptr: Any
+
+
 def canonical(source: Any, name: str) -> Any:
     """Return a sparse matrix as a CSR array if it is stored by rows, as a CSC array otherwise.
 
@@ -29,7 +39,7 @@ def canonical(source: Any, name: str) -> Any:
 
     Parameters
     ----------
-    source : a sparse matrix or array of scipy, in any format.
+    source : a sparse matrix or array of scipy, in any format, or ``SparseArrays``.
     name : what the user calls it, for errors.
     """
     shape = _shape(source, name)
