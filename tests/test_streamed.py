@@ -17,6 +17,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 from saddleback.methods import Start
@@ -433,3 +434,13 @@ def test_tiles_are_counted_as_they_are_worked_on(tmp_path, dtype):
     A = sb.Streamed(tmp_path / "A.npy", memory=2e6)
     tiles = A.store.tiles(np.arange(4000), A._tile())
     assert max(8 * 1000 * tile.columns.size for tile in tiles) <= 2e6 / 16
+
+
+def test_a_matrix_in_a_file_beside_a_linear_operator(tmp_path: Path, rng: np.random.Generator) -> None:
+    A, B, b = rng.standard_normal((20, 6)), rng.standard_normal((20, 4)), rng.standard_normal(20)
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    mixed = sb.Problem([sb.L1(0.5)] * 2, [sb.Streamed(tmp_path / "A.npy"), aslinearoperator(B)], sb.Absolute(b))
+    whole = sb.solve(sb.Problem([sb.L1(0.5)] * 2, [A, B], sb.Absolute(b)), tol=1e-8)
+    result = sb.solve(mixed, tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.primal_value == pytest.approx(whole.certificate.primal_value, rel=1e-5)

@@ -9,6 +9,7 @@ behind a certificate, for one extra product in all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,9 @@ class Abstract(Operator):
 
     def dense_columns(self, columns: Indices) -> Vector:
         return np.column_stack([self.columns_matvec(columns[i : i + 1], np.ones(1)) for i in range(columns.size)])
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        return (self for _ in runs)  # a linear operator is one block, and so a run is all of it
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         raise _unknown_entries("single rows or columns")
