@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean clang
+.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean clang tidy sanitize fuzz
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -58,6 +58,24 @@ clang: setup  ## check that Clang compiles the core without a warning, if it is 
 format: setup  ## put the code in format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+tidy: setup  ## run clang-tidy on the core; it is installed in .venv if it is missing
+	@[ -e $(BIN)/clang-tidy ] || $(BIN)/python -m pip install --quiet 'clang-tidy>=19'
+	$(BIN)/clang-tidy --quiet --warnings-as-errors='*' native/module.cpp -- $(NATIVE_FLAGS)
+
+# what the sanitizers run: all that reaches the core, except tests that start programs of their own or measure time
+SANITIZED := $(patsubst %,tests/test_%.py, native lazy descent pure_cd solve working_set operators functions finish \
+    interior linear_program streamed singular checkpoints)
+
+sanitize: setup  ## run tests with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, about an hour
+	.ci/sanitize address -m "not slow" $(SANITIZED)
+	.ci/sanitize thread -m "not slow" tests/test_native.py tests/test_lazy.py tests/test_descent.py
+
+SEED ?= 0
+JOBS ?= 1
+fuzz: setup  ## run random cases and keep the seeds of failures: SEED=0 CASES=2000 or MINUTES=60, JOBS=1
+	PYTHONPATH=tests $(BIN)/python -m fuzz --keep --seed $(SEED) --jobs $(JOBS) \
+	    $(if $(CASES),--cases $(CASES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KINDS),--kinds $(KINDS))
 
 bench: setup $(ADELIE)  ## race other libraries and time our passes, about an hour; writes docs/benchmarks.md
 	$(BIN)/saddleback bench --out docs $(if $(DATA),--data $(DATA))

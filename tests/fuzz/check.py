@@ -1,0 +1,233 @@
+"""What must hold of a case, whatever it is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import saddleback as sb
+
+from .cases import TIME_LIMIT, Case
+from .certificate import ROUNDING, Judgement, judge, repaired, value
+from .functions import Real, norm
+
+LATE = 1.0
+"""Seconds of the main thread by which a run may outlive its time limit."""
+
+LIBRARY = str(Path(sb.__file__).parent)
+
+ARGUMENTS = re.compile(
+    r"\b(A|x0|y0|x|y|b|c|penalty|loss|alpha|weights?|groups?|l1_ratio|shape|lower|upper|quantile|delta|epsilon|labels|scale"
+    r"|sample_weight|method|tol|max_passes|time_limit|blocks_per_iteration|seed|threads|callback|progress|eliminate"
+    r"|check_every|checkpoint|checkpoint_every|resume|comm|device|step|restarts|working_set|finish|backend|dual|bounds?"
+    r"|memory|source|problem|option|term|Box|Linear|NonNegative|Nuclear|Interval|Equality|columns)\b"
+)
+
+
+class Failure(Exception):
+    """A promise that was not kept: the first word of the message is its kind."""
+
+
+def check(case: Case) -> str:
+    """Run a case and return how it ended; raise a Failure if a promise was not kept."""
+    before = [_fingerprint(array) for array in case.drawn.arrays]
+    with warnings.catch_warnings(record=True) as leaked:
+        warnings.simplefilter("always")
+        try:
+            ended = _solved(case)
+        except Failure:
+            raise
+        except Exception as error:
+            ended = _refused(case, error)
+    if leaked and not _documented(leaked[0]):
+        first = leaked[0]
+        raise Failure(f"warning {first.category.__name__}: {first.message} at {first.filename}:{first.lineno}")
+    if before != [_fingerprint(array) for array in case.drawn.arrays]:
+        raise Failure("modified: an array of the user has changed")
+    return ended
+
+
+def _documented(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, RuntimeWarning) and str(warning.message).startswith("checkpoint=")
+
+
+def _fingerprint(array: NDArray[Any]) -> str:
+    content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+    return hashlib.sha1(content).hexdigest() + f"{array.shape} {array.strides} {array.dtype} {array.flags.writeable}"
+
+
+def _refused(case: Case, error: Exception) -> str:
+    """Return "refused" if the error is one of the library that names an argument, where that is allowed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}: {str(error)[:200]}"
+    if not isinstance(error, (ValueError, TypeError)) or isinstance(error, np.linalg.LinAlgError):
+        raise Failure(f"unnamed {where}") from error
+    if not last.filename.startswith(LIBRARY) or not ARGUMENTS.search(str(error)):
+        raise Failure(f"unnamed {where}") from error
+    if not case.may_refuse:
+        raise Failure(f"refused {where}") from error
+    return "refused"
+
+
+def _solved(case: Case) -> str:
+    problem = case.drawn.make()
+    begin = time.thread_time()
+    match case.kind:
+        case "resumed":
+            result = _resumed(case, problem)
+        case "threads":
+            result = _at_any_number_of_threads(case, problem)
+        case _:
+            result = sb.solve(problem, **case.options)
+    taken = time.thread_time() - begin
+    limit = case.options.get("time_limit")
+    if isinstance(limit, float) and 0 < limit <= TIME_LIMIT and taken > limit + LATE:
+        raise Failure(f"late: {taken:.1f} s of processor time with time_limit={limit}")
+    if not isinstance(result.status, sb.Status):
+        raise Failure(f"status {result.status!r}")
+    if case.kind not in ("malformed",) and not case.drawn.replacements:
+        _certified(case, problem, result)
+    return str(result.status.name)
+
+
+def _resumed(case: Case, problem: sb.Problem) -> sb.Result:
+    """Stop a run, go on from its file, and compare with the run that was never stopped."""
+    whole = sb.solve(problem, **case.options)
+    first = case.options | {"max_passes": case.options["max_passes"] / 3}
+    rest = {name: value for name, value in case.options.items() if name not in ("x0", "y0")}
+    with tempfile.TemporaryDirectory(prefix="saddleback-fuzz-") as folder:
+        path = Path(folder) / "run.npz"
+        sb.solve(problem, checkpoint=path, checkpoint_every=0.0, **first)
+        if not path.exists():
+            return whole
+        again = sb.solve(problem, resume=path, **rest)
+    _same_bits(whole, again, "resumed")
+    return whole
+
+
+def _at_any_number_of_threads(case: Case, problem: sb.Problem) -> sb.Result:
+    one, three = (sb.solve(problem, **(case.options | {"threads": threads})) for threads in (1, 3))
+    _same_bits(one, three, "threads")
+    return three
+
+
+def _same_bits(first: sb.Result, second: sb.Result, what: str) -> None:
+    for name in ("x", "y"):
+        a, b = (_flat(getattr(result, name)) for result in (first, second))
+        if not np.array_equal(a, b):
+            raise Failure(
+                f"bits: {what} differ in {name} by {np.max(np.abs(a - b)):.3g}, {first.status} {second.status}"
+            )
+
+
+def _flat(blocks: Any) -> NDArray[np.float64]:
+    return np.concatenate([np.asarray(block, dtype=float).ravel() for block in _list(blocks)])
+
+
+def _list(blocks: Any) -> list[Any]:
+    return list(blocks) if isinstance(blocks, (list, tuple)) else [blocks]
+
+
+def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
+    """Hold the result against the certificate of ``certificate.py``."""
+    drawn, stated = case.drawn, result.certificate
+    x, y = [np.asarray(block, dtype=float) for block in _list(result.x)], np.asarray(result.y, dtype=float)
+    if [block.shape for block in x] != [tuple(shape) for shape in drawn.x_shapes] or y.shape != drawn.y_shape:
+        raise Failure(f"shape: x {[block.shape for block in x]}, y {y.shape}")
+    if not all(np.all(np.isfinite(block)) for block in (*x, y)):
+        raise Failure("not-finite: x or y has NaN or inf")
+    if result.status is sb.Status.INFEASIBLE and drawn.feasible:
+        raise Failure("verdict: INFEASIBLE, but a feasible point is known")
+    if result.status is sb.Status.UNBOUNDED and drawn.bounded:
+        raise Failure("verdict: UNBOUNDED, but the objective is bounded below")
+    found = judge(drawn.statement, x, y)
+    rounding = found.primal_rounding + found.dual_rounding
+    _agrees("primal_value", stated.primal_value, found.primal, rounding)
+    if found.off_z <= found.z_rounding and found.off_y <= ROUNDING * norm(y.ravel()):
+        moved = 1e-6 * abs(found.dual) if found.off_z or found.off_y else 0.0  # such a y is scaled before it is judged
+        _agrees("dual_value", stated.dual_value, found.dual, rounding + moved)
+    _bounds_every_point(case, y, found.dual, rounding)
+    if stated.dual_infeasibility == 0:
+        _bounds_every_point(case, y, Real(stated.dual_value), rounding)
+    if result.status is sb.Status.OPTIMAL:
+        _optimal(case, x, y)
+    again = sb.certify(problem, result.x, result.y)
+    for name in ("primal_value", "dual_value", "primal_infeasibility", "dual_infeasibility"):
+        first, second = getattr(stated, name), getattr(again, name)
+        unit = abs(found.primal) + abs(found.dual) if name.endswith("value") else 1.0
+        if abs(first - second) > 1e-9 * unit + rounding and not first == second:
+            raise Failure(f"certify: {name} was {first!r}, and is {second!r} again")
+
+
+def _agrees(name: str, stated: float, found: Real, rounding: Real) -> None:
+    if not np.isfinite(stated) and not np.isfinite(float(found)):
+        return
+    if not abs(Real(stated) - found) <= rounding + np.finfo(float).tiny:
+        raise Failure(f"{name}: stated {stated!r}, found {float(found)!r}, rounding {float(rounding):.2g}")
+
+
+def _bounds_every_point(case: Case, y: NDArray[np.float64], dual: Real, rounding: Real) -> None:
+    """Hold the lower bound against points of the domain: what is hidden is the product of y with their violation."""
+    statement = case.drawn.statement
+    z = [-(A.T @ y.ravel().astype(Real)) for A in statement.matrices]
+    zero = [penalty.project(np.zeros_like(part)) for penalty, part in zip(statement.penalties, z, strict=True)]
+    for x in (zero, [block.ravel().astype(Real) for block in case.drawn.inside]):
+        primal, missed = value(statement, x)
+        outside = [penalty.conjugate(part).missed for penalty, part in zip(statement.penalties, z, strict=True)]
+        off_y = statement.loss.conjugate(y.ravel().astype(Real)).missed
+        u = np.sum([A @ part for A, part in zip(statement.matrices, x, strict=True)], axis=0)
+        hidden = np.abs(y.ravel() @ missed) + np.abs(off_y @ (u - missed))
+        hidden += np.sum([np.abs(off @ part) for off, part in zip(outside, x, strict=True)])
+        size = rounding + 1e-12 * (abs(primal) + abs(y.ravel()) @ np.abs(u))
+        if dual > primal + hidden + size:
+            raise Failure(f"bound: dual value {float(dual)!r} above the objective {float(primal)!r} of another point")
+
+
+def _optimal(case: Case, x: list[NDArray[np.float64]], y: NDArray[np.float64]) -> None:
+    """Hold OPTIMAL against its definition, for y or for the point that a judge may move it to."""
+    if case.options["tol"] == 0:
+        raise Failure("optimal: tol=0 ended OPTIMAL")
+    missing = _missing(case, judge(case.drawn.statement, x, y))
+    if missing and _missing(case, judge(case.drawn.statement, x, repaired(case.drawn.statement, y))):
+        raise Failure(f"optimal: {missing}")
+
+
+def _missing(case: Case, found: Judgement) -> str:
+    """Return what a pair of points lacks to be optimal; empty if it lacks nothing."""
+    tol, statement = case.options["tol"] * (1 + 1e-6), case.drawn.statement
+    rounding = found.primal_rounding + found.dual_rounding
+    gap = abs(found.primal - found.dual)
+    scale = max(abs(found.primal), abs(found.dual), _floor(case))
+    if not gap <= tol * scale + rounding:
+        return f"gap {float(gap / scale):.3g} with tol={case.options['tol']}, P {float(found.primal)!r}"
+    violation = np.hypot(found.off_x, found.off_u)
+    if not violation <= tol * (1 + statement.loss.data_norm()) + found.u_rounding:
+        return f"primal violation {float(violation):.3g} with tol={case.options['tol']}"
+    c = norm(np.concatenate([penalty.linear for penalty in statement.penalties]))
+    if not np.hypot(found.off_z, found.off_y) <= tol * (1 + c) + found.z_rounding:
+        return f"dual violation {float(found.off_z):.3g} with tol={case.options['tol']}"
+    return ""
+
+
+def _floor(case: Case) -> Real:
+    """Return the least scale of a relative gap."""
+    statement = case.drawn.statement
+    zero = [np.zeros(A.shape[1], dtype=Real) for A in statement.matrices]
+    at_zero, missed = value(statement, zero)
+    infeasible = np.any(missed) or any(np.any(p.missed(x)) for p, x in zip(statement.penalties, zero, strict=True))
+    return Real(1e-6) * (Real(1) if infeasible or at_zero == 0 else abs(at_zero))
+
+
+def kind_of(failure: Failure) -> str:
+    """Return the kind of a failure."""
+    return str(failure).split(":")[0].split()[0]
