@@ -11,8 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 
 import saddleback as sb
 
@@ -39,7 +41,7 @@ def test_the_examples_of_the_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/scaling.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/modelling.md", "docs/scaling.md"])
 def test_the_links_lead_somewhere(page):
     path = ROOT / page
     targets = re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8"))
@@ -61,6 +63,27 @@ def test_the_page_on_own_code_runs(capsys):
         exec(block, names)
         assert names["result"].status is sb.Status.OPTIMAL
     assert "prox and value of Slip do not belong together" in capsys.readouterr().out
+
+
+def test_the_page_on_modelling_runs():
+    """Every recipe is solved, and those with an answer of their own elsewhere give that."""
+    names, results = {}, []
+    for block in python_blocks((ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        results.append(names.get("result"))
+    assert len(results) == 12
+    assert all(result.status is sb.Status.OPTIMAL for result in results[1:])
+    assert np.allclose(names["increasing"], IsotonicRegression().fit_transform(np.arange(40), names["y"]), atol=1e-3)
+    x = cp.Variable(names["n"])
+    differences = 0.5 * cp.norm1(names["D"] @ x)
+    denoised = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - names["noisy"]) + differences))
+    constant = 0.5 * names["noisy"] @ names["noisy"]  # which a penalty cannot hold
+    assert results[6].objective + constant == pytest.approx(denoised.solve(solver="CLARABEL"), rel=1e-5)
+    residual, sparse = names["A"] @ x - names["b"], 0.1 * cp.norm1(x)
+    absolute = cp.Problem(cp.Minimize(cp.norm1(residual) + differences + sparse))
+    assert results[7].objective == pytest.approx(absolute.solve(solver="CLARABEL"), rel=1e-5)
+    squared = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(residual) + differences + sparse))
+    assert results[8].objective == pytest.approx(squared.solve(solver="CLARABEL"), rel=1e-5)
 
 
 def test_the_examples_on_scaling_that_stand_alone_run(tmp_path, monkeypatch, capsys):

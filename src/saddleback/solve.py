@@ -104,12 +104,12 @@ def solve(
         of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
         for you; ``result.method`` tells which. An object of a subclass of ``saddleback.methods.Method`` is a method of
         your own (docs/methods.md), or one of the catalogue with its options as fields.
-    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and what the infeasibilities may
-        hide, are all at most this; 0 runs to a limit.
+    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and the error of the objective
+        that infeasibilities could conceal (``strict_error``), are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
-    blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as cost
-        nothing. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
+    blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as
+        possible without slowing convergence. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
     seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
     threads : most threads to use. By default those that this process may keep busy: the CPUs of its affinity, the CPU
         quota of its container, ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS`` and what joblib leaves to a worker,
