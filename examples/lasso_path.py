@@ -21,6 +21,7 @@ def main(picture: str) -> None:
     print(f"alpha {model.alpha_:.3g}: {np.count_nonzero(model.coef_)} of 500 coefficients, {model.result_}")
     model.plot()
     plt.savefig(picture, dpi=150)
+    print(f"The picture is in {picture}")
 
 
 if __name__ == "__main__":

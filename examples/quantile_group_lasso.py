@@ -27,7 +27,7 @@ def main(picture: str) -> None:
     spread = np.exp(0.8 * effect[levels[:, 2]])  # the third factor widens the distribution and leaves its middle
     y = 3.0 + centre + 0.5 * spread * rng.standard_normal(SAMPLES)
 
-    _, axes = plt.subplots(len(QUANTILES), 1, figsize=(8, 6), sharex=True, layout="constrained")
+    _, axes = plt.subplots(len(QUANTILES), 1, figsize=(8, 6), sharex=True, sharey=True, layout="constrained")
     for axis, quantile in zip(axes, QUANTILES, strict=True):
         model = SparseRegressor("quantile", "group", alpha=0.008, groups=LEVELS, quantile=quantile, tol=1e-3).fit(X, y)
         sizes = np.linalg.norm(model.coef_.reshape(FACTORS, LEVELS), axis=1)
@@ -37,6 +37,7 @@ def main(picture: str) -> None:
     axes[0].set_title("Norm of the coefficients of each factor")
     axes[-1].set_xlabel("factor")
     plt.savefig(picture, dpi=150)
+    print(f"The picture is in {picture}")
 
 
 if __name__ == "__main__":

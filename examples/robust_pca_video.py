@@ -45,13 +45,15 @@ def main(picture: str, path: str | None) -> None:
     print(f"rank {model.rank_}, {moving:.1%} of the pixels move, {model.result_}")
     chosen = np.linspace(0, len(video) - 1, 3).astype(int)
     parts = {"video": video, "background": model.low_rank_, "what moves": np.abs(model.sparse_)}
+    greys = {"cmap": "gray", "vmin": video.min(), "vmax": video.max()}  # one scale for all images
     _, axes = plt.subplots(len(chosen), len(parts), figsize=(8, 6), layout="constrained")
     for row, frame in zip(axes, chosen, strict=True):
         for axis, (name, part) in zip(row, parts.items(), strict=True):
-            axis.imshow(part[frame].reshape(shape), cmap="gray")
+            axis.imshow(part[frame].reshape(shape), **greys)
             axis.set_axis_off()
             axis.set_title(f"{name}, frame {frame}", fontsize=9)
     plt.savefig(picture, dpi=150)
+    print(f"The picture is in {picture}")
 
 
 if __name__ == "__main__":

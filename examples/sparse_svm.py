@@ -10,6 +10,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator, NullLocator
 from scipy import sparse
 from scipy.io import loadmat
 from sklearn.model_selection import train_test_split
@@ -49,8 +50,12 @@ def main(picture: str, path: str | None) -> None:
     _, axis = plt.subplots(figsize=(6, 4), layout="constrained")
     axis.semilogx(words, right, marker="o")
     axis.set(xlabel="words that the model reads", ylabel="held-out messages told apart")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:.0f}")
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.grid(alpha=0.3)
     plt.savefig(picture, dpi=150)
+    print(f"The picture is in {picture}")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def main(picture: str) -> None:
     axis.barh([names[g] for g in kept[::-1]], sizes[kept[::-1]])
     axis.set(xlabel="norm of the coefficients", title="Positions that interact")
     plt.savefig(picture, dpi=150)
+    print(f"The picture is in {picture}")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,8 @@ def solve(
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as
-        possible without slowing convergence. To choose it is to choose "sp-bcd", unless another method that draws blocks is asked for.
+        possible without slowing convergence. To choose it is to choose "sp-bcd", unless another method that draws
+        blocks is asked for.
     seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
     threads : most threads to use. By default those that this process may keep busy: the CPUs of its affinity, the CPU
         quota of its container, ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS`` and what joblib leaves to a worker,

@@ -12,8 +12,8 @@ import saddleback as sb
 
 from ..functions._base import Indices, Vector
 
-NAMED = 8
-"""Coefficients or groups that have a colour and a name in a picture."""
+COLOURS = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8"]
+"""Of the coefficients or groups that have a name in a picture, but for grey, in which all others are drawn."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,16 @@ class Path:
         families = [(name, own) for name, own in families if np.any(lines[own])]
         families = sorted(families, key=lambda family: -float(np.linalg.norm(lines[family[1], -1])))
         style = {"linewidth": 1, "drawstyle": "steps-post" if self.piecewise_constant else "default"}
-        for _, own in families[NAMED:]:
+        for _, own in families[len(COLOURS) :]:
             axis.plot(self.alphas, lines[own].T, color="0.8", **style)
-        for i, (name, own) in enumerate(families[:NAMED]):
-            drawn = axis.plot(self.alphas, lines[own].T, color=f"C{i}", zorder=3, **style)
+        for (name, own), colour in zip(families, COLOURS, strict=False):
+            drawn = axis.plot(self.alphas, lines[own].T, color=colour, zorder=3, **style)
             drawn[0].set_label(name)
         axis.set(xscale="log", xlabel="alpha", ylabel="coefficients")
         axis.invert_xaxis()
         axis.grid(alpha=0.3)
         if families:
-            axis.legend(fontsize="x-small", loc="upper left")
+            axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
 def new_axes(count: int) -> Any:
@@ -105,7 +105,7 @@ def new_axes(count: int) -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
-    return plt.subplots(1, count, figsize=(4.5 * count, 3.5), layout="constrained", squeeze=False)[1][0]
+    return plt.subplots(1, count, figsize=(5.0 * count, 3.5), layout="constrained", squeeze=False)[1][0]
 
 
 def coefficients(result: sb.Result) -> tuple[Vector, Vector]:
