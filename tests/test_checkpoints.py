@@ -7,19 +7,25 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.checkpoints import file, graph, keeper
-from saddleback.derived import derived
+from saddleback.checkpoints import file, graph, keeper, thaw
+from saddleback.derived import derived, stored
 from saddleback.functions import singular
 from saddleback.registry import METHODS
 
@@ -314,13 +320,9 @@ def test_foreign_and_newer_files_are_told(saved):
     rewritten(table=table)
     with pytest.raises(ValueError, match="parts that this version does not know"):
         sb.solve(lasso(), tol=1e-10, resume=saved)
-    for entry in (
-        {"class": "os:system", "fields": {}},
-        {"maker": "os:system", "args": [], "options": {}, "carries": {}},
-    ):
-        rewritten(table=[entry])
-        with pytest.raises(ValueError, match="parts that this version does not know"):
-            sb.solve(lasso(), tol=1e-10, resume=saved)
+    rewritten(format=str(file.FORMAT))
+    with pytest.raises(ValueError, match=rf"its format is '{file.FORMAT}', and not a number"):
+        sb.solve(lasso(), tol=1e-10, resume=saved)
 
 
 def test_a_full_disk_is_a_warning_and_keeps_the_last_checkpoint(saved, monkeypatch):
@@ -405,6 +407,37 @@ def make_toy(size: int) -> Toy:
     return Toy(size)
 
 
+@stored
+@dataclass
+class Whole:
+    """Something of every kind that a checkpoint may hold."""
+
+    base: NDArray[Any]
+    view: NDArray[np.float64]
+    same: list[NDArray[np.float64]]
+    wide: NDArray[np.float32]
+    fortran: NDArray[np.float64]
+    odd: NDArray[np.float64]
+    numbers: tuple[int, float, float, float, None, bool, slice]
+    named: dict[str, float | str]
+    toy: list[Toy]
+    known: object
+    generator: np.random.Generator
+    pair: Pair
+
+
+@stored
+class Pair(NamedTuple):
+    left: float
+    right: Whole | None = None
+
+
+@stored
+@dataclass
+class Contents:
+    whole: Whole
+
+
 def test_a_graph_keeps_what_is_shared(rng):
     base = rng.standard_normal((4, 6))
     toy = make_toy(2)
@@ -419,14 +452,15 @@ def test_a_graph_keeps_what_is_shared(rng):
         "fortran": np.asfortranarray(base),
         "odd": base[:, ::2][:, [0, 2]],
         "numbers": (1, 2.5, np.inf, np.float64(0.1), None, True, slice(1, 5)),
-        "status": sb.Status.OPTIMAL,
+        "named": {"a": 1.0, "b": "text"},
         "toy": [toy, toy],
         "known": known,
         "generator": generator,
+        "pair": Pair(2.0),
     }
-    stored = graph.freeze(whole, {"it": known})
-    json.dumps(stored.table)
-    found = graph.thaw(stored, {"it": known}, list(whole))
+    frozen = graph.freeze(Contents(Whole(**whole)), {"it": known})
+    json.dumps(frozen.table)
+    found = vars(thaw.thaw(frozen, {"it": known}, Contents, ["whole"])["whole"])
     for name in ("base", "view", "wide", "fortran", "odd"):
         assert np.array_equal(found[name], whole[name])
         assert found[name].strides == whole[name].strides
@@ -435,7 +469,8 @@ def test_a_graph_keeps_what_is_shared(rng):
     assert found["same"][0] is found["same"][1] is found["base"]
     assert found["numbers"] == whole["numbers"]
     assert type(found["numbers"][3]) is np.float64
-    assert found["status"] is sb.Status.OPTIMAL
+    assert found["named"] == whole["named"]
+    assert found["pair"] == Pair(2.0)
     assert found["known"] is known
     assert found["toy"][0] is found["toy"][1]
     assert np.array_equal(found["toy"][0].count, [5.0, 5.0])
@@ -456,3 +491,77 @@ def test_a_checkpoint_of_the_host_is_not_one_of_a_device(saved):
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match="device"):
         sb.solve(lasso(), tol=1e-10, resume=saved, device="cpu")
+
+
+def test_threads_with_one_path_leave_whole_files(tmp_path):
+    """Whoever looks at the file, at any time, finds a checkpoint of one of them."""
+    path = tmp_path / "run"
+    written = file.Stored("1", {}, graph.Graph([{"random": {}}], [np.zeros(20_000)]), [{"0": {}}])
+    file.write(path, written)
+    done = threading.Event()
+
+    def keep_writing() -> None:
+        while not done.is_set():
+            file.write(path, written)
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(keep_writing) for _ in range(3)]
+        try:
+            for _ in range(60):
+                assert file.read(path).graph.buffers[0].size == 20_000
+        finally:
+            done.set()
+        for writer in writers:
+            writer.result()
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link", tmp_path / "there" / "run"
+    link.symlink_to(target)
+    for _ in range(2):  # the first time it leads nowhere
+        sb.solve(slow(), checkpoint=link, max_passes=20)
+        assert link.is_symlink()
+        assert file.is_checkpoint(target)
+    assert sorted(os.listdir(tmp_path)) == ["link", "there"]
+    assert os.listdir(target.parent) == ["run"]
+    assert sb.solve(slow(), resume=link, max_passes=30).passes > 20
+
+
+DYING = """
+import os, sys
+from pathlib import Path
+from saddleback.checkpoints.whole import replacing
+with replacing(Path(sys.argv[1])) as stream:
+    stream.write(b"half a file")
+    stream.flush()
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_what_a_killed_process_leaves_is_removed(tmp_path):
+    """But not what a living one is writing, nor what belongs to another path."""
+    path = tmp_path / "run[1]"
+    living, dead = (
+        subprocess.Popen([sys.executable, "-c", DYING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(2)
+    )
+    other = tmp_path / ".run1.0123456789abcdef.part"
+    other.touch()
+    try:
+        for process in (living, dead):
+            assert process.stdout is not None
+            process.stdout.readline()
+        parts = set(tmp_path.glob(".run[[]*.part"))
+        assert len(parts) == 2
+        dead.kill()
+        dead.communicate()
+        sb.solve(slow(), checkpoint=path, max_passes=20)
+        assert len(parts & set(tmp_path.iterdir())) == 1
+        assert other.exists()
+    finally:
+        living.communicate(b"go on\n")
+    assert path.read_bytes() == b"half a file"  # whole, as far as its writer knows
+    assert set(tmp_path.iterdir()) == {path, other}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .cached import cached_property
+from .derived import stored
 from .functions._base import Function, Indices, Vector
 from .functions.points import Point, Whole
 from .images import Image, Slope
@@ -33,6 +34,7 @@ RAY_RADIUS = 1e6
 """A direction that excludes all solutions of up to this size, in the units of the data, is believed to exclude all."""
 
 
+@stored
 @dataclass(frozen=True)
 class PrimalSide:
     """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
@@ -59,6 +61,7 @@ class PrimalSide:
         return float(np.linalg.norm(self.x_violation)), float(np.linalg.norm(self.u_violation))
 
 
+@stored
 @dataclass(frozen=True)
 class DualSide:
     """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.

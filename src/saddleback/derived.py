@@ -1,7 +1,8 @@
-"""Objects that are made of others, and can be made again.
+"""What a checkpoint may hold: the classes whose objects it stores, and the functions that make the rest again.
 
-What a run remembers is data, but for packed matrices, kernels and factorisations. A checkpoint stores those as the call
-that made them. The functions that make them are marked by ``derived``.
+What a run remembers is data, except for packed matrices, kernels and factorisations. A checkpoint stores those as the
+call that made them. The classes are marked by ``stored``, the functions by ``derived``. Both marks enter a name into a
+table. A checkpoint refers to these names, and to nothing else in the library.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 RECIPE = "_recipe"
+
+CLASSES: dict[str, type] = {}
+"""The marked classes by name: the only ones whose objects a checkpoint may hold."""
 
 MAKERS: dict[str, Callable[..., Any]] = {}
 """The marked functions by name: the only ones that a checkpoint may call."""
@@ -24,7 +28,23 @@ class Recipe(NamedTuple):
     options: dict[str, Any]
 
 
+C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def name_of(marked: Any) -> str:
+    """Return the name of a class or function in the tables."""
+    return f"{marked.__module__}:{marked.__qualname__}"
+
+
+def stored(cls: C) -> C:
+    """Mark a class whose objects a checkpoint may hold.
+
+    Its attributes are those of its annotations. What a file says about them is checked against the annotations, and
+    the objects are restored without a call of ``__init__``.
+    """
+    CLASSES[name_of(cls)] = cls
+    return cls
 
 
 def derived(make: F) -> F:
@@ -33,7 +53,7 @@ def derived(make: F) -> F:
     Its arguments are not to be changed afterwards. A result that does change names in ``carries`` the attributes that
     hold what has become of it: these are stored too, and set on what was made again.
     """
-    name = f"{make.__module__}:{make.__qualname__}"
+    name = name_of(make)
 
     @wraps(make)
     def noting(*args: Any, **options: Any) -> Any:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .derived import stored
 from .functions._base import Function, Vector
 from .functions.points import Point, Whole
 from .operators import Operator
 
 
+@stored
 @dataclass(frozen=True)
 class Image(Point):
     """A x."""
@@ -28,6 +30,7 @@ def image(A: Operator, x: Point) -> Point:
     return Whole(A.image(x)) if A.identity_scales is None else Image(A, x)
 
 
+@stored
 @dataclass(frozen=True)
 class Slope(Point):
     """-A'y."""
@@ -41,6 +44,7 @@ class Slope(Point):
         return np.negative(z, out=z)
 
 
+@stored
 @dataclass(frozen=True)
 class Gradient(Point):
     """The gradient of a smooth loss at u, times a factor."""

@@ -9,6 +9,7 @@ from itertools import zip_longest
 import numpy as np
 
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
+from .derived import stored
 from .functions._base import Vector
 from .functions.points import Point, Whole
 from .images import image
@@ -23,7 +24,11 @@ SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
 first finds all kinks, the others those that are clearest."""
 
+DRIFT = 1e-6
+"""What rounding may add to an error between a method that follows u = Ax step by step and a product with A."""
 
+
+@stored
 class Judge:
     """Measures what a method offers and keeps the best x and the best y.
 
@@ -35,15 +40,21 @@ class Judge:
     passes : work of the judgements; one product with A or A' is half a pass.
     """
 
+    model: Model
+    reduction: Reduction
+    passes: float
     certificate: Certificate
+    unsolvable: Unsolvable
+    _best: tuple[PrimalSide, DualSide] | None
+    _confirmed: tuple[PrimalSide, DualSide] | None
+    _rays: list[tuple[Vector, Vector]]
 
     def __init__(self, model: Model, reduction: Reduction) -> None:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes + model.A.probing
-        self._best: tuple[PrimalSide, DualSide] | None = None
-        self._confirmed: tuple[PrimalSide, DualSide] | None = None
-        self._rays: list[tuple[Vector, Vector]] = []
+        self._best = self._confirmed = None
+        self._rays = []
         self.unsolvable = Unsolvable(model)
 
     def look_at(self, candidates: Candidates) -> None:
@@ -95,6 +106,23 @@ class Judge:
         """Test the user's own functions at the confirmed pair; raise ``ProbeError`` where one of them is wrong."""
         assert self._confirmed is not None
         probe_certificate(self.model, *self._confirmed)
+
+    def check(self, model: Model, reduction: Reduction) -> None:
+        """Raise unless this is a judge of a problem, whose best pair is as good as it says: it was read from a file.
+
+        If the pair were worse, the run would keep it all the same, and never end with a certificate.
+        """
+        if not (self.model is self.unsolvable.model is model and self.reduction is reduction):
+            raise ValueError("its certificates are those of another problem")
+        self.forget()
+        if self._best is None:
+            return
+        model, (primal, dual) = reduction.model, self._best
+        u = image(model.A, primal.point)
+        said = pair(model, primal, dual).error
+        found = pair(model, primal_side(model, primal.point, u), dual_side(model, dual.y, primal.point, u)).error
+        if not found <= said + DRIFT * max(1.0, said):
+            raise ValueError(f"the best point has an error of {found:.1e}, and not of {said:.1e}")
 
     def forget(self) -> None:
         """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .derived import stored
+
 Series = NDArray[np.float64]
 
 
@@ -29,6 +31,7 @@ class Status(Enum):
     INTERRUPTED = "The run was stopped from outside, by a callback or the keyboard."
 
 
+@stored
 @dataclass(frozen=True)
 class Certificate:
     """How far a pair (x, y) can be from a solution.
@@ -66,6 +69,7 @@ class Certificate:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+@stored
 @dataclass
 class History:
     """The certificates of a run in order, each series an array.

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .checkpoints import Keeper
+from .derived import stored
 from .interrupts import Interrupts
 from .judge import SETTLING, Judge
-from .methods import Candidates, Method, State, diverged
+from .methods import Candidates, Method, Start, State, diverged
 from .problem import Model
 from .ranks import Team
+from .reductions import Reduction
 from .result import Certificate, History, Status
 
 SLICE_GROWTH = 0.04
@@ -53,7 +55,7 @@ class Clock:
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.limit < np.inf and self.team.told(self.seconds() - self.before >= self.limit)
+        return self.limit < np.inf and self.team.told(time.perf_counter() - self.begin >= self.limit)
 
 
 LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
@@ -73,9 +75,10 @@ class Limits(NamedTuple):
             return Status.OPTIMAL
         if self.clock.expired():
             return Status.TIME_LIMIT
-        return Status.MAX_PASSES if passes >= self.max_passes else None
+        return None if passes < self.max_passes else Status.MAX_PASSES  # also where they are not a number
 
 
+@stored
 @dataclass
 class Judging:
     """The part of the work and of the time that went into certificates."""
@@ -92,6 +95,7 @@ class Judging:
         self.seconds += clock.seconds() - seconds
 
 
+@stored
 @dataclass
 class Run:
     """All that a run remembers from one slice to the next, and a checkpoint holds.
@@ -134,23 +138,21 @@ class Run:
         """The work so far, certificates included."""
         return self.state.passes + self.judge.passes
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """Return the run, and beside it what one on another number of processes may begin with."""
         weight = float(self.state.settings.get("primal_weight", 1.0))
-        past = {"passes": self.state.passes, "judged": self.judge.passes, "seconds": self.seconds}
-        return {
-            "run": self,
-            "point": {"x": self.state.x, "y": self.state.y, "weight": weight},
-            "past": past | {"history": self.history, "weights": self.weights},
-        }
+        past = Past(self.state.passes, self.judge.passes, self.seconds, self.history, self.weights)
+        return Contents(self, Start(self.state.x, self.state.y, weight=weight), past)
 
-    def take_over(self, past: dict[str, Any], clock: Clock) -> None:
+    def take_over(self, past: Past, clock: Clock) -> None:
         """Go on with what a run of other processes has counted."""
-        self.state.passes += past["passes"]
-        self.judge.passes = past["judged"]
-        self.due += past["passes"]
-        self.history, self.weights = past["history"], past["weights"]
-        clock.before = past["seconds"]
+        if not all(0 <= number < np.inf for number in (past.passes, past.judged, past.seconds)):
+            raise ValueError("its passes or seconds are negative or not finite")
+        self.state.passes += past.passes
+        self.judge.passes = past.judged
+        self.due += past.passes
+        self.history, self.weights = past.history, past.weights
+        clock.before = past.seconds
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
         """Judge what the method offers, which after a divergence is nothing."""
@@ -201,12 +203,46 @@ class Run:
         self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
         self.state.ripe = False
 
-    def go_on(self, model: Model, clock: Clock) -> None:
-        """Give the functions of the problem their memories back, and the clock its time."""
-        for memory, stored in zip(model.memories(), self.memories, strict=True):
-            vars(memory).update(vars(stored))
+    def go_on(self, model: Model, reduction: Reduction, clock: Clock) -> None:
+        """Give the functions of the problem their memories back, and the clock its time, after a look at both."""
+        self._check(model, reduction)
+        for memory, kept in zip(model.memories(), self.memories, strict=True):
+            vars(memory).update(vars(kept))
         self.memories = model.memories()
         clock.before = self.seconds
+
+    def _check(self, model: Model, reduction: Reduction) -> None:
+        """Raise where a file says of this run what cannot be so, and decides when it ends or what is certified."""
+        work, judged = (self.state.passes, self.due), (self.judge.passes, self.judging.passes)
+        if not all(0 <= number < np.inf for number in (*work, *judged, self.seconds, self.judging.seconds)):
+            raise ValueError("its passes or seconds are negative or not finite")
+        if (self.state.y.shape, self.state.x.shape) != tuple((size,) for size in reduction.model.A.shape):
+            raise ValueError(f"its points have the shapes {self.state.x.shape} and {self.state.y.shape}")
+        if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
+            raise TypeError("what its functions remember belongs to other functions")
+        self.judge.check(model, reduction)
+
+
+@stored
+@dataclass(frozen=True)
+class Past:
+    """What a run on another number of processes has counted: its work, that of its certificates, and its course."""
+
+    passes: float
+    judged: float
+    seconds: float
+    history: History
+    weights: list[tuple[float, float]]
+
+
+@stored
+@dataclass(frozen=True)
+class Contents:
+    """All of a checkpoint: the run, and the point and the past for a run on another number of processes."""
+
+    run: Run
+    point: Start
+    past: Past
 
 
 def _origin(model: Model) -> Candidates:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .derived import stored
 from .functions._base import Indices
 
 VECTORISED = 64
@@ -55,8 +56,13 @@ class Strata:
         return within, within if len(self.members) == 1 else self.share(drawn)
 
 
+@stored
 class KNice:
     """K of J blocks, uniformly and without replacement, independently in every iteration."""
+
+    n_blocks: int
+    drawn: int
+    rng: np.random.Generator
 
     def __init__(self, n_blocks: int, drawn: int, seed: int | Sequence[int]) -> None:
         self.n_blocks = n_blocks

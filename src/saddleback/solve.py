@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cached import cached_property
-from .checkpoints import Keeper, Kept, compare, described, fingerprint, restore, writable
+from .checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
 from .functions.points import Point, Whole
@@ -26,7 +26,7 @@ from .ranks import team_of
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import METHODS, make, refuse, resolve
 from .result import Certificate, Result, Status
-from .run import LIMITS, UNSOLVABLE, Clock, Limits, Run, run_until
+from .run import LIMITS, UNSOLVABLE, Clock, Contents, Limits, Run, run_until
 from .sharding import Shard, gathered
 from .threads import limited
 
@@ -184,14 +184,15 @@ def solve(
         asked |= {"eliminate": eliminate, "device": repr(place), "layers": layers}
         mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
         known = _known(model, reduction)
-        stored = Kept() if resume is None else restore(resume, mark, known, team)
-        start = Start(**stored.point) if stored.point else warm_start(problem, reduction, x0, y0)
+        stored = Kept() if resume is None else restore(resume, mark, known, team, Contents)
+        start = stored.point or warm_start(problem, reduction, x0, y0)
         with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
             if stored.run is not None:
                 run: Run = stored.run
-                run.go_on(model, clock)
-                if run.unheard is not None:
-                    run.hear(chosen, check_every)
+                with going_on(resume):
+                    run.go_on(model, reduction, clock)
+                    if run.unheard is not None:
+                        run.hear(chosen, check_every)
             else:
                 if options:  # for explicit strengths alone
                     start = replace(start, kept=reduction.kept())
@@ -199,24 +200,28 @@ def solve(
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
                 del state
                 if stored.past is not None:
-                    run.take_over(stored.past, clock)
+                    with going_on(resume):
+                        run.take_over(stored.past, clock)
             del start  # vectors that the run has replaced would be kept
             keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
             status: Status | None = None
             while status is None:
-                halted = run_until(chosen, run, limits, reduction.model, interrupts, keeper)
-                team.agree_on(run.state.x, run.state.y)
-                run.measure(chosen, halted, clock)
+                with going_on(resume):
+                    halted = run_until(chosen, run, limits, reduction.model, interrupts, keeper)
+                    team.agree_on(run.state.x, run.state.y)
+                    run.measure(chosen, halted, clock)
                 show(run.passes, run.judge.certificate)
                 told = team.any(callback is not None and bool(callback(_info(problem, run, clock))))
-                status = run.verdict(reduction.status or halted, limits)
-                if status is None and told:
-                    status = Status.INTERRUPTED
-                elif status is None:
-                    run.hear(chosen, check_every)
+                with going_on(resume):
+                    status = run.verdict(reduction.status or halted, limits)
+                    if status is None and told:
+                        status = Status.INTERRUPTED
+                    elif status is None:
+                        run.hear(chosen, check_every)
             if status in (*LIMITS, Status.INTERRUPTED):
                 keeper.close(run)
-        status = run.close(status, tol)
+        with going_on(resume):
+            status = run.close(status, tol)
         run.judge.probe()
         said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen))
         if status in LIMITS:

@@ -44,6 +44,7 @@ from typing import Any
 
 import numpy as np
 
+from .derived import stored
 from .functions._base import Indices, Vector
 from .operators import Operator
 from .problem import Model
@@ -85,6 +86,7 @@ GRAM_LIMIT = 64
 """Blocks up to this many columns get their norm from a Gram matrix."""
 
 
+@stored
 @dataclass(frozen=True)
 class Strengths:
     """Strengths of both sides, and what it cost to choose them, in passes."""

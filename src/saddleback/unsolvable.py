@@ -14,12 +14,13 @@ from dataclasses import replace
 import numpy as np
 
 from .certificate import RAY_RADIUS, excluded
-from .derived import derived
+from .derived import derived, stored
 from .functions import Interval
 from .functions._base import Vector
 from .functions.coordinate import Coordinate
 from .linear_program import as_linear_program
 from .methods import R2HPDHG, Start
+from .methods.r2hpdhg import R2HPDHGState
 from .problem import Model
 from .result import Status
 
@@ -34,6 +35,7 @@ NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-9
 of Ax in its row. Other rows must not count, along which x may grow without bound although this one cannot be met."""
 
 
+@stored
 class Unsolvable:
     """Looks for such a proof in the course of a run.
 
@@ -42,13 +44,19 @@ class Unsolvable:
     passes : work of its own.
     """
 
+    model: Model
+    passes: float
+    _falls: bool
+    _reference: tuple[float, Vector, Vector] | None
+    _constraints: Search | None
+    _directions: Search | None
+
     def __init__(self, model: Model) -> None:
         self.model = model
         self.passes = 0.0
         self._falls = False
-        self._reference: tuple[float, Vector, Vector] | None = None
-        self._constraints: Search | None = None
-        self._directions: Search | None = None
+        self._reference = None
+        self._constraints = self._directions = None
 
     def status(self, x: Vector, y: Vector, rays: Sequence[tuple[Vector, Vector]], passes: float) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
@@ -125,8 +133,13 @@ def directions_alone(model: Model) -> Model:
     return replace(model, f=Coordinate(program.cost, program.cost, free, lower, upper), g=rows)
 
 
+@stored
 class Search:
     """A run of r2hpdhg on a simpler program, as far as it was asked to go, from 0 or the point nearest to it."""
+
+    method: R2HPDHG
+    state: R2HPDHGState
+    told: float
 
     def __init__(self, model: Model) -> None:
         m, n = model.A.shape

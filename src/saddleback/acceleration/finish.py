@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..certificate import best_pair, dual_side, pair, primal_side
+from ..derived import stored
 from ..functions._base import Vector
 from ..functions.points import Whole
 from ..methods._base import Candidates, Layer, Method, Start, State, diverged
@@ -58,6 +59,7 @@ ROUNDING = 1e-12
 """Errors below this are not asked for when the way to go is estimated."""
 
 
+@stored
 @dataclass(kw_only=True)
 class FinishState(State):
     """The state of whichever method is running, and what is known about the error.

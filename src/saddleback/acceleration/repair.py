@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..backends.newton import conjugate_gradients
+from ..derived import stored
 from ..functions._base import Indices, Vector
 from ..problem import Model
 
@@ -27,6 +28,7 @@ STEPS = 5
 TOLERANCE = 1e-3
 
 
+@stored
 class Repaired(NamedTuple):
     """A dual point, z = -A'y, and what it cost in passes."""
 

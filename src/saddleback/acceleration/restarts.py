@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..certificate import dual_side
+from ..derived import stored
 from ..functions._base import Vector
 from ..functions.points import Whole
 from ..methods._base import Averages, Candidates, Layer, Start, State, current_and_average, gradient
@@ -77,6 +78,7 @@ class RestartableState(Protocol):
         """Go on from another point."""
 
 
+@stored
 @dataclass(frozen=True)
 class Point:
     """A pair with the two products that its residual needs."""
@@ -99,6 +101,7 @@ class Point:
         return float(np.sqrt(strengths.primal @ self.x**2 + strengths.dual @ self.y**2))
 
 
+@stored
 @dataclass
 class Epoch:
     """What is remembered since the last restart.
@@ -120,6 +123,7 @@ class Epoch:
     due: float = FIRST_TEST
 
 
+@stored
 @dataclass(kw_only=True)
 class RestartedState(State):
     """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import dual_side, pair, primal_side
+from ..derived import stored
 from ..functions._base import Indices, Restrictable, Vector
 from ..functions.points import Whole
 from ..methods._base import Candidates, Layer, Start, State
@@ -46,6 +47,7 @@ INNER = 0.1
 SMALLEST_TOL = 1e-10
 
 
+@stored
 @dataclass(kw_only=True)
 class SettledState(State):
     """The whole problem with its point, and the problem of some rows.

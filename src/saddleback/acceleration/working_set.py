@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
-from ..derived import derived
+from ..derived import derived, stored
 from ..functions._base import Indices, Vector
 from ..functions.points import Point, Whole
 from ..methods._base import Candidates, Kept, Layer, Start, State, diverged
@@ -81,6 +81,7 @@ REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps")
 """Settings of the method on the current working set that are worth telling."""
 
 
+@stored
 @dataclass
 class Small:
     """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
@@ -105,6 +106,7 @@ class Small:
         return inside[blocks]
 
 
+@stored
 class Products:
     """z = -A'y for one y after another, where most columns are known to be inactive without a product.
 
@@ -118,6 +120,13 @@ class Products:
     passes : work so far.
     """
 
+    model: Model
+    norms: Vector
+    passes: float
+    reference: tuple[Vector, Vector, Vector] | None
+    z: Vector
+    distance: Vector
+
     def __init__(self, model: Model) -> None:
         self.model = model
         squares = model.A.squares[0][model.blocks.order]
@@ -125,7 +134,7 @@ class Products:
             squares = np.add.reduceat(squares, model.blocks.start[:-1])
         self.norms = np.maximum(np.sqrt(squares), 1e-300)
         self.passes = 0.0
-        self.reference: tuple[Vector, Vector, Vector] | None = None
+        self.reference = None
         self.z = self.distance = np.empty(0)
         if model.A.surveyed is not None:
             self._refer(*model.A.surveyed)
@@ -167,6 +176,7 @@ def zero_slack(model: Model, z: Vector) -> Vector:
     return np.full(len(model.blocks), -np.inf) if slack is None else slack
 
 
+@stored
 @dataclass(kw_only=True)
 class WorkingSetState(State):
     """The whole problem, the small one, and the best pair of the small one with what it is worth in the whole."""

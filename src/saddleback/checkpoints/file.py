@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
 
+from .check import DTYPES
 from .graph import Graph
+from .whole import replacing
 
-FORMAT = 3
+FORMAT = 4
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"
@@ -34,41 +38,17 @@ def write(path: Path, stored: Stored) -> None:
     header |= {"fingerprint": stored.fingerprint, "table": stored.graph.table, "generators": stored.generators}
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     arrays |= {f"buffer_{i}": buffer for i, buffer in enumerate(stored.graph.buffers)}
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as stream:
-            np.savez(stream, **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Make a change of name outlast a loss of power, where a folder can be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with replacing(path) as stream:
+        np.savez(stream, **arrays)
 
 
 def is_checkpoint(path: Path) -> bool:
     """Return whether a file says of itself that it is a checkpoint, complete or not."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            return bool(json.loads(stored["header"].tobytes())["kind"] == KIND)
-    except (*DAMAGE, TypeError, AttributeError):
+        with _opened(path) as archive:
+            return bool(_header(archive)["kind"] == KIND)
+    except Exception:  # whatever a parser makes of any bytes
         return False
-
-
-DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError)
-"""What reading a damaged file may raise."""
 
 
 def read(path: Path) -> Stored:
@@ -76,26 +56,84 @@ def read(path: Path) -> Stored:
     if not path.is_file():
         raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume= out to begin anew")
     try:
-        with zipfile.ZipFile(path) as archive:
-            if (
-                damaged := archive.testzip()
-            ) is not None:  # by the checksums of the format, before anything is believed
-                raise zipfile.BadZipFile(f"its part {damaged} is damaged")
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            header: Any = json.loads(stored["header"].tobytes()) if "header" in stored.files else None
+        with _opened(path) as archive:
+            header = _header(archive)
             ours = isinstance(header, dict) and header.get("kind") == KIND
-            if ours and header["format"] == FORMAT:
-                buffers = [stored[f"buffer_{i}"] for i in range(len(stored.files) - 1)]
-                graph = Graph(header["table"], buffers)
-                return Stored(header["version"], header["fingerprint"], graph, header["generators"])
-    except DAMAGE as error:
+            if ours and _format(header) == FORMAT:
+                return _stored(header, _buffers(archive))
+    except Exception as error:  # whatever a parser makes of any bytes
         raise ValueError(
-            f"resume={str(path)!r} is not a complete checkpoint ({error}): use another one, or leave resume= out to "
-            "begin anew"
+            f"resume={str(path)!r} is not a complete checkpoint ({_readable(error)}): use another one, or leave "
+            "resume= out to begin anew"
         ) from None
     if not ours:
         raise ValueError(f"resume={str(path)!r} is not a checkpoint of saddleback: expected what checkpoint= wrote")
     raise ValueError(
-        f"resume={str(path)!r} was written by saddleback {header.get('version')}, in format {header['format']}, and "
-        f"this version reads format {FORMAT}: go on with that version, or leave resume= out to begin anew"
+        f"resume={str(path)!r} was written by saddleback {_readable(header.get('version'))}, in format "
+        f"{header['format']}, and this version reads format {FORMAT}: go on with that version, or leave resume= out to "
+        "begin anew"
     )
+
+
+def _readable(found: Any) -> str:
+    """Return something from a file as text for a message: short, and without what a terminal would obey."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in str(found))
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Yield an archive whose parts are no larger than the file, as they would be if they were compressed."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
+        yield archive
+
+
+def _format(header: dict[str, Any]) -> int:
+    found = header["format"]
+    if type(found) is not int:
+        raise ValueError(f"its format is {found!r}, and not a number")
+    return found
+
+
+def _header(archive: zipfile.ZipFile) -> Any:
+    return json.loads(_array(archive, archive.getinfo("header.npy")).tobytes())
+
+
+def _buffers(archive: zipfile.ZipFile) -> list[NDArray[Any]]:
+    """Return the buffers, if the archive holds them, the header, and nothing else."""
+    parts = archive.infolist()
+    names = [f"buffer_{i}.npy" for i in range(len(parts) - 1)]
+    if sorted(part.filename for part in parts) != sorted(["header.npy", *names]):
+        raise ValueError("its parts are others")
+    if (damaged := archive.testzip()) is not None:  # by the checksums of the format, before anything is believed
+        raise ValueError(f"its part {damaged} is damaged")
+    return [_array(archive, archive.getinfo(name)) for name in names]
+
+
+def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> NDArray[Any]:
+    """Return the vector in a part of an archive, whose size is known before memory is taken for it."""
+    if part.compress_type != zipfile.ZIP_STORED or part.file_size != part.compress_size:
+        raise ValueError(f"its part {part.filename} is compressed")
+    with archive.open(part) as stream:
+        if npy.read_magic(stream) != (1, 0):
+            raise ValueError(f"its part {part.filename} is not an array")
+        shape, _, dtype = npy.read_array_header_1_0(stream)
+        if dtype.str not in DTYPES or len(shape) != 1 or stream.tell() + shape[0] * dtype.itemsize != part.file_size:
+            raise ValueError(f"its part {part.filename} is not a vector of numbers of its size")
+    with archive.open(part) as stream:
+        array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+    if array.dtype == bool and np.any(array.view(np.uint8) > 1):
+        raise ValueError(f"its part {part.filename} has truth values other than 0 and 1")
+    return array
+
+
+def _stored(header: dict[str, Any], buffers: list[NDArray[Any]]) -> Stored:
+    """Return a header with its buffers, if the parts of it that every process looks at have their types."""
+    match header:
+        case {"version": str(version), "fingerprint": dict(mark), "table": list(table), "generators": list(draws)}:
+            random = {str(place) for place, entry in enumerate(table) if isinstance(entry, dict) and "random" in entry}
+            if draws and all(isinstance(own, dict) and own.keys() == random for own in draws):
+                return Stored(_readable(version), mark, Graph(table, buffers), draws)
+    raise ValueError("its header lacks a part")

@@ -77,7 +77,7 @@ def differences(
 
 
 def _agree(before: Any, after: Any) -> bool:
-    if isinstance(before, list) and isinstance(after, list):
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         return bool(np.allclose(before, after, rtol=AGREES, atol=AGREES * float(np.max(np.abs(before), initial=0.0))))
     return bool(before == after)
 

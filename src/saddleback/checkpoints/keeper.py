@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ..functions.checks import ProbeError
 from ..ranks import Team
+from .check import Unreadable
 from .file import Stored, is_checkpoint, read, write
 from .fingerprint import differences
-from .graph import Known, Unreadable, freeze, generators, thaw, with_generators
+from .graph import Known, freeze, generators, with_generators
+from .thaw import thaw
+from .whole import clear
 
 
 class Clock(Protocol):
@@ -27,7 +32,7 @@ class Keepable(Protocol):
 
     seconds: float
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> Any:
         """Return the run, and beside it what a run on other processes may begin with."""
 
 
@@ -119,27 +124,65 @@ def writable(path: Any) -> Path | None:
             f"checkpoint={str(found)!r} is there already, and is not a checkpoint of saddleback: name another file, or "
             "remove this one"
         )
-    if not os.access(found.absolute().parent, os.W_OK):
-        raise ValueError(f"checkpoint={str(found)!r}: there is no folder {str(found.parent)!r} that can be written to")
+    folder = found.resolve().parent
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"checkpoint={str(found)!r}: there is no folder {str(folder)!r} that can be written to")
+    clear(found)
     return found
 
 
-def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team) -> Kept:
-    """Return what a checkpoint has for a team, or raise where the file is damaged or belongs to another run."""
+INTERNAL = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What numbers that no run could have may lead to."""
+
+
+@contextmanager
+def going_on(path: Any) -> Iterator[None]:
+    """Name the checkpoint in errors of a run that goes on from one; without one do nothing.
+
+    All that a file says has the right form, but whether its numbers are those of a run shows only on the way.
+    """
+    try:
+        yield
+    except INTERNAL as error:
+        if path is None or isinstance(error, ProbeError):
+            raise
+        raise ValueError(
+            f"resume={str(path)!r}: the run could not go on from this file ({type(error).__name__}: {error}). Has the "
+            "file been damaged or changed? Use another checkpoint, or leave resume= out to begin anew"
+        ) from error
+
+
+def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team, whole: type) -> Kept:
+    """Return what a checkpoint has for a team, or raise where the file is damaged or belongs to another run.
+
+    ``whole`` is the class of what ``Keepable.contents`` returns. The file may come from anyone: it holds numbers and
+    names from the tables of ``derived.py``, and no code.
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"resume={path!r}: expected the name of a file that checkpoint= has written")
     stored = read(Path(path))
-    others = differences(stored.fingerprint, fingerprint)
+    with going_on(path):
+        others = differences(stored.fingerprint, fingerprint)
     if others:
         raise ValueError(
             f"resume={str(path)!r} belongs to another run, which differs in {'; '.join(others)}: pass the same problem "
             "and options, or leave resume= out to begin anew"
         )
     try:
-        if len(stored.generators) != team.size:
-            return Kept(**thaw(stored.graph, known, ("point", "past")))
-        return Kept(**thaw(with_generators(stored.graph, stored.generators[team.rank]), known, ("run",)))
-    except (Unreadable, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        with going_on(path):
+            if len(stored.generators) != team.size:
+                return Kept(**thaw(stored.graph, known, whole, ("point", "past")))
+            return Kept(**thaw(with_generators(stored.graph, stored.generators[team.rank]), known, whole, ("run",)))
+    except Unreadable as error:
         raise ValueError(
             f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "
             f"({error}): go on with that version, or leave resume= out to begin anew"

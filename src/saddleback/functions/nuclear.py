@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..derived import stored
 from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .calculus import Tilted
 from .coordinate import compact
@@ -15,6 +16,7 @@ from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
 
 
+@stored
 @dataclass
 class LowRank(Held):
     """A matrix, row by row, that is known by its singular pairs."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..derived import stored
 from .panels import panels
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Held(Point):
         """Forget the vector if it can be made again, and return whether it can."""
 
 
+@stored
 @dataclass
 class Whole(Held):
     """A vector that is known by its entries alone."""
@@ -84,6 +86,7 @@ class Whole(Held):
         return False
 
 
+@stored
 @dataclass(frozen=True)
 class Apart(Point):
     """A vector whose stretches lie apart in memory: each is as large as the data, and they are looked at in turn."""
@@ -102,6 +105,7 @@ class Apart(Point):
         return self.vector()[own]
 
 
+@stored
 @dataclass(frozen=True)
 class Multiple(Point):
     """A multiple of a point."""

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from ..derived import stored
 from .panels import double
 
 Matrix = NDArray[Any]
@@ -74,6 +75,7 @@ NEGLIGIBLE = 1e-12
 """What of a matrix, relative to its norm, is rounding."""
 
 
+@stored
 class Pairs(NamedTuple):
     """Singular values with their vectors: ``left`` has orthonormal columns, ``right`` has orthonormal rows."""
 
@@ -101,6 +103,7 @@ class Pairs(NamedTuple):
         return Pairs(self.right.T, self.values, self.left.T)
 
 
+@stored
 @dataclass
 class Memory:
     """Where singular vectors were found the last time: for one run and one thread.

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Indices, Vector
 
 CENTRAL = 0.1
@@ -34,8 +35,15 @@ def longest_step(positive: Vector, change: Vector) -> float:
     return 1.0 if fastest >= -1.0 else -1.0 / fastest
 
 
+@stored
 class Pair:
     """Positive numbers ``near`` and ``far`` whose products are to become mu."""
+
+    near: Vector
+    far: Vector
+    near_change: Vector
+    far_change: Vector
+    lacking: Vector
 
     def __init__(self, near: Vector, far: Vector) -> None:
         self.near, self.far = near, far
@@ -121,6 +129,9 @@ class Atom(ABC):
 class Smooth(Atom):
     """A part with a derivative; it has no pairs. Subclasses say what the derivatives are."""
 
+    v: Vector
+    dv: Vector
+
     def __init__(self, at: Indices, v: Vector) -> None:
         self.at, self.v, self.dv = at, v.copy(), np.zeros_like(v)
 
@@ -146,8 +157,12 @@ class Smooth(Atom):
         self.v = self.v + near_step * self.dv
 
 
+@stored
 class Quadratic(Smooth):
     """<c, v> + 1/2 sum q v^2."""
+
+    linear: Vector
+    quadratic: Vector
 
     def __init__(self, at: Indices, v: Vector, linear: Vector, quadratic: Vector) -> None:
         super().__init__(at, v)
@@ -160,8 +175,12 @@ class Quadratic(Smooth):
         return self.quadratic
 
 
+@stored
 class Entropy(Smooth):
     r"""The conjugate of the logistic loss: :math:`s (p \log p + (1 - p) \log(1 - p))` at v = -label s p, 0 < p < 1."""
+
+    labels: Vector
+    weight: Vector
 
     def __init__(self, at: Indices, v: Vector, labels: Vector, weight: Vector) -> None:
         super().__init__(at, v)
@@ -186,8 +205,12 @@ class Entropy(Smooth):
         return step, 1.0
 
 
+@stored
 class Bound(Atom):
     """v >= bound for side = 1, v <= bound for side = -1; near is the distance, far the multiplier."""
+
+    side: int
+    pair: Pair
 
     def __init__(self, at: Indices, side: int, distance: Vector, multiplier: Vector) -> None:
         self.at, self.side = at, side
@@ -227,8 +250,14 @@ class Bound(Atom):
         self.pair.move(near_step, far_step)
 
 
+@stored
 class Kink(Atom):
     """A slope that jumps from left to right at v = 0: v = p - n with p against right - k, and n against k - left."""
+
+    left: Vector
+    right: Vector
+    up: Pair
+    down: Pair
 
     def __init__(self, at: Indices, left: Vector, right: Vector, positive: Vector, negative: Vector, k: Vector) -> None:
         self.at, self.left, self.right = at, left, right
@@ -284,6 +313,7 @@ class Kink(Atom):
         self.down.move(near_step, far_step)
 
 
+@stored
 @dataclass(frozen=True)
 class Cones:
     """Pairs of a number and a vector for every group, and the arithmetic of second-order cones on them."""
@@ -313,11 +343,28 @@ class Cones:
         return min(step, longest_step(head, d_head))
 
 
+@stored
 class Norm(Atom):
     r"""sum_g w_g ||v_g||: near (t, v_g), far (w_g, -k_g) with k the slope, both in the second-order cone.
 
     With the Nesterov-Todd point (b, q) of the pair and its size eta, :math:`D = \eta^{-2}(I - 2qq'/(1 + 2|q|^2))`.
     """
+
+    cones: Cones
+    weight: Vector
+    t: Vector
+    v: Vector
+    k: Vector
+    dt: Vector
+    dv: Vector
+    dk: Vector
+    b: Vector
+    q: Vector
+    eta: Vector
+    q_square: Vector
+    head: Vector
+    tail: Vector
+    _pull: tuple[Vector, Vector]
 
     def __init__(self, at: Indices, start: Indices, weight: Vector, t: Vector, v: Vector, k: Vector) -> None:
         sizes = np.diff(np.append(start, at.size))

@@ -14,8 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from ..cached import cached_property
+from ..derived import stored
 from ..functions._base import Blocks, Compiled, Indices, Slopes, Vector
-from .atoms import Atom, Bound, Entropy, Kink, Norm, Quadratic
+from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
 
 INSIDE = 0.1
 """Distance that the slope of a kink or norm keeps from its bounds at the start, relative to what there is room for."""
@@ -102,6 +103,7 @@ class Inverse:
         return sparse.csc_array(entries, shape=(self.diagonal.size, self.scale.size))
 
 
+@stored
 class Barrier:
     """A function F at a point v inside its domain, with a slope there.
 
@@ -110,6 +112,15 @@ class Barrier:
     v : the point.
     degree : number of products near * far.
     """
+
+    v: Vector
+    atoms: list[Atom]
+    fixed: Indices
+    dv: Vector
+    degree: int
+    pairs: list[Pair]
+    kink: Kink | None
+    norm: Norm | None
 
     def __init__(self, v: Vector, atoms: list[Atom], fixed: Indices) -> None:
         self.v, self.atoms, self.fixed = v, [atom for atom in atoms if atom.at.size], fixed

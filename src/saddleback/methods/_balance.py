@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
+
 FIRST, GROWTH = 10, 2
 """Iterations before the residuals are first compared, and by how much that grows: a rule with ever fewer changes."""
 
@@ -14,6 +16,7 @@ UNBALANCED, LARGEST = 3.0, 30.0
 ever smaller: on a long run rho has to settle, and large changes late have undone what was reached."""
 
 
+@stored
 @dataclass
 class Balance:
     """When to compare the residuals and what to do then, by He, Yang and Wang (2000).

@@ -13,12 +13,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Function, Indices, Vector
 from ..functions.checks import SQUARABLE
 from ..functions.points import Point
 from ..problem import Model
 
 
+@stored
 class Kept(NamedTuple):
     """What a reduction has left of a problem: the shape that it had, and the rows and columns that are still there."""
 
@@ -27,6 +29,7 @@ class Kept(NamedTuple):
     columns: Indices
 
 
+@stored
 @dataclass(frozen=True)
 class Start:
     """Where and how a method starts: what the user passes to ``solve`` for every method alike.
@@ -75,9 +78,9 @@ class Candidates(NamedTuple):
 class State:
     """What every method keeps: its point, and the work done so far in passes.
 
-    A state is data, all of which a checkpoint holds: numbers, arrays, and classes of this library made of them. What is
-    not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``. Whoever changes what
-    a state holds changes the FORMAT of ``checkpoints/file.py``.
+    A state is data, all of which a checkpoint holds: numbers, arrays, and classes made of them that are marked
+    ``stored``. What is not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``.
+    Whoever changes what a state holds changes the FORMAT of ``checkpoints/file.py``.
 
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
     that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
@@ -216,6 +219,7 @@ class Layer(Method[S]):
         return found
 
 
+@stored
 @dataclass
 class Averages:
     """Sums of the iterates since the last time that they were judged."""

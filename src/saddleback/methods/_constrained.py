@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derived import derived
+from ..derived import derived, stored
 from ..functions import Equality
 from ..functions._base import Indices, Vector
 from ..functions.calculus import BlockSum
@@ -27,6 +27,7 @@ from ._balance import Balance
 from ._base import Candidates, Start, State, affine_gradient, gradient
 
 
+@stored
 @dataclass(kw_only=True)
 class ConstrainedState(State):
     """w, of which x is the first stretch, the residual Bw - b, and ||B_j||^2 for every column."""

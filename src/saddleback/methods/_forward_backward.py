@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..steps import operator_norm
 from ._base import Averages, Candidates, Method, Start, State, all_blocks, positive_number
 
 
+@stored
 @dataclass(kw_only=True)
 class ForwardBackwardState(State):
     """The point with u = Ax, the extrapolated point with its own, the first step, and where the momentum is."""

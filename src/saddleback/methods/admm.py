@@ -30,7 +30,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
-from ..derived import derived
+from ..derived import derived, stored
 from ..functions._base import Vector
 from ..operators import Operator
 from ..problem import Model
@@ -104,6 +104,7 @@ def normal_system(model: Model, diagonal: Vector) -> Normal:
     return Normal(model.A, diagonal)
 
 
+@stored
 @dataclass(kw_only=True)
 class ADMMState(State):
     """x with its copy z, u with its copy Az where the loss has one, and pull = A'y."""

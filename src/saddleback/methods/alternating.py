@@ -22,6 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Step, Vector
 from ..functions.coordinate import is_one_value
 from ..functions.panels import inner, panels
@@ -39,6 +40,7 @@ the sweeps that it may save, and at most a share of the last one offered. What i
 of it, times what that was short of the error of the last judgement."""
 
 
+@stored
 @dataclass(kw_only=True)
 class AlternatingState(State):
     """The point, the one before, and the strengths of the blocks.

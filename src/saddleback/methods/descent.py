@@ -12,9 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..backends import BackendName, Descender, Smooth, descender_for, extended, smooth_part
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ._base import Candidates, Method, Start, State
@@ -58,6 +60,7 @@ DIRECT, DIRECT_MOST = 10, 400
 """Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
 
 
+@stored
 @dataclass(kw_only=True)
 class DescentState(State):
     """The point with u = Ax, and how Newton steps have fared.
@@ -71,7 +74,7 @@ class DescentState(State):
     model: Model
     u: Vector
     descender: Descender
-    free: Vector
+    free: NDArray[np.bool_]
     rest: int = 0
     penance: int = SWEEPS
     stiff: bool = False

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derived import derived
+from ..derived import derived, stored
 from ..functions._base import Vector
 from ..linear_program import as_linear_program, import_highspy
 from ..problem import Model
@@ -31,6 +31,7 @@ ITERATION = 0.5
 """Passes of a simplex iteration: at most one product with A', of which a sparse row is often all that is needed."""
 
 
+@stored
 @dataclass(kw_only=True)
 class HighsState(State):
     """The solver with its program, its last answer as (x, y), and what came with it.

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..cached import cached_property
+from ..derived import stored
 from ..functions._base import Vector
 from ..interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
 from ..problem import Model
@@ -42,6 +43,7 @@ SHORT = 1e-4
 """A step of this length, both ways, has failed."""
 
 
+@stored
 @dataclass(kw_only=True)
 class InteriorState(State):
     """The two barriers, with u = Ax and z = -A'y."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..steps import typical_distance
@@ -28,6 +29,7 @@ DELTA, ALPHA_MAX, KAPPA = 0.9, 0.7, 0.5
 """Neumaier's parameters of the steps: how much of the promised decrease is enough, and how alpha shrinks and grows."""
 
 
+@stored
 @dataclass
 class Minorant:
     """gamma + <h, z> <= psi(z), with the mean y of the slopes of the loss behind it, and its u and eta at x_b."""
@@ -39,6 +41,7 @@ class Minorant:
     eta: float
 
 
+@stored
 @dataclass(kw_only=True)
 class OSGAState(State):
     """x is the best point seen, with its image Ax and its value; y is the mean of the slopes."""

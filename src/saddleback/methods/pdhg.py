@@ -14,12 +14,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..steps import Strengths, uniform_strengths
 from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
 
 
+@stored
 @dataclass(kw_only=True)
 class PDHGState(State):
     """The point with u = Ax and the extrapolated product A xbar."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -28,6 +29,7 @@ from ._base import Candidates, Method, Start, positive_number
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
 
 
+@stored
 @dataclass(kw_only=True)
 class PDMMState(ConstrainedState):
     """The dual point that the blocks see, its two steps, and who is drawn next."""

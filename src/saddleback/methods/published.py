@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Columns, Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -29,6 +30,7 @@ from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms
 from ._base import Averages, Candidates, Method, Start, State, current_and_average
 
 
+@stored
 @dataclass(kw_only=True)
 class PublishedState(State):
     """The point, its extrapolation xbar with rbar = A xbar, and who is drawn next."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..backends import BackendName, PureSweeper, pure_sweeper_for
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -29,6 +30,7 @@ from ..steps import Strengths, pure_strengths
 from ._base import Averages, Candidates, Method, Start, State, current_and_average
 
 
+@stored
 @dataclass(kw_only=True)
 class PureCDState(State):
     """The point with u = Ax, the y behind its dual step, the strengths, and who is drawn next."""

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
@@ -54,6 +55,7 @@ EVEN = 1.01
 """Ruiz scaling goes on until the largest entries of columns, and of rows, are within this factor of each other."""
 
 
+@stored
 class Point(NamedTuple):
     """A pair with u = Ax."""
 
@@ -84,6 +86,7 @@ def fixed_point_error(strengths: Strengths, at: Point, ahead: Point) -> float:
     return float(np.sqrt(square if square > 0 else apart))
 
 
+@stored
 @dataclass
 class Epoch:
     """What is remembered since the last restart: where it began, its length, and its first and last errors."""
@@ -102,6 +105,7 @@ class Epoch:
         )
 
 
+@stored
 @dataclass(kw_only=True)
 class R2HPDHGState(State):
     """T(z) of the last iteration as (x, y, u), and what the next one and the restarts need.
@@ -124,6 +128,7 @@ class R2HPDHGState(State):
     drift: float = 0.0
 
 
+@stored
 @dataclass(frozen=True)
 class R2HPDHG(Method[R2HPDHGState]):
     """All blocks, with restarts and a primal weight of its own: no options."""

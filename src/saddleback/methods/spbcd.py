@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..backends import BackendName, DualName, Sweeper, sweeper_for
+from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -26,6 +27,7 @@ from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths,
 from ._base import Averages, Candidates, Method, Start, State, current_and_average
 
 
+@stored
 @dataclass(kw_only=True)
 class SPBCDState(State):
     """The point with u = Ax, the strengths, and who is drawn next."""

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..derived import stored
 from ..functions._base import Step, Vector
 from ..problem import Model
 from ..sampling import KNice
@@ -43,6 +44,7 @@ suggests."""
 ITERATIONS_A_PASS = 64
 
 
+@stored
 @dataclass(kw_only=True)
 class SPDCState(State):
     """The point, its extrapolation, pull = A'y, who is drawn next, and the steps."""

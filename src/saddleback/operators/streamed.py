@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _native
+from ..derived import stored
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
 from .dense import Dense
@@ -59,6 +60,7 @@ class Piece(NamedTuple):
     block: Dense
 
 
+@stored
 @dataclass
 class Product:
     """The last A'y of a run, which needs it once more for the certificate that is returned."""

@@ -1,0 +1,99 @@
+"""A run made again of the plain values and buffers that it was stored as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..derived import CLASSES, MAKERS, carried
+from .check import DTYPES, Unreadable, checked
+from .graph import Graph, Known
+
+
+def thaw(graph: Graph, known: Known, whole: type, names: Sequence[str]) -> dict[str, Any]:
+    """Return some attributes of the object that is a graph, given the objects that the graph only names.
+
+    Parameters
+    ----------
+    graph : what ``freeze`` has returned, or a file says.
+    known : the objects that the graph only names.
+    whole : the class of the object.
+    names : the attributes to make.
+    """
+    references = checked(graph, known, whole)
+    values = graph.table[0]["fields"]
+    reader = _Reader(graph, known)
+    return {name: reader.whole(references.reached(values[name]["at"])) for name in names}
+
+
+class _Reader:
+    """Makes entries that were checked, after those that they refer to."""
+
+    def __init__(self, graph: Graph, known: Known) -> None:
+        self.table, self.buffers = graph
+        self.known = known
+        self.made: dict[int, Any] = {}
+
+    def whole(self, places: Sequence[int]) -> Any:
+        """Make the entries at some places, as far as they are not made yet, and return the last."""
+        for place in places:
+            if place not in self.made:
+                self.made[place] = self.make(self.table[place])
+        return self.made[places[-1]]
+
+    def value(self, value: Any) -> Any:
+        return self.made[value["at"]] if isinstance(value, dict) else value
+
+    def values(self, values: Sequence[Any]) -> list[Any]:
+        return [self.value(value) for value in values]
+
+    def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.value(value) for name, value in values.items()}
+
+    def make(self, entry: Any) -> Any:
+        match entry:
+            case {"known": name}:
+                return self.known[name]
+            case {"maker": name, "args": args, "options": options, "carries": carries}:
+                return self.call(name, args, options, carries)
+            case {"array": _}:
+                return self.array(entry)
+            case {"scalar": array}:
+                return self.array(array)[()]
+            case {"random": state}:
+                generator = np.random.default_rng()
+                generator.bit_generator.state = state
+                return generator
+            case {"slice": ends}:
+                return slice(*ends)
+            case {"dict": values}:
+                return self.named(values)
+            case {"list": values}:
+                return self.values(values)
+            case {"tuple": values, "class": None}:
+                return tuple(self.values(values))
+            case {"tuple": values, "class": name}:
+                return CLASSES[name](*self.values(values))
+            case {"class": name, "fields": values}:
+                made: Any = object.__new__(CLASSES[name])
+                vars(made).update(self.named(values))
+                return made
+        raise AssertionError(entry)
+
+    def call(self, name: str, args: Sequence[Any], options: Mapping[str, Any], carries: Mapping[str, Any]) -> Any:
+        made = MAKERS[name](*self.values(args), **self.named(options))
+        if set(carries) != set(carried(made)):
+            raise Unreadable(f"what {name} has made with other attributes")
+        for attribute, value in self.named(carries).items():
+            setattr(made, attribute, value)
+        return made
+
+    def array(self, entry: Mapping[str, Any]) -> NDArray[Any]:
+        buffer = self.buffers[entry["array"]]
+        made: NDArray[Any] = np.ndarray(
+            entry["shape"], DTYPES[entry["type"]], buffer, entry["offset"], entry["strides"]
+        )
+        return made
