@@ -270,3 +270,56 @@ def test_columns_of_a_large_identity_are_few():
     assert found.shape == (100_000, 2)
     assert np.array_equal(np.argwhere(found), [[3, 1], [7, 0]])
     assert found[7, 0] == -2.0
+
+
+class Products:
+    """All that an operator needs."""
+
+    shape = A.shape
+
+    def matvec(self, x):
+        return A @ x
+
+    def rmatvec(self, y):
+        return A.T @ y
+
+
+def test_an_object_with_products_is_an_operator():
+    operator = as_operator(Products(), "A")
+    np.testing.assert_allclose(operator.matvec(np.ones(A.shape[1])), A.sum(axis=1))
+    np.testing.assert_allclose(operator.rmatvec(np.ones(A.shape[0])), A.sum(axis=0))
+
+
+class Forward:
+    shape = A.shape
+
+    def matvec(self, x):
+        return A @ x
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (Forward(), r"A is of type Forward and lacks rmatvec.*LinearOperator\(shape, matvec=.*, rmatvec=.*\)"),
+        (np.cumsum, r"lacks matvec, rmatvec|lacks shape, matvec, rmatvec.*LinearOperator\(shape, matvec="),
+        (lambda x: A @ x, r"type function and lacks shape, matvec, rmatvec.*LinearOperator\(shape, matvec="),
+        (Products, "A is the class Products: pass an object of it"),
+    ],
+)
+def test_operators_say_what_they_lack(source, words):
+    with pytest.raises(TypeError, match=words):
+        as_operator(source, "A")
+
+
+def test_an_operator_without_an_adjoint_says_how_to_write_one():
+    operator = as_operator(LinearOperator(A.shape, matvec=lambda x: A @ x, dtype=float), "A")
+    with pytest.raises(TypeError, match=r"A is a LinearOperator without rmatvec: expected .*rmatvec=lambda y"):
+        operator.rmatvec(np.ones(A.shape[0]))
+
+
+@pytest.mark.parametrize("shape", [None, (5,), (5.0, 7.0), (-5, 7), (0, 7)])
+def test_operators_have_two_sizes(shape):
+    operator = Products()
+    operator.shape = shape
+    with pytest.raises(ValueError, match="A has the shape"):
+        as_operator(operator, "A")

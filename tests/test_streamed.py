@@ -444,3 +444,20 @@ def test_a_matrix_in_a_file_beside_a_linear_operator(tmp_path: Path, rng: np.ran
     result = sb.solve(mixed, tol=1e-6)
     assert result.status is sb.Status.OPTIMAL
     assert result.certificate.primal_value == pytest.approx(whole.certificate.primal_value, rel=1e-5)
+
+
+def test_a_map_of_a_truncated_file_is_refused(tmp_path):
+    """To read it would end the process."""
+    path = tmp_path / "A.npy"
+    np.save(path, np.ones((4000, 3)))
+    A, b = np.load(path, mmap_mode="r"), np.ones(4000)
+    problem = sb.Problem(sb.L1(0.1), A, sb.Squared(b))
+    sb.solve(problem)
+    os.truncate(path, 10_000)
+    for use in (
+        lambda: sb.solve(problem),
+        lambda: sb.certify(problem, np.zeros(3), b),
+        lambda: sb.Problem(sb.L1(0.1), A[:, :2], sb.Squared(b)),
+    ):
+        with pytest.raises(ValueError, match=r"A is a memory map of .*A\.npy, which was truncated"):
+            use()

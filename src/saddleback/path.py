@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .alpha_max import threshold
 from .device import open_device
 from .functions._base import Vector
-from .functions.checks import finite, scalar
+from .functions.checks import finite, scalar, shown
 from .functions.points import Whole
 from .problem import Problem
 from .ranks import team_of
@@ -21,6 +21,10 @@ from .threads import limited
 
 REACH = 2.0
 """How far ahead to look at the most, relative to the way from the solution before the last to that."""
+
+
+MOST_ALPHAS = 1_000_000
+"""Values on the default grid of a path; more are a slip of the pen."""
 
 
 def path(
@@ -107,8 +111,10 @@ def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
 
 
 def _grid(largest: float, n_alphas: int, eps: float) -> Vector:
-    if isinstance(n_alphas, bool) or not isinstance(n_alphas, (int, np.integer)) or n_alphas < 1:
-        raise ValueError(f"n_alphas={n_alphas!r}: expected an integer that is at least 1")
+    if isinstance(n_alphas, bool) or not isinstance(n_alphas, (int, np.integer)) or not 1 <= n_alphas <= MOST_ALPHAS:
+        raise ValueError(
+            f"n_alphas={shown(n_alphas)}: expected an integer that is at least 1 and at most {MOST_ALPHAS}"
+        )
     if not 0 < scalar("eps", eps) < 1:
         raise ValueError(f"eps={eps}: expected a number between 0 and 1, the last alpha relative to the first")
     if largest == 0:

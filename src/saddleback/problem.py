@@ -350,7 +350,7 @@ class Problem:
         probe_all(self.model.f, self.model.g)
 
     def refreshed(self) -> Problem:
-        """Return the problem for A as it is now: itself, unless a sparse A has changed since it was checked.
+        """Return the problem for A as it is now: itself, unless a sparse A or the file of a map has changed.
 
         A sparse A is used without a copy. An index that is changed later could lead anywhere in memory, so that every
         call that reads A on its own account asks for this first.

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from .acceleration import Finish, Restarted, WorkingSet
+from .functions.checks import one_of, shown
 from .linear_program import as_linear_program
 from .methods import (
     ADMM,
@@ -121,7 +122,9 @@ def make(
     """
     if method == "finish":
         if options.get("finish", True) is not True:
-            raise ValueError(f"finish={options['finish']!r} with method='finish': leave it out, or use method='sp-bcd'")
+            raise ValueError(
+                f"finish={shown(options['finish'])} with method='finish': leave it out, or use method='sp-bcd'"
+            )
         method, options = "sp-bcd", {**options, "finish": True}
     cls = type(method) if isinstance(method, Method) else _named(method)
     own = [] if isinstance(method, Method) else _own(cls)
@@ -154,8 +157,7 @@ def _named(name: str) -> type[Any]:
 def _wrapped(method: Method[Any], layers: Sequence[str], options: dict[str, Any]) -> Method[Any]:
     for layer in layers:
         choice = options.get(layer, "auto")
-        if choice is not True and choice is not False and choice != "auto":
-            raise ValueError(f"{layer}={choice!r}: expected 'auto', True or False")
+        one_of(layer, choice, "auto", True, False)
         around = LAYERS[layer]
         chosen = {option: options[option] for option in around.options if option in options}
         if choice is not False:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +15,7 @@ from .cached import cached_property
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
+from .functions.checks import number, one_of, shown
 from .functions.points import Point, Whole
 from .interrupts import Interrupts
 from .judge import Judge
@@ -149,7 +151,8 @@ def solve(
     team = team_of(comm)
     with team:
         _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
-        _check_layers(layers)
+        one_of("layers", layers, True, False)
+        one_of("progress", progress, True, False)
         _check_checkpoints(checkpoint_every, resume, x0, y0)
         if not (checkpoint is None and resume is None):
             _check_resumable(method)
@@ -270,9 +273,8 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
 
 
 def _wants_elimination(choice: Any, method: str | Method[Any], drawn: int | None) -> bool:
-    if choice is not True and choice is not False and choice != "auto":
-        raise ValueError(f"eliminate={choice!r}: expected 'auto', True or False")
-    return choice is True or (choice == "auto" and method == "auto" and drawn is None)
+    one_of("eliminate", choice, "auto", True, False)
+    return choice is True or (choice == "auto" and isinstance(method, str) and method == "auto" and drawn is None)
 
 
 def _info(problem: Problem, run: Run, clock: Clock) -> Info:
@@ -299,11 +301,6 @@ def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
     return found
 
 
-def _check_layers(layers: Any) -> None:
-    if layers is not True and layers is not False:
-        raise TypeError(f"layers={layers!r}: expected True or False")
-
-
 def _check_resumable(method: Any) -> None:
     """Refuse to write or read the state of a method that this library does not know."""
     if isinstance(method, Method) and type(method) not in METHODS.values():
@@ -314,8 +311,10 @@ def _check_resumable(method: Any) -> None:
 
 
 def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:
-    if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not every >= 0:
+    if not number("checkpoint_every", every) >= 0:
         raise ValueError(f"checkpoint_every={every!r}: expected a number of seconds that is at least 0")
+    if resume is not None and not isinstance(resume, (str, os.PathLike)):
+        raise TypeError(f"resume={shown(resume)}: expected the name of a file")
     if resume is not None and not (x0 is None and y0 is None):
         raise ValueError("resume with x0 or y0: the checkpoint holds where to go on from; leave them out")
 
@@ -329,20 +328,17 @@ def _check_arguments(
     callback: Callable[[Info], bool | None] | None,
     check_every: float | None,
 ) -> None:
-    for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
-        if not isinstance(value, (int, float, np.number)) and not (name == "time_limit" and value is None):
-            raise TypeError(f"{name}={value!r}: expected a number")
-    if not 0 <= tol < np.inf:
+    if not 0 <= number("tol", tol) < np.inf:
         raise ValueError(f"tol={tol}: expected a number that is at least 0")
-    if not max_passes > 0:
+    if not number("max_passes", max_passes) > 0:
         raise ValueError(f"max_passes={max_passes}: expected a positive number")
     if check_every is not None:
         positive_number("check_every", check_every)
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not number("time_limit", time_limit) > 0:
         raise ValueError(f"time_limit={time_limit}: expected None or a positive number of seconds")
     if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r}: expected a function of one argument")
+        raise TypeError(f"callback={shown(callback)}: expected a function of one argument")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed={seed!r}: expected an integer that is at least 0")
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise ValueError(f"threads={threads!r}: expected None or an integer that is at least 1")
+        raise ValueError(f"seed={shown(seed)}: expected an integer that is at least 0")
+    if threads is not None and (not isinstance(threads, (int, np.integer)) or not 1 <= threads < 2**31):
+        raise ValueError(f"threads={shown(threads)}: expected None or an integer that is at least 1")

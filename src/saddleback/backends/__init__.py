@@ -14,6 +14,7 @@ from typing import Literal, Protocol, get_args
 
 from ..derived import derived
 from ..functions._base import Indices
+from ..functions.checks import one_of
 from ..operators import Sharded
 from ..problem import Model
 from ..steps import Strengths
@@ -58,7 +59,7 @@ class Sweeper(Protocol):
 @derived
 def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> Sweeper:
     """Return the kernels of that name for K drawn blocks of a problem; "auto" takes what is fastest for it."""
-    _check("dual", dual, get_args(DualName))
+    one_of("dual", dual, *get_args(DualName))
     if isinstance(model.A, Sharded):
         return _sharded_sweeper(model, model.A, name, dual)
     if model.A.panels is not None and name == "auto" and dual != "lazy":
@@ -130,18 +131,13 @@ def _missing_on_device(model: Model) -> str | None:
 
 def _chosen(name: BackendName, missing: dict[str, str | None]) -> str:
     """Return the kernels of that name, which must lack nothing, or for "auto" the first that do not."""
-    _check("backend", name, get_args(BackendName))
+    one_of("backend", name, *get_args(BackendName))
     if name == "auto":
         return next((kind for kind, lack in missing.items() if lack is None), "numpy")
     lack = missing.get(name, None if name == "numpy" else "this method has none of that name")
     if lack is not None:
         raise ValueError(f"backend={name!r} cannot treat this problem: {lack}; use backend='auto'")
     return name
-
-
-def _check(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{option}={value!r} is not known: expected one of {', '.join(known)}")
 
 
 def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:

@@ -22,6 +22,7 @@ import saddleback as sb
 from ..checkpoints import compare
 from ..device import on_host
 from ..functions._base import Vector
+from ..functions.checks import unmasked
 from ..ranks import team_of
 from . import rotation
 from .certified import Certified
@@ -277,7 +278,11 @@ def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
     if sample_weight is None:
         return None
     weight: Vector = check_array(
-        on_host(sample_weight), ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
+        on_host(unmasked("sample_weight", sample_weight)),
+        ensure_2d=False,
+        dtype=np.float64,
+        input_name="sample_weight",
+        ensure_non_negative=True,
     )
     if weight.ndim == 0:
         weight = np.full(X.shape[0], float(weight))

@@ -20,7 +20,9 @@ import saddleback as sb
 from ..cached import cached_property
 from ..device import on_host
 from ..functions._base import Indices, Vector
+from ..functions.checks import unmasked
 from ..operators import as_operator
+from ..operators.sparse_input import canonical
 from ..operators.streamed import is_streamed
 
 Keys = NDArray[np.uint64]
@@ -237,7 +239,7 @@ def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tupl
     least_samples : how many samples it needs.
     of_y : what ``validate_data`` is to know about y.
     """
-    X, y = _given(X), on_host(y)
+    X, y = _given(X), on_host(unmasked("y", y))
     if not is_streamed(X):
         types = [np.float64, np.float32]
         X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, ensure_min_samples=least_samples, **of_y)
@@ -281,7 +283,9 @@ def _given(X: Any) -> Any:
     """Return X on the host, and in memory where its file is small; raise where it is the name of a file."""
     if isinstance(X, (str, PathLike)):
         raise TypeError(f"X is the name {str(X)!r}: pass np.load(X, mmap_mode='r'), or sb.Streamed(X)")
-    X = on_host(X)
+    X = on_host(unmasked("X", X))
+    if sparse.issparse(X):
+        canonical(X, "X")  # raises before scikit-learn and scipy follow an index that leads nowhere
     small = is_streamed(X) and not isinstance(X, sb.Streamed) and 8 * X.shape[0] * X.shape[1] <= SMALL
     return np.asarray(X) if small else X
 

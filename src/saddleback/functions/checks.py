@@ -119,6 +119,33 @@ def positive_multiple(name: str, factor: float) -> None:
         raise ValueError(f"{factor:g} * {name}: expected a positive factor, which leaves a constraint as it is")
 
 
+def shown(value: object, most: int = 60) -> str:
+    """Return a value as a message shows it: in one line, and cut if it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def number(name: str, value: Any) -> float:
+    """Return the value of an option as a float, or raise if it is not a single real number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}={shown(value)}: expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}={shown(value)}: expected a number of at most 1.8e308") from None
+
+
+def one_of(name: str, value: Any, *allowed: Any) -> None:
+    """Raise if the value of an option is not one of those that are allowed.
+
+    Arrays, tensors and data frames do not compare to a single truth value, so that types are compared first.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not any(isinstance(plain, type(each)) and plain == each for each in allowed):
+        *others, last = map(repr, allowed)
+        raise ValueError(f"{name}={shown(value)}: expected {', '.join(others)} or {last}")
+
+
 def bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Vector, Vector]:
     """Return a lower and an upper bound, which may be infinite, or raise where they cross or are NaN."""
     low, high = real("lower", lower), real("upper", upper)

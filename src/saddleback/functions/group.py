@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from .checks import shown
 from .coordinate import shrink
 from .kinks import Box, least_alpha
 
@@ -64,6 +65,8 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
 
 def partition(groups: Groups, n: int) -> Blocks:
     """Return the blocks that ``groups`` describes: a size, a list of sizes, or a list of index lists."""
+    if getattr(groups, "ndim", None) == 0:
+        groups = groups.item()  # type: ignore[union-attr]
     if isinstance(groups, (int, np.integer)):
         if groups < 1 or n % groups:
             raise ValueError(f"groups={groups} does not divide the {n} columns: give a divisor or a list of sizes")
@@ -73,7 +76,7 @@ def partition(groups: Groups, n: int) -> Blocks:
     hint = labels if len(members) == n else ""
     if not members or any(g.size == 0 or g.dtype.kind not in "iu" for g in members):
         raise ValueError(
-            f"groups={shortened(groups)}: expected an int, a list of sizes, or a list of non-empty lists of indices of "
+            f"groups={shown(groups)}: expected an int, a list of sizes, or a list of non-empty lists of indices of "
             "columns" + hint
         )
     if all(np.ndim(g) == 0 for g in groups):
@@ -90,12 +93,6 @@ def partition(groups: Groups, n: int) -> Blocks:
             f"distinct, from {order.min()} to {order.max()}; every column must be in exactly one group"
         )
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
-
-
-def shortened(value: object, most: int = 60) -> str:
-    """Return how a value is written, cut with an ellipsis if that is long."""
-    text = str(value)
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class GroupNorms(Function):

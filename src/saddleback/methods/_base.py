@@ -15,7 +15,7 @@ import numpy as np
 
 from ..derived import stored
 from ..functions._base import Function, Indices, Vector
-from ..functions.checks import SQUARABLE
+from ..functions.checks import SQUARABLE, number, shown
 from ..functions.points import Point
 from ..problem import Model
 
@@ -255,9 +255,11 @@ def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     if isinstance(K, str) and K == "auto":
         return None
     if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
-        raise TypeError(f"blocks_per_iteration={K!r}: expected 'auto' or an integer from 1 to {n_blocks}")
+        raise TypeError(f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}")
     if not 1 <= K <= n_blocks:
-        raise ValueError(f"blocks_per_iteration={K}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks")
+        raise ValueError(
+            f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks"
+        )
     return int(K)
 
 
@@ -268,9 +270,7 @@ def all_blocks(model: Model) -> dict[str, Any]:
 
 def positive_number(option: str, value: Any) -> None:
     """Raise where the value of an option is not a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{option}={value!r}: expected a number")
-    if not 0 < value < np.inf:
+    if not 0 < number(option, value) < np.inf:
         raise ValueError(f"{option}={value!r}: expected a finite number above 0")
 
 

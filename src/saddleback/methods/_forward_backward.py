@@ -17,6 +17,7 @@ import numpy as np
 
 from ..derived import stored
 from ..functions._base import Vector
+from ..functions.checks import number
 from ..problem import Model
 from ..steps import operator_norm
 from ._base import Averages, Candidates, Method, Start, State, all_blocks, positive_number
@@ -107,7 +108,7 @@ class ProximalGradient(ForwardBackward):
     def __post_init__(self) -> None:
         if self.step is not None:
             positive_number("step", self.step)
-        if self.smoothing != 0:
+        if number("smoothing", self.smoothing) != 0:
             positive_number("smoothing", self.smoothing)
 
     def missing(self, model: Model) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..functions.checks import one_of
 from ._forward_backward import ProximalGradient
 
 
@@ -25,6 +26,10 @@ class FISTA(ProximalGradient):
 
     name = "fista"
     momentum: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("momentum", self.momentum, True, False)
 
     def following(self, momentum: float) -> float:
         return float(0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))) if self.momentum else 1.0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ..derived import stored
 from ..functions._base import Vector
+from ..functions.checks import number
 from ..problem import Model
 from ..steps import Strengths, uniform_strengths
 from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
@@ -50,7 +51,7 @@ class PrimalDual(Method[PDHGState]):
 
     def __post_init__(self) -> None:
         positive_number("primal_weight", self.primal_weight)
-        if not 0 <= self.extrapolation <= 1:
+        if not 0 <= number("extrapolation", self.extrapolation) <= 1:
             raise ValueError(f"extrapolation={self.extrapolation!r}: expected a number from 0 to 1")
 
     @abstractmethod

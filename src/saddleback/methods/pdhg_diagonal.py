@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..functions.checks import number
 from ..problem import Model
 from ..steps import Strengths, diagonal_strengths
 from .pdhg import PrimalDual
@@ -29,7 +30,7 @@ class DiagonalPDHG(PrimalDual):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.alpha not in (0, 1, 2):
+        if number("alpha", self.alpha) not in (0, 1, 2):
             raise ValueError(f"alpha={self.alpha!r}: expected 0, 1 or 2")
 
     def missing(self, model: Model) -> str | None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..derived import stored
 from ..functions._base import Columns, Vector
+from ..functions.checks import one_of
 from ..problem import Model
 from ..sampling import KNice
 from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
@@ -62,8 +63,7 @@ class PublishedSPBCD(Method[PublishedState]):
     sigma_rule: Literal["literal", "skip"] = "literal"
 
     def __post_init__(self) -> None:
-        if self.sigma_rule not in ("literal", "skip"):
-            raise ValueError(f"sigma_rule={self.sigma_rule!r}: expected 'literal' or 'skip'")
+        one_of("sigma_rule", self.sigma_rule, "literal", "skip")
 
     def missing(self, model: Model) -> str | None:
         by_entries = isinstance(self.step, str) and self.step == "l1" and not model.A.entries_known

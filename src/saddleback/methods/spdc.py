@@ -32,6 +32,7 @@ import numpy as np
 
 from ..derived import stored
 from ..functions._base import Step, Vector
+from ..functions.checks import number, shown
 from ..problem import Model
 from ..sampling import KNice
 from ..steps import typical_distance
@@ -78,11 +79,11 @@ class SPDC(Method[SPDCState]):
     def __post_init__(self) -> None:
         for name in ("primal_regularisation", "dual_regularisation"):
             value = getattr(self, name)
-            if value is not None and value != 0:
+            if value is not None and number(name, value) != 0:
                 positive_number(name, value)
         rows = self.rows_per_iteration
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1):
-            raise ValueError(f"rows_per_iteration={rows!r}: expected None or a positive integer")
+            raise ValueError(f"rows_per_iteration={shown(rows)}: expected None or a positive integer")
 
     def missing(self, model: Model) -> str | None:
         if len(model.g.blocks()) < model.A.shape[0]:

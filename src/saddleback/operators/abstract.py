@@ -24,6 +24,9 @@ ACCURACY = 1e-10
 MARGIN = 1e2
 """Roundings that it may miss by, if that is more, as in float32."""
 
+HOW_TO = "scipy.sparse.linalg.LinearOperator(shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y)"
+"""What a user can write for an operator."""
+
 
 class Abstract(Operator):
     """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products.
@@ -75,7 +78,10 @@ class Abstract(Operator):
         self._images = r, image
 
     def _product(self, kind: str, vector: Vector, size: int) -> Vector:
-        raw = np.asarray(getattr(self.operator, kind)(vector))
+        try:
+            raw = np.asarray(getattr(self.operator, kind)(vector))
+        except NotImplementedError:
+            raise TypeError(f"{self.name} is a LinearOperator without {kind}: expected {HOW_TO}") from None
         if raw.dtype.kind not in "biuf" or raw.size != size:
             raise ProbeError(
                 f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "

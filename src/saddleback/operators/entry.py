@@ -12,9 +12,10 @@ from ..device import device_of
 from ..functions._base import Vector
 from ..functions.checks import unmasked
 from ._base import Operator
-from .abstract import Abstract
+from .abstract import HOW_TO, Abstract
 from .compressed import Compressed, Transposed
 from .dense import Dense
+from .mapped_input import WatchedMap, check_mapped
 from .sparse_input import Watched, canonical, watch
 from .streamed import Streamed, is_zarr
 
@@ -36,11 +37,10 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
         from .on_device import from_tensor
 
         return from_tensor(source, name)
-    if hasattr(source, "matvec") and hasattr(source, "rmatvec"):
-        if np.dtype(source.dtype or float).kind == "c":
-            raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
-        return Abstract(source, name)
+    if hasattr(source, "matvec") or hasattr(source, "rmatvec") or callable(source):
+        return _abstract(source, name)
     unmasked(name, source)
+    check_mapped(source, name)
     try:
         array = np.asarray(source)
     except ValueError:
@@ -64,8 +64,26 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     return _finite(Dense(array), array, name, y)
 
 
-def watched(source: Any, operator: Operator) -> Watched | None:
-    """Return a watch on what the user gave for A, if it is a sparse matrix that the operator looks into."""
+def _abstract(source: Any, name: str) -> Operator:
+    """Return an object that is known by its products: a shape of two sizes, ``matvec`` and ``rmatvec``."""
+    missing = [part for part in ("shape", "matvec", "rmatvec") if not hasattr(source, part)]
+    if isinstance(source, type):
+        raise TypeError(f"{name} is the class {source.__name__}: pass an object of it")
+    if missing:
+        kind = type(source).__name__
+        raise TypeError(f"{name} is of type {kind} and lacks {', '.join(missing)}: expected a matrix, or {HOW_TO}")
+    shape = tuple(source.shape or ())
+    if len(shape) != 2 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in shape):
+        raise ValueError(f"{name} has the shape {shape}: expected the number of rows and of columns, both positive")
+    if np.dtype(getattr(source, "dtype", None) or float).kind == "c":
+        raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
+    return Abstract(source, name)
+
+
+def watched(source: Any, operator: Operator) -> Watched | WatchedMap | None:
+    """Return a watch on what the user gave for A, if it is a sparse matrix or a map that the operator looks into."""
+    if isinstance(source, np.memmap) and isinstance(operator, Dense):
+        return WatchedMap(source)
     if not isinstance(operator, (Compressed, Transposed)) or not sparse.issparse(source):
         return None
     return watch(source, operator.matrix)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
+from ..functions.checks import SQUARABLE, number
 from ..functions.points import Point
 from ._base import Operator
 from .dense import Dense
@@ -20,9 +21,11 @@ class Identity:
     """The identity, or a multiple of it, on a variable of the loss's shape."""
 
     def __init__(self, scale: float = 1.0) -> None:
-        if not isinstance(scale, (int, float, np.number)) or not np.isfinite(scale) or scale == 0:
-            raise ValueError(f"scale={scale!r}: expected a finite number that is not 0")
-        self.scale = float(scale)
+        self.scale = number("scale", scale)
+        if not 1 / SQUARABLE <= abs(self.scale) <= SQUARABLE:
+            raise ValueError(
+                f"scale={scale!r}: expected a finite number from {1 / SQUARABLE} to {SQUARABLE} in size, not 0"
+            )
 
 
 class ScaledIdentity(Operator):

@@ -11,6 +11,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -526,7 +527,7 @@ def _opened(path: Path) -> Any:
         raise FileNotFoundError(f"source={str(path)!r} is neither a file nor a folder")
     try:
         return np.lib.format.open_memmap(path, mode="r")
-    except ValueError as error:
+    except (ValueError, OverflowError, SyntaxError, TokenError, EOFError, OSError) as error:
         raise ValueError(f"source={str(path)!r} is not a whole .npy file as numpy.save writes it ({error})") from None
 
 
