@@ -13,6 +13,7 @@ from .device import open_device
 from .functions._base import Vector
 from .functions.checks import finite, scalar, shown
 from .functions.points import Whole
+from .interrupts import Interrupts
 from .problem import Problem
 from .ranks import team_of
 from .result import Result, Status
@@ -51,7 +52,7 @@ def path(
     -------
     list of Result
         Each with a certificate of its own, and its value as ``settings["alpha"]``. One that was interrupted, or at
-        which a callback has returned True, is the last.
+        which a callback has returned True, is the last. Ctrl-C interrupts the solve that is at work or begins next.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def path(
             return told[-1]
 
         options["callback"] = heard
-    with limited(team.threads(options.get("threads"))):  # the BLAS once for all of them too
+    with limited(team.threads(options.get("threads"))), Interrupts(team):  # once for all of them too
         for alpha in values:
             if results:
                 options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}

@@ -146,7 +146,9 @@ def solve(
     Returns
     -------
     Result
-        The best pair of points seen, with its certificate. Ctrl-C gives it too.
+        The best pair of points seen, with its certificate. Ctrl-C gives it too: its status is then ``INTERRUPTED``,
+        also if the run came to its end before it could be stopped, so that a loop over several solves can look for it.
+        A second Ctrl-C raises KeyboardInterrupt, during the same solve or within 0.4 seconds.
     """
     team = team_of(comm)
     with team:
@@ -223,10 +225,13 @@ def solve(
                         run.hear(chosen, check_every)
             if status in (*LIMITS, Status.INTERRUPTED):
                 keeper.close(run)
-        with going_on(resume):
-            status = run.close(status, tol)
-        run.judge.probe()
+            with going_on(resume):
+                status = run.close(status, tol)
+            run.judge.probe()
+            ended, status = status, Status.INTERRUPTED if interrupts.requested else status
         said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen))
+        if ended is not status:
+            said += f" It had come to its end: {ended.value}"
         if status in LIMITS:
             reached = run.judge.certificate, tol, run.history, run.weights
             apart = spread(problem.model.A)
