@@ -97,6 +97,27 @@ class WrongConjugate(Own):
                 return self.exact_conjugate(y)
 
 
+def wrong_adjoints(rng, A):
+    """Return adjoints of A with a mistake each, by name."""
+    m, n = A.shape
+    i, j, factor = rng.integers(m), rng.integers(n), rng.choice([0.5, 0.9, 1.1, 2.0])
+    row, column, entry = A.copy(), A.copy(), A.copy()
+    row[i] *= factor
+    column[:, j] *= factor
+    entry[i, j] *= factor
+    return {
+        "factor": lambda y: factor * (A.T @ y),
+        "sign": lambda y: -(A.T @ y),
+        "zero": lambda y: np.zeros(n),
+        "permuted": lambda y: np.roll(A.T @ y, 1 + j) if n > 1 else 2 * (A.T @ y),
+        "transposed": lambda y: A @ y if m == n else A.T @ y[::-1],
+        "shifted": lambda y: A.T @ y + 0.1,
+        "one row": lambda y: row.T @ y,
+        "one column": lambda y: column.T @ y,
+        "one entry": lambda y: entry.T @ y,
+    }
+
+
 def penalties(rng, n):
     """Return penalties of a variable of size n, with whether each is separable."""
     alpha, c = 10 ** rng.uniform(-1, 1), rng.standard_normal(n)

@@ -17,7 +17,7 @@ of every kind. Three of them find what others miss:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,11 +48,20 @@ USELESS = 1e-3
 UNITS = (1.0, 0.03, 30.0)
 """Sizes of the random points."""
 
+CLOSE = 1e-4
+"""Distance to a neighbour, relative to the size of a point."""
+
+MEDIUM = 1_000
+"""Coordinates from which on random points have the first of them alone."""
+
 LARGE = 20_000
 """Coordinates of a function that is not separable from which on a prox may be as expensive as a pass: fewer points."""
 
-COORDINATES = 32
-"""Most coordinates that are moved one by one when a problem is made."""
+COORDINATES = 64
+"""All coordinates of a function with up to as many are moved one by one."""
+
+SOME = 16
+"""How many of a larger one."""
 
 FEW = 4
 """As many, of such an expensive function."""
@@ -88,6 +97,15 @@ class Bound(NamedTuple):
 
     z: Vector
     value: float
+    length: float
+
+
+class Place(NamedTuple):
+    """A point q with its value and its length; in words only if a test fails there."""
+
+    value: float
+    length: float
+    words: Callable[[], str]
 
 
 @dataclass
@@ -138,6 +156,22 @@ class Probe:
 
     def claim(self, v: Vector, step: Step) -> Claim:
         """Call the prox, and hold what it claims against all points so far."""
+        p, value = self._prox(v, step)
+        if not np.isfinite(value):
+            raise ProbeError(
+                f"value of {self.name} is {value} at the p = {short(p)} that prox returned for v = {short(v)} and "
+                f"step = {short(step)}: p has to be in the domain of f. If rounding put it outside, let value accept "
+                "points that are within 1e-9 of the domain"
+            )
+        return self._record(v, step, p, value)
+
+    def far_claim(self, v: Vector, step: Step) -> None:
+        """Do so for a v so large that rounding may well put p outside of the domain: then nothing is tested."""
+        p, value = self._prox(v, step)
+        if np.isfinite(value):
+            self._record(v, step, p, value)
+
+    def _prox(self, v: Vector, step: Step) -> tuple[Vector, float]:
         given = v.copy()
         raw = self.f.raw_prox(given, step)
         if not np.array_equal(given, v):
@@ -149,24 +183,21 @@ class Probe:
                 "numbers, whatever v is"
             )
         self.rounding = max(self.rounding, rounding_of(raw.dtype))
-        value = self.f.value(p)
-        if not np.isfinite(value):
-            raise ProbeError(
-                f"value of {self.name} is {value} at the p = {short(p)} that prox returned for v = {short(v)} and "
-                f"step = {short(step)}: p has to be in the domain of f. If rounding put it outside, let value accept "
-                "points that are within 1e-9 of the domain"
-            )
+        return p, self.f.value(p)
+
+    def _record(self, v: Vector, step: Step, p: Vector, value: float) -> Claim:
         z = (v - p) / step
         hidden = abs(value) / _length(z) if np.any(z) else 0.0  # as large as data inside the prox may be
         rounded = _length(np.maximum(np.abs(v), np.abs(p)) / step) + hidden / float(np.min(step))
         sizes = _length(p), _length(z), rounded
         claim = Claim(v, step, p, value, z, sizes)
         self.steepest = max([self.steepest, sizes[1], *(self._steepness(claim, other) for other in self.claims)])
+        place = _place(p, value, "the prox of another point")
         for other in self.claims:
-            self._hold(claim, other.p, other.value, "the prox of another point")
-            self._hold(other, p, value, "the prox of another point")
+            self._hold(claim, _place(other.p, other.value, "the prox of another point"), other.p - p)
+            self._hold(other, place, p - other.p)
         for bound in self.bounds:
-            self._hold_bound(bound, p, value)
+            self._hold_bound(bound, place, float(p @ bound.z))
         self.claims.append(claim)
         return claim
 
@@ -174,17 +205,18 @@ class Probe:
     def _steepness(one: Claim, other: Claim) -> float:
         return abs(one.value - other.value) / (_length(one.p - other.p) or np.inf)
 
-    def conjugate(self, z: Vector, claim: Claim | None = None) -> None:
+    def conjugate(self, z: Vector, claim: Claim | None = None) -> Bound | None:
         """Ask for the conjugate at z, and hold it against all points so far; ``claim`` if z is its subgradient."""
         value = self._finite(self.f.conjugate, z)
         if value is None:
-            return  # a bound of minus infinity claims nothing
-        bound = Bound(z, value)
+            return None  # a bound of minus infinity claims nothing
+        bound = Bound(z, value, _length(z))
         for known in self.claims:
-            self._hold_bound(bound, known.p, known.value)
-        self.bounds.append(bound)
+            place = _place(known.p, known.value, "the prox of another point")
+            self._hold_bound(bound, place, float(known.p @ z))
         if claim is not None:
             self._hold_equality(bound, claim)
+        return bound
 
     @staticmethod
     def _finite(function: Callable[[Vector], float], point: Vector) -> float | None:
@@ -197,51 +229,58 @@ class Probe:
 
     # --- the inequalities ---------------------------------------------------------------------------------------
 
-    def look(self, q: Vector, what: str, claims: Iterable[Claim] | None = None) -> None:
-        """Hold claims, all of them by default, against the value at a point."""
+    def look(self, q: Vector, what: str) -> None:
+        """Hold everything against the value at a point."""
+        value = self._value(q)
+        if value is None:
+            return
+        place = _place(q, value, what)
+        for claim in self.claims:
+            self._hold(claim, place, q - claim.p)
+        for bound in self.bounds:
+            self._hold_bound(bound, place, float(q @ bound.z))
+
+    def _value(self, q: Vector) -> float | None:
         value = self._finite(self.f.value, q)
         if value is None:
             self.f.constrained = True
-            return
-        for claim in self.claims if claims is None else claims:
-            self._hold(claim, q, value, what)
-        for bound in self.bounds:
-            self._hold_bound(bound, q, value)
+        return value
 
     def _allowed(self, accuracy: float) -> float:
         return max(accuracy, MARGIN * self.rounding)
 
-    def _hold(self, claim: Claim, q: Vector, value: float, what: str) -> None:
-        """Test f(q) >= f(p) + <z, q - p>."""
-        step = q - claim.p
-        rise = float(claim.z @ step)
+    def _hold(self, claim: Claim, q: Place, way: Vector) -> None:
+        """Test a claim at q = p + way."""
+        self._hold_rise(claim, q, float(claim.z @ way), _length(way))
+
+    def _hold_rise(self, claim: Claim, q: Place, rise: float, distance: float) -> None:
+        """Test f(q) >= f(p) + <z, q - p>, given the inner product and ||q - p||."""
         length, slope, slope_error = claim.sizes
-        size = abs(value) + abs(claim.value) + slope_error * _length(step) + slope * (_length(q) + length)
+        size = abs(q.value) + abs(claim.value) + slope_error * distance + slope * (q.length + length)
         if self.rounding > ACCURACY:  # at p as it was rounded f may be steep
-            size += self.steepest * (_length(q) + length)
-        violation = _relative(claim.value + rise - value - (NEAR * slope if self.f.constrained else 0.0), size)
+            size += self.steepest * (q.length + length)
+        violation = _relative(claim.value + rise - q.value - (NEAR * slope if self.f.constrained else 0.0), size)
         self.tests.record("prox: f(q) >= f(p) + <(v - p) / step, q - p>", violation)
         if violation > self._allowed(ACCURACY):
             raise ProbeError(
                 f"prox and value of {self.name} do not belong together. For {claim.short()}, z = (v - p) / step has to "
-                f"be a subgradient: f(q) >= f(p) + <z, q - p> for every q. At q = {short(q)}, {what}, f(q) = "
-                f"{value:.9g} and the right side is {claim.value + rise:.9g} (f(p) = {claim.value:.9g}); rounding "
-                f"explains {self._allowed(ACCURACY) * size:.1e}. Either f is not convex, or prox is not argmin f(x) + "
+                f"be a subgradient: f(q) >= f(p) + <z, q - p> for every q. At q = {q.words()}, f(q) = {q.value:.9g} "
+                f"and the right side is {claim.value + rise:.9g} (f(p) = {claim.value:.9g}); rounding explains "
+                f"{self._allowed(ACCURACY) * size:.1e}. Either f is not convex, or prox is not argmin f(x) + "
                 "||x - v||^2 / (2 step): look for a wrong factor, a forgotten step or a shift. A constraint needs a "
                 "value of inf where it does not hold"
             )
 
-    def _hold_bound(self, bound: Bound, q: Vector, value: float) -> None:
-        """Test f(q) + f*(z) >= <q, z>."""
-        product = float(q @ bound.z)
-        size = abs(value) + abs(bound.value) + _length(q) * _length(bound.z)
-        near = NEAR_CONJUGATE * _length(q) + (NEAR * _length(bound.z) if self.f.constrained else 0.0)
-        violation = _relative(product - value - bound.value - near, size)
+    def _hold_bound(self, bound: Bound, q: Place, product: float) -> None:
+        """Test f(q) + f*(z) >= <q, z>, given the inner product."""
+        size = abs(q.value) + abs(bound.value) + q.length * bound.length
+        near = NEAR_CONJUGATE * q.length + (NEAR * bound.length if self.f.constrained else 0.0)
+        violation = _relative(product - q.value - bound.value - near, size)
         self.tests.record("conjugate: f(q) + f*(z) >= <q, z>", violation)
         if violation > self._allowed(CONJUGATE_ACCURACY):
             raise ProbeError(
                 f"conjugate and value of {self.name} do not belong together: f(q) + f*(z) >= <q, z> has to hold for "
-                f"all q and z. At q = {short(q)} and z = {short(bound.z)}, f(q) = {value:.9g}, f*(z) = "
+                f"all q and z. At q = {q.words()} and z = {short(bound.z)}, f(q) = {q.value:.9g}, f*(z) = "
                 f"{bound.value:.9g} and <q, z> = {product:.9g}. The conjugate is sup_q <q, z> - f(q), and "
                 "infinite outside its domain"
             )
@@ -289,29 +328,34 @@ class Probe:
         self.claim(claim.v + distance * self.rng.standard_normal(self.size), claim.step)
 
     def single_coordinates(self, claim: Claim, coordinates: Indices, unit: float) -> None:
-        """Hold a claim against p with one coordinate moved: towards v and away from it."""
-        q = claim.p.copy()
+        """Hold a claim, and all bounds, against p with one coordinate moved: towards v and away from it."""
+        q, products = claim.p.copy(), [float(claim.p @ bound.z) for bound in self.bounds]
         for i in coordinates:
             way = claim.v[i] - claim.p[i]
             for step in (way, 1e-3 * way, -1e-3 * way) if way else (0.1 * unit, -0.1 * unit):
                 q[i] = claim.p[i] + step
-                self.look(q, f"p with coordinate {i} moved", [claim])
+                value = self._value(q)
+                if value is not None:
+                    place = _moved(claim, value, i, step)
+                    self._hold_rise(claim, place, float(claim.z[i] * step), abs(step))
+                    for bound, product in zip(self.bounds, products, strict=True):
+                        self._hold_bound(bound, place, product + float(bound.z[i] * step))
             q[i] = claim.p[i]
 
     def conjugates(self, claim: Claim, coordinates: Indices) -> None:
         """Hold the conjugate against values: at z, between 0 and z, beyond it, and beyond it in single coordinates."""
         if not self.f.has_conjugate:
             return
-        self.conjugate(claim.z, claim)
-        for factor in (0.0, 0.5, 1.0 - 1e-9, 2.0, 10.0):
-            self.conjugate(factor * claim.z)
+        for bound in (self.conjugate(claim.z, claim), *(self.conjugate(t * claim.z) for t in (0.0, 0.5, 2.0, 10.0))):
+            if bound is not None:
+                self.bounds.append(bound)
+        z, q = 0.5 * claim.z, claim.p.copy()
         for i in coordinates:
-            z, q = 0.5 * claim.z, claim.p.copy()
-            z[i] = 10.0 * claim.z[i]
-            q[i] += claim.v[i]
-            self.conjugate(z)
-            self.look(q, f"p with coordinate {i} moved", [])
-        self.bounds.clear()
+            z[i], q[i] = 10.0 * claim.z[i], claim.p[i] + claim.v[i]
+            bound, value = self.conjugate(z), self._value(q)
+            if bound is not None and value is not None:
+                self._hold_bound(bound, _moved(claim, value, i, claim.v[i]), float(q @ z))
+            z[i], q[i] = 0.5 * claim.z[i], claim.p[i]
 
     def separable(self, one: Claim, other: Claim) -> None:
         """Test that a function which says so is a sum over coordinates: two points exchange some of theirs."""
@@ -329,10 +373,14 @@ class Probe:
                 "coordinates. Leave separable out"
             )
 
-    def some_coordinates(self, most: int, first: Vector | None = None) -> Indices:
-        """Return coordinates: all, or half of them those where ``first`` is largest and the others at random."""
-        if self.size <= most:
+    def coordinates(self, most: int, first: Vector | None = None) -> Indices:
+        """Return those to move: all if they are few, or half of them where ``first`` is largest and the others random.
+
+        A function whose calls are expensive has less than ``most`` of them.
+        """
+        if self.size <= max(most, COORDINATES):
             return np.arange(self.size)
+        most = most if self.cheap else FEW
         chosen = self.rng.choice(self.size, most, replace=False)
         if first is not None:
             chosen[: most // 2] = np.argpartition(first, -(most // 2))[-(most // 2) :]
@@ -350,7 +398,7 @@ def probe(
     function: UserFunction,
     tests: Tests | None = None,
     units: Sequence[float] = UNITS,
-    most: int = COORDINATES,
+    most: int = SOME,
     seed: int = 0,
 ) -> None:
     """Test a function at random points, the same each time; raise ``ProbeError`` where it fails.
@@ -368,20 +416,23 @@ def probe(
         origin = np.zeros(probe.size)
         centre = probe.claim(origin, 1.0)
         size = float(np.abs(centre.p).max())
-        places = [(origin, unit) for unit in (units if probe.cheap else units[:1])]
+        places = [(origin, unit) for unit in (units if probe.size < MEDIUM else units[:1])]
         if size > 10 * max(units) or 0 < size < 0.1 * min(units):
             places.append((centre.p, size))
         ratio = 1.0
         for place, unit in places:
             claim = probe.tuned(place, unit, ratio)
             ratio = float(np.median(claim.step)) / unit
-            probe.neighbour(claim, 1e-4 * unit)
-            some = probe.some_coordinates(0 if unit in units[1:] else most if probe.cheap else FEW)
+            mirrored = probe.claim(2.0 * place - claim.v, claim.step)  # each coordinate on its other side
+            probe.neighbour(claim, CLOSE * unit)
+            probe.neighbour(mirrored, CLOSE * unit)
+            some = probe.coordinates(most) if unit == units[0] or place is not origin else np.empty(0, dtype=np.int64)
             probe.single_coordinates(claim, some, unit)
             probe.conjugates(claim, some)
             probe.look(claim.v, "v itself")
             probe.look(0.5 * (claim.p + centre.p), "half way to another point")
             probe.look(origin, "0")
+            probe.bounds.clear()
         if function.term.separable:
             probe.separable(centre, claim)
         probe.useful()
@@ -397,13 +448,14 @@ def probe_at(function: UserFunction, x: Vector, z: Vector, rows: int, tests: Tes
         step = function.step_near(z, x)
         claim = probe.claim(x + step * z, step)
         unit = max(float(np.abs(claim.p).max()), float(np.abs(claim.v).max())) or 1.0
-        probe.neighbour(claim, 1e-4 * unit)
+        probe.neighbour(claim, CLOSE * unit)
         for factor in (1e-2, 1e2, 1e4) if probe.cheap else (1e2,):
-            probe.claim(x + factor * step * z, factor * step)
-        if function.has_conjugate:
-            probe.conjugate(z)
-        most = COORDINATES + rows // 16 if function.term.separable else COORDINATES if probe.cheap else FEW
-        probe.single_coordinates(claim, probe.some_coordinates(most, np.abs(claim.z)), unit)
+            probe.far_claim(x + factor * step * z, factor * step)
+        bound = probe.conjugate(z) if function.has_conjugate else None
+        if bound is not None:
+            probe.bounds.append(bound)
+        most = SOME + rows // 64 if function.term.separable else SOME
+        probe.single_coordinates(claim, probe.coordinates(most, np.abs(claim.z)), unit)
         for q, what in ((x, "the x of the certificate"), (2.0 * x, "twice the x of the certificate"), (0.0 * x, "0")):
             probe.look(q, what)
 
@@ -415,6 +467,14 @@ def sampled(function: UserFunction, *vectors: Vector) -> tuple[UserFunction, Seq
         return function, vectors
     some = np.sort(np.random.default_rng(0).choice(size, COMPILED_SAMPLE, replace=False))
     return UserFunction(function.term, (COMPILED_SAMPLE,)), [vector[some] for vector in vectors]
+
+
+def _place(q: Vector, value: float, what: str) -> Place:
+    return Place(value, _length(q), lambda: f"{short(q)}, {what}")
+
+
+def _moved(claim: Claim, value: float, i: int, step: float) -> Place:
+    return Place(value, claim.sizes[0] + abs(step), lambda: f"p with {step:.6g} added to coordinate {i}")
 
 
 def short(value: object) -> str:
