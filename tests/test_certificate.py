@@ -225,6 +225,16 @@ def test_certify_finds_the_dual_point_of_a_linear_program(rng):
     assert problem.value(0.9 * found.x) == np.inf
 
 
+def test_value_forgives_the_rounding_of_a_product(rng):
+    A = rng.standard_normal((5, 9))
+    x = 1e6 * rng.standard_normal(9)
+    x -= A.T @ np.linalg.solve(A @ A.T, A @ x)
+    assert np.abs(A @ x).max() > 1e-11
+    problem = sb.Problem(sb.SquaredL2(1.0), A, sb.Equality(np.zeros(5)))
+    assert problem.value(x) == pytest.approx(0.5 * x @ x)
+    assert problem.value(x + 1e-3) == np.inf
+
+
 def test_value_of_blocks_and_matrices(rng):
     B = rng.standard_normal((4, 3))
     problem = sb.Problem([sb.L1(0.5), sb.Nuclear(2.0, B.shape)], [sb.Identity()] * 2, sb.Squared(B))

@@ -20,7 +20,7 @@ from .cached import cached_property
 from .derived import derived
 from .device import device_of, on_host
 from .functions import Function, Loss, Term, as_term
-from .functions._base import Blocks, Compiled, Indices, Restrictable, Slopes, Vector
+from .functions._base import ROUNDING, Blocks, Compiled, Indices, Restrictable, Slopes, Vector
 from .functions.calculus import BlockSum
 from .functions.checks import unmasked
 from .functions.coordinate import combined, everywhere
@@ -248,7 +248,7 @@ class Model:
     @cached_property
     def y_unit(self) -> Vector:
         """The unit of y, in which a row alone is as long as the linear term c."""
-        return _quotients(self.linear_norm, self._row_lengths)
+        return _quotients(self.linear_norm, self.row_lengths)
 
     @cached_property
     def size(self) -> float:
@@ -269,7 +269,7 @@ class Model:
         Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
         p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
         """
-        columns, rows = self._column_lengths, self._row_lengths
+        columns, rows = self._column_lengths, self.row_lengths
         p = self.f.project(np.zeros(self.A.shape[1]))
         targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
@@ -283,7 +283,7 @@ class Model:
         return combined(np.sqrt, self.A.squares[0]) if self.A.entries_known else everywhere(1.0, self.A.shape[1])
 
     @cached_property
-    def _row_lengths(self) -> Vector:
+    def row_lengths(self) -> Vector:
         """The lengths of its rows."""
         return combined(np.sqrt, self.A.squares[1]) if self.A.entries_known else everywhere(1.0, self.A.shape[0])
 
@@ -411,7 +411,12 @@ class Problem:
         (2.5, inf)
         """
         model, point = self.refreshed().model, self.flatten_x(x)
-        return float(model.f.value(point.vector()) + model.g.value(model.A.image(point)) + model.constant)
+        u = model.A.image(point)
+        inside = model.g.project(u)
+        if inside is not u:
+            rounding = ROUNDING * model.row_lengths * float(np.linalg.norm(point.vector()))
+            u = np.where(np.abs(u - inside) <= rounding, inside, u)
+        return float(model.f.value(point.vector()) + model.g.value(u))
 
     def flatten_x(self, x: Any, name: str = "x") -> Point:
         """Return x, in the problem's own shape, as flat float64 vectors of its own."""

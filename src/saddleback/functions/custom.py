@@ -12,6 +12,8 @@ The object may say more of itself, and gets more for it:
 ``prox`` may be a ``scipy.LowLevelCallable`` with the signature ``double (double v, double step)`` or
 ``double (double v, double step, void *data)``; it is then coordinatewise and runs inside the compiled kernels.
 ``value`` may be one too: ``double (double x)`` or ``double (double x, void *data)``.
+
+All of it is tested, see ``probes.py``.
 """
 
 from __future__ import annotations
