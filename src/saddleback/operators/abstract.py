@@ -103,8 +103,8 @@ class Abstract(Operator):
             return  # a product that overflows is no fault of the operator
         raise ProbeError(
             f"rmatvec of {self.name} is not the adjoint of matvec: <A x, y> = {forth:.9g} and <x, A'y> = {back:.9g} "
-            f"for an x of length {np.linalg.norm(x):.3g} and a y of length {np.linalg.norm(y):.3g}, which differ by "
-            f"{abs(forth - back):.1e} where rounding explains {allowed * size:.1e}. Compare both with a small dense "
+            f"for an x of length {np.linalg.norm(x):.3g} and a y of length {np.linalg.norm(y):.3g}. The difference is "
+            f"{abs(forth - back):.1e}, and rounding explains {allowed * size:.1e}. Compare both with a small dense "
             f"matrix; saddleback.check({self.name}) tests them one by one"
         )
 
