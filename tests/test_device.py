@@ -349,6 +349,8 @@ def test_functions_of_ones_own_stay_on_the_host(rng):
 
 def test_devices_that_are_not_there():
     problem = sb.Problem(sb.L1(0.1), np.eye(3), sb.Squared(np.ones(3)))
+    with pytest.raises(ValueError, match=r"device=9223372036854775808 cannot be used"):
+        sb.solve(problem, device=2**63)
     with pytest.raises(ValueError, match="device='nowhere' cannot be used"):
         sb.solve(problem, device="nowhere")
     if not torch.cuda.is_available():

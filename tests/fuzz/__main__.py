@@ -46,6 +46,8 @@ class Report:
         """Count a case."""
         with self.lock:
             self.ended[ended] += 1
+            if self.ended.total() % 2000 == 0:
+                print(f"{self.ended.total()} cases, {len(self.failures)} failures", flush=True)
             if message:
                 self.failures.append((seed, ended, message, name))
                 print(f"seed {seed}: {message}\n    {name}", flush=True)

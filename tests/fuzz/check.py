@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import saddleback as sb
 
 from .cases import TIME_LIMIT, Case
-from .certificate import ROUNDING, Judgement, judge, repaired, value
+from .certificate import Judgement, judge, repaired, value
 from .functions import Real, norm
 
 LATE = 1.0
@@ -70,7 +70,7 @@ def _refused(case: Case, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}: {str(error)[:200]}"
-    if not isinstance(error, (ValueError, TypeError)) or isinstance(error, np.linalg.LinAlgError):
+    if not isinstance(error, (ValueError, TypeError, OSError)) or isinstance(error, np.linalg.LinAlgError):
         raise Failure(f"unnamed {where}") from error
     if not last.filename.startswith(LIBRARY) or not ARGUMENTS.search(str(error)):
         raise Failure(f"unnamed {where}") from error
@@ -153,9 +153,8 @@ def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
     found = judge(drawn.statement, x, y)
     rounding = found.primal_rounding + found.dual_rounding
     _agrees("primal_value", stated.primal_value, found.primal, rounding)
-    if found.off_z <= found.z_rounding and found.off_y <= ROUNDING * norm(y.ravel()):
-        moved = 1e-6 * abs(found.dual) if found.off_z or found.off_y else 0.0  # such a y is scaled before it is judged
-        _agrees("dual_value", stated.dual_value, found.dual, rounding + moved)
+    if found.off_z == 0 and found.off_y == 0:  # any other y is moved before it is judged
+        _agrees("dual_value", stated.dual_value, found.dual, rounding)
     _bounds_every_point(case, y, found.dual, rounding)
     if stated.dual_infeasibility == 0:
         _bounds_every_point(case, y, Real(stated.dual_value), rounding)

@@ -21,7 +21,7 @@ class Device:
     def __init__(self, name: Any) -> None:
         try:
             self.device = torch.empty(0, device=name).device
-        except (RuntimeError, AssertionError, TypeError) as reason:
+        except (RuntimeError, AssertionError, TypeError, ValueError) as reason:
             raise ValueError(f"device={name!r} cannot be used: {str(reason).splitlines()[0]}") from None
 
     def __repr__(self) -> str:
