@@ -4,6 +4,7 @@ python examples/lasso_path.py [picture.png]
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,9 +21,10 @@ def main(picture: str) -> None:
     model = LassoCV(cv=5).fit(data.A, y)
     print(f"alpha {model.alpha_:.3g}: {np.count_nonzero(model.coef_)} of 500 coefficients, {model.result_}")
     model.plot()
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(picture, dpi=150)
-    print(f"The picture is in {picture}")
+    print(f"The picture is in {Path(picture).resolve()}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "lasso_path.png")
+    main(sys.argv[1] if len(sys.argv) > 1 else "out/lasso_path.png")

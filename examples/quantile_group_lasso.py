@@ -7,6 +7,7 @@ factors of its own. Nothing is smoothed: zeros are exact, and every fit has a ce
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,18 +28,22 @@ def main(picture: str) -> None:
     spread = np.exp(0.8 * effect[levels[:, 2]])  # the third factor widens the distribution and leaves its middle
     y = 3.0 + centre + 0.5 * spread * rng.standard_normal(SAMPLES)
 
-    _, axes = plt.subplots(len(QUANTILES), 1, figsize=(8, 6), sharex=True, sharey=True, layout="constrained")
-    for axis, quantile in zip(axes, QUANTILES, strict=True):
+    sizes = []
+    for quantile in QUANTILES:
         model = SparseRegressor("quantile", "group", alpha=0.008, groups=LEVELS, quantile=quantile, tol=1e-3).fit(X, y)
-        sizes = np.linalg.norm(model.coef_.reshape(FACTORS, LEVELS), axis=1)
-        print(f"quantile {quantile}: factors {np.flatnonzero(sizes).tolist()}, {model.result_}")
-        axis.bar(np.arange(FACTORS), sizes)
+        sizes.append(np.linalg.norm(model.coef_.reshape(FACTORS, LEVELS), axis=1))
+        print(f"quantile {quantile}: factors {np.flatnonzero(sizes[-1]).tolist()}, {model.result_}")
+
+    chosen = np.flatnonzero(np.any(sizes, axis=0))
+    _, axes = plt.subplots(len(QUANTILES), 1, figsize=(6, 6), sharex=True, sharey=True, layout="constrained")
+    for axis, quantile, own in zip(axes, QUANTILES, sizes, strict=True):
+        axis.bar([f"factor {factor}" for factor in chosen], own[chosen], width=0.5)
         axis.set_ylabel(f"quantile {quantile}")
-    axes[0].set_title("Norm of the coefficients of each factor")
-    axes[-1].set_xlabel("factor")
+    axes[0].set_title(f"Norm of the coefficients of the {chosen.size} factors of {FACTORS} that count")
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(picture, dpi=150)
-    print(f"The picture is in {picture}")
+    print(f"The picture is in {Path(picture).resolve()}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "quantile_group_lasso.png")
+    main(sys.argv[1] if len(sys.argv) > 1 else "out/quantile_group_lasso.png")

@@ -7,6 +7,7 @@ video is simulated; the surveillance video of an escalator is read instead where
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,9 +53,10 @@ def main(picture: str, path: str | None) -> None:
             axis.imshow(part[frame].reshape(shape), **greys)
             axis.set_axis_off()
             axis.set_title(f"{name}, frame {frame}", fontsize=9)
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(picture, dpi=150)
-    print(f"The picture is in {picture}")
+    print(f"The picture is in {Path(picture).resolve()}")
 
 
 if __name__ == "__main__":
-    main(*(sys.argv[1:] + ["robust_pca_video.png", None][len(sys.argv) - 1 :])[:2])
+    main(*(sys.argv[1:] + ["out/robust_pca_video.png", None][len(sys.argv) - 1 :])[:2])

@@ -7,6 +7,7 @@ instead where its file is named.
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,9 +55,10 @@ def main(picture: str, path: str | None) -> None:
     axis.xaxis.set_major_formatter("{x:.0f}")
     axis.xaxis.set_minor_locator(NullLocator())
     axis.grid(alpha=0.3)
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(picture, dpi=150)
-    print(f"The picture is in {picture}")
+    print(f"The picture is in {Path(picture).resolve()}")
 
 
 if __name__ == "__main__":
-    main(*(sys.argv[1:] + ["sparse_svm.png", None][len(sys.argv) - 1 :])[:2])
+    main(*(sys.argv[1:] + ["out/sparse_svm.png", None][len(sys.argv) - 1 :])[:2])

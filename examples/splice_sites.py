@@ -8,6 +8,7 @@ sites are simulated; equal sites are merged, so that the fit costs no more than 
 
 import sys
 from itertools import combinations
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,9 +30,10 @@ def main(picture: str) -> None:
     _, axis = plt.subplots(figsize=(6, 5), layout="constrained")
     axis.barh([names[g] for g in kept[::-1]], sizes[kept[::-1]])
     axis.set(xlabel="norm of the coefficients", title="Positions that interact")
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(picture, dpi=150)
-    print(f"The picture is in {picture}")
+    print(f"The picture is in {Path(picture).resolve()}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "splice_sites.png")
+    main(sys.argv[1] if len(sys.argv) > 1 else "out/splice_sites.png")

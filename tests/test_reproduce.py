@@ -12,9 +12,10 @@ from test_cli import run
 import saddleback as sb
 from saddleback.datasets import interactions, load_memset, make_lasso
 from saddleback.reproduce import EXPERIMENTS, group_lasso, lasso, rpca, steps
-from saddleback.reproduce.experiment import Contender, Runs, Table
+from saddleback.reproduce.experiment import Contender, Curve, Panel, Picture, Runs, Table
+from saddleback.reproduce.figures import draw, line_styles
 from saddleback.reproduce.search import best_of
-from saddleback.reproduce.tables import markdown, text, write_csv
+from saddleback.reproduce.tables import column_parts, markdown, text, write_csv
 from saddleback.reproduce.trace import certified_optimum, trace
 
 
@@ -149,3 +150,63 @@ def test_bad_arguments(arguments, complaint, tmp_path):
 def test_all_experiments_are_there():
     assert list(EXPERIMENTS) == ["lasso", "rpca", "group-lasso", "steps"]
     assert [proved for _, proved in steps.rules(1)] == ["no", "no", "yes", "yes", "yes", "yes"]
+
+
+LABELS = ["ADMM", "PDMM1", "PDMM2", "repaired, K = 1", "repaired, K = 2", *(f"SP-BCD, K = {K}" for K in range(1, 7))]
+
+
+def picture(labels):
+    decades = np.arange(1.0, 20.0)
+    curves = [Curve(label, decades, np.exp(-number * decades)) for number, label in enumerate(labels, 1)]
+    return Picture("curves", [[Panel("a problem", across, "error", curves) for across in ("passes", "seconds")]])
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["default of saddleback", *map(str, "abcdefghijklmnopqrs")]])
+def test_no_two_curves_look_alike(labels):
+    styles = line_styles(picture(labels))
+    assert list(styles) == labels
+    assert len({str(style) for style in styles.values()}) == len(labels)
+
+
+def test_variants_of_a_method_share_a_colour():
+    styles = line_styles(picture(LABELS))
+    assert styles["PDMM1"]["color"] == styles["PDMM2"]["color"] != styles["ADMM"]["color"]
+
+
+def test_the_legend_covers_no_curve(tmp_path, monkeypatch):
+    figures = []
+    matplotlib_figure = pytest.importorskip("matplotlib.figure")
+    made = matplotlib_figure.Figure
+
+    def remembered(**arguments):
+        figures.append(made(**arguments))
+        return figures[-1]
+
+    monkeypatch.setattr(matplotlib_figure, "Figure", remembered)
+    assert draw(picture(LABELS), tmp_path).is_file()
+    (figure,) = figures
+    (legend,) = figure.legends
+    assert [entry.get_text() for entry in legend.get_texts()] == LABELS
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    assert not any(legend.get_window_extent().overlaps(axes.get_window_extent()) for axes in figure.axes)
+    assert [axes.get_xscale() for axes in figure.axes] == ["linear", "log"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 180])
+def test_wide_tables_are_shown_in_parts(width):
+    headings = ["method", *(f"a heading of column {number}" for number in range(10))]
+    table = Table("wide", "A wide table", headings, [[f"method {row}", *([row / 3] * 10)] for row in range(3)])
+    parts = column_parts(table, width)
+    assert (len(parts) == 1) == (width >= 120)
+    assert sorted({column for part in parts for column in part}) == list(range(11))
+    assert sum(map(len, parts)) == 10 + len(parts)
+    assert all(part[0] == 0 for part in parts)
+    entries = [[*table.columns[column].split(), *(text(row[column]) for row in table.rows)] for column in range(11)]
+    for part in parts:
+        assert len(part) == 2 or 1 + sum(3 + max(map(len, entries[column])) for column in part) <= width
+
+
+def test_each_part_of_a_table_tells_its_rows_apart():
+    rows = [[alpha, method, 1.0, 2.0] for alpha in ("1e-04", "1e-05") for method in ("ADMM", "PDCP")]
+    parts = column_parts(Table("two keys", "", ["alpha", "method", "passes", "seconds"], rows), 30)
+    assert parts == [[0, 1, 2], [0, 1, 3]]

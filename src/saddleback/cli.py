@@ -306,13 +306,13 @@ def reproduce(
             raise ValueError(f"--runs {runs}: expected at least 1")
         out.mkdir(parents=True, exist_ok=True)
         say = (lambda line: None) if as_json else typer.echo
-        outcome = reproduction.run(experiment, ReproduceSettings(quick, 1 if quick else runs, data), out, say)
+        outcome, files = reproduction.run(experiment, ReproduceSettings(quick, 1 if quick else runs, data), out, say)
     if as_json:
         _print_json(reproduction.to_dict(outcome))
         return
     for table in outcome.tables:
         print_table(table)
-    typer.echo(f"The tables are in {out}, as CSV and Markdown, with the figures.")
+    typer.echo(f"Written to {out.resolve()}: {', '.join(path.name for path in files)}")
 
 
 # --- bench ------------------------------------------------------------------------------------------------------------

@@ -18,21 +18,28 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
-def run(name: str, settings: Settings, out: Path, say: Say) -> Outcome:
-    """Run one experiment, or all, and write a CSV and Markdown for every table and a PNG for every picture."""
+def run(name: str, settings: Settings, out: Path, say: Say) -> tuple[Outcome, list[Path]]:
+    """Run one experiment, or all, and write a CSV and Markdown for every table and a PNG for every picture.
+
+    Returns what was found, and the files that were written.
+    """
     names = list(EXPERIMENTS) if name == "all" else [name]
     outcomes = [EXPERIMENTS[each](settings, say) for each in names]
     outcome = Outcome(
         [table for each in outcomes for table in each.tables if table.rows],
         [picture for each in outcomes for picture in each.pictures],
     )
+    files = []
     for table in outcome.tables:
-        write_csv(table, out)
-        (out / f"{table.name}.md").write_text(markdown(table) + "\n")
+        files += [write_csv(table, out), out / f"{table.name}.md"]
+        files[-1].write_text(markdown(table) + "\n")
     for picture in outcome.pictures:
-        if draw(picture, out) is None:
+        path = draw(picture, out)
+        if path is None:
             say("No picture was drawn: that needs matplotlib (pip install 'saddleback[plot]').")
-    return outcome
+        else:
+            files.append(path)
+    return outcome, files
 
 
 def to_dict(outcome: Outcome) -> dict[str, Any]:

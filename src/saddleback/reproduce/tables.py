@@ -69,15 +69,48 @@ def markdown(table: Table) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Show a table on the terminal."""
+    """Show a table on the terminal, in several parts if it is too wide for it."""
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    shown = RichTable(title=table.title, caption=table.note or None)
-    for number, heading in enumerate(table.columns):
-        shown.add_column(heading, justify="left" if number == 0 else "right", overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(text(entry) for entry in row))
     console = Console()
-    # a file or a pipe has no width to keep to
-    console.print(shown, width=None if console.is_terminal else WIDE)
+    width = console.width if console.is_terminal else WIDE  # a file or a pipe has no width to keep to
+    parts = column_parts(table, width)
+    for number, part in enumerate(parts, 1):
+        counted = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        shown = RichTable(title=table.title + counted, caption=table.note if number == len(parts) else None)
+        for column in part:
+            shown.add_column(table.columns[column], justify="right" if column else "left", overflow="fold")
+        for row in table.rows:
+            shown.add_row(*(text(row[column]) for column in part))
+        console.print(shown, width=width)
+
+
+def column_parts(table: Table, width: int) -> list[list[int]]:
+    """Return which columns to show together, so that no entry and no word of a heading is cut.
+
+    Each part begins with the columns that tell the rows apart. A column takes its longest entry or word and three
+    characters of frame.
+    """
+
+    def needed(column: int) -> int:
+        return 3 + max(map(len, [*table.columns[column].split(), *(text(row[column]) for row in table.rows)]))
+
+    keys = list(range(_telling(table)))
+    room = width - 1 - sum(map(needed, keys))
+    parts, left = [list(keys)], room
+    for column in range(len(keys), len(table.columns)):
+        if needed(column) > left and len(parts[-1]) > len(keys):
+            parts.append(list(keys))
+            left = room
+        parts[-1].append(column)
+        left -= needed(column)
+    return parts
+
+
+def _telling(table: Table) -> int:
+    """Return how many of the first columns it takes to tell the rows apart."""
+    for count in range(1, len(table.columns)):
+        if len({tuple(text(entry) for entry in row[:count]) for row in table.rows}) == len(table.rows):
+            return count
+    return 1
