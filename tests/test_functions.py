@@ -341,6 +341,16 @@ def test_linear_terms_may_be_subtracted(rng):
     )
 
 
+def test_sums_of_lists_and_signs(rng):
+    v, c = rng.standard_normal((2, 4))
+    assert np.allclose(sum([sb.L1(0.5), sb.L1(0.25)]).prox(v, 1.0), sb.L1(0.75).prox(v, 1.0))
+    assert np.allclose((-sb.Linear(c)).prox(v, 1.0), v + c)
+    with pytest.raises(ValueError, match=r"-1 \* L1"):
+        -sb.L1(1.0)
+    with pytest.raises(TypeError, match="Squared and Absolute cannot be added: a problem has one loss"):
+        sb.Squared(v) + sb.Absolute(v)
+
+
 def test_boxes_that_do_not_meet_leave_nothing():
     with pytest.raises(ValueError, match="leave nothing at index 0"):
         (sb.Box(0.0, 1.0) + sb.Box(2.0, 3.0)).bind((2,))
@@ -374,6 +384,7 @@ def test_a_sum_with_something_else_is_refused():
         (lambda: sb.Logistic([1, 2, 3]), "labels has the values 1, 2, 3"),
         (lambda: sb.Nuclear(1.0, (0, 2)), "shape"),
         (lambda: sb.GroupL2(1.0, 4).bind((6,)), "does not divide"),
+        (lambda: sb.GroupL2(1.0, np.array(4)).bind((6,)), "does not divide"),
         (lambda: sb.GroupL2(1.0, [2, 3]).bind((6,)), "sum to 5"),
         (lambda: sb.GroupL2(1.0, [0, 0, 1]).bind((3,)), "for one label per column"),
         (lambda: sb.GroupL2(1.0, ["a", "a", "b"]).bind((3,)), "for one label per column"),

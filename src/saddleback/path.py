@@ -42,7 +42,7 @@ def path(
     Parameters
     ----------
     penalty, A, loss : as in ``Problem``. Every value takes the place of the penalty's own alpha; in a list, of all that
-        have one.
+        have one. The alpha of a sum is the sum of those of its terms, which keep their proportions.
     alphas : the values, in any order; by default ``alpha_max * np.geomspace(1, eps, n_alphas)``, from the smallest
         alpha with x = 0 downwards.
     n_alphas, eps : for the default values, how many, and the last one relative to the first.

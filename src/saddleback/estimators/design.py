@@ -24,7 +24,7 @@ class Design:
     Parameters
     ----------
     X : samples by features.
-    weight : one value a sample, or None.
+    weight : one value per sample, or None.
     intercept : whether the model has one.
     mean_is_best : whether the constant with the least loss is the mean of the targets.
     """

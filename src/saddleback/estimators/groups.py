@@ -27,7 +27,7 @@ def by_index(groups: Any, names: Sequence[str] | None, n_features: int) -> Any:
     """
     if isinstance(groups, Mapping):
         groups = list(groups.values())
-    elif isinstance(groups, str) or not isinstance(groups, Iterable):
+    elif isinstance(groups, str) or not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) == 0:
         return groups
     else:
         groups = list(groups)

@@ -287,7 +287,7 @@ def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
     if weight.ndim == 0:
         weight = np.full(X.shape[0], float(weight))
     if weight.ndim != 1:
-        raise ValueError(f"sample_weight has shape {weight.shape}: expected one value a sample")
+        raise ValueError(f"sample_weight has shape {weight.shape}: expected one value per sample")
     check_consistent_length(X, weight)
     if not np.any(weight):
         raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")

@@ -80,6 +80,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         Most work, in passes. ``n_iter_`` may exceed it by a few.
     time_limit : float, default=None
         Most seconds for a ``fit``. A fit that ends there warns with the gap that it has reached.
+    n_jobs : int, default=None
+        Most threads; None and -1 take as many as the process may keep busy (see ``saddleback.solve``).
     verbose : bool, default=False
         Whether to show a progress bar.
     random_state : int or RandomState, default=None
@@ -140,6 +142,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         tol: float = 1e-6,
         max_iter: float = 10_000,
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         verbose: bool = False,
         random_state: Any = None,
         device: Any = None,
@@ -152,6 +155,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
         self.device = device

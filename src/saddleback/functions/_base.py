@@ -381,6 +381,9 @@ class Term(ABC):
             return NotImplemented
         return self.times(1.0 / float(divisor))
 
+    def __neg__(self) -> Term:
+        return self.times(-1.0)
+
     def times(self, factor: float) -> Term:
         """Return the multiple by a number that is at least 0."""
         raise TypeError(f"{self.name} cannot be multiplied by a number: multiply its value and the step of its prox")

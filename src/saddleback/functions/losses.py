@@ -47,6 +47,14 @@ class Loss(Term):
 
     scale: float
 
+    def __add__(self, other: object) -> Loss:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        raise TypeError(
+            f"{self.name} and {other.name} cannot be added: a problem has one loss. Stack the rows of A for a loss of "
+            "one kind, or write residuals as blocks (docs/modelling.md)"
+        )
+
     def times(self, factor: float) -> Loss:
         other = copy(self)
         other.scale = multiple(self.name, factor) * self.scale

@@ -31,7 +31,8 @@ class Penalty(Term):
         return add(self, other)
 
     def __radd__(self, other: object) -> Penalty:
-        return add(other, self)
+        is_start = isinstance(other, int) and other == 0  # of sum(penalties)
+        return self if is_start else add(other, self)
 
     def __sub__(self, other: Any) -> Penalty:
         return add(self, -1.0 * other)
