@@ -18,6 +18,7 @@
 #include "products.hpp"
 #include "sweep.hpp"
 #include "threads.hpp"
+#include "tiles.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -278,6 +279,97 @@ nb::object gather(const Anything& matrix, const Indices& columns, bool single) {
     return single ? gather<double, float>(matrix, columns) : gather<double, double>(matrix, columns);
   require(holds<float>(matrix), "a matrix must hold float32 or float64");
   return gather<float, float>(matrix, columns);
+}
+
+/// A routine of scipy's, checked to take what Fortran gives it. The signature names the types of numbers by
+/// their letters at the ends of longer names.
+template <class Function>
+Function routine(const nb::dict& routines, const char* name, const char* expected) {
+  const auto capsule = nb::cast<nb::capsule>(routines[name]);
+  std::string signature = capsule.name();
+  for (std::size_t at; (at = signature.find("__pyx_t_")) != std::string::npos;) {
+    const std::size_t end = signature.find(" *", at);
+    require(end != std::string::npos, "a routine has another signature");
+    signature.erase(at, end - 1 - at);
+  }
+  require(signature == expected, "a routine has another signature");
+  return reinterpret_cast<Function>(capsule.data());
+}
+
+void use_blas(const nb::dict& routines) {
+  Blas blas;
+  blas.dgemm = routine<Blas::Gemm<double>>(
+      routines, "dgemm",
+      "void (char *, char *, int *, int *, int *, d *, d *, int *, d *, int *, d *, d *, int *)");
+  blas.sgemm = routine<Blas::Gemm<float>>(
+      routines, "sgemm",
+      "void (char *, char *, int *, int *, int *, s *, s *, int *, s *, int *, s *, s *, int *)");
+  blas.dsyrk = routine<Blas::Syrk>(routines, "dsyrk",
+                                   "void (char *, char *, int *, int *, d *, d *, int *, d *, d *, int *)");
+  blas.dtrsm = routine<Blas::Trsm>(
+      routines, "dtrsm",
+      "void (char *, char *, char *, char *, int *, int *, d *, d *, int *, d *, int *)");
+  blas.dpotrf = routine<Blas::Potrf>(routines, "dpotrf", "void (char *, int *, d *, int *, int *)");
+  Blas::instance() = blas;
+}
+
+template <class T>
+using Square = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+
+void require_blas() { require(Blas::instance().complete(), "use_blas has not been called"); }
+
+/// What the BLAS takes: sizes that are ints, and one axis along which entries lie side by side.
+template <class T>
+Tiled<const T> tiled(const Anything& matrix) {
+  require(matrix.ndim() == 2 && holds<T>(matrix), "the matrices must be two-dimensional and of one type");
+  const bool by_rows = !contiguous_along(matrix, 0);
+  require(!by_rows || contiguous_along(matrix, 1), "a matrix must have contiguous columns or contiguous rows");
+  const auto inner = static_cast<Index>(matrix.shape(by_rows ? 1 : 0));
+  const Index stride = matrix.shape(by_rows ? 0 : 1) > 1 ? matrix.stride(by_rows ? 0 : 1) : inner;
+  require(stride >= std::max<Index>(1, inner), "a matrix must be stored forwards");
+  for (const Index size : {static_cast<Index>(matrix.shape(0)), static_cast<Index>(matrix.shape(1)), stride})
+    require(size <= std::numeric_limits<int>::max(), "a matrix is too large for the BLAS");
+  return {data<T>(matrix), stride, by_rows};
+}
+
+Index factor(const Square<double>& matrix) {
+  require_blas();
+  const auto n = static_cast<Index>(matrix.shape(0));
+  require(static_cast<Index>(matrix.shape(1)) == n && (n <= 1 || (matrix.stride(0) == 1 && matrix.stride(1) == n)),
+          "the matrix must be square, with contiguous columns");
+  require(n <= std::numeric_limits<int>::max(), "the matrix is too large for the BLAS");
+  nb::gil_scoped_release released;
+  return cholesky(matrix.data(), n, std::max<Index>(1, n));
+}
+
+void add_panel(const Anything& panel, const Input& weight, const Square<double>& out) {
+  require_blas();
+  require(panel.ndim() == 2, "a matrix must have two dimensions");
+  const auto m = static_cast<Index>(panel.shape(0)), n = static_cast<Index>(panel.shape(1));
+  require(static_cast<Index>(weight.size()) == m, "there must be a weight for every row");
+  require(static_cast<Index>(out.shape(0)) == n && static_cast<Index>(out.shape(1)) == n &&
+              (n <= 1 || (out.stride(0) == 1 && out.stride(1) == n)),
+          "the result must be square, with contiguous columns");
+  if (m == 0 || n == 0) return;
+  const auto add = [&]<class T>(const Tiled<const T>& p) {
+    nb::gil_scoped_release released;
+    add_weighted_gram(p, m, n, weight.data(), out.data());
+  };
+  if (holds<float>(panel)) add(tiled<float>(panel));
+  else add(tiled<double>(panel));
+}
+
+template <class T>
+void product(Blas::Gemm<T> gemm, const Anything& a, const Anything& b, const Square<T>& out, bool symmetric) {
+  require(a.size() > 0 && b.size() > 0, "the matrices must not be empty");
+  const Tiled<const T> left = tiled<T>(a), right = tiled<T>(b);
+  const auto m = static_cast<Index>(a.shape(0)), k = static_cast<Index>(a.shape(1)), n = static_cast<Index>(b.shape(1));
+  require(static_cast<Index>(b.shape(0)) == k && static_cast<Index>(out.shape(0)) == m &&
+              static_cast<Index>(out.shape(1)) == n && (m <= 1 || out.stride(0) == n) && (n <= 1 || out.stride(1) == 1),
+          "the matrices do not fit, or the result has no contiguous rows");
+  require(!symmetric || m == n, "a symmetric matrix must be square");
+  nb::gil_scoped_release released;
+  multiply_tiles(gemm, left, right, out.data(), m, n, k, symmetric);
 }
 
 Callable callable(nb::handle address, nb::handle user_data, nb::handle takes_user_data) {
@@ -711,6 +803,29 @@ NB_MODULE(_native, m) {
   m.def("csr_gram", &gram, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
         "columns"_a, "weight"_a.noconvert(),
         "Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows.");
+
+  m.def("use_blas", &use_blas, "routines"_a,
+        "Take the routines of BLAS and LAPACK, by name, from what scipy offers to compiled code.");
+  m.def("cholesky", &factor, "matrix"_a.noconvert(),
+        "Replace the lower triangle by its Cholesky factor; return 0, or the first pivot that is not positive.");
+  m.def("add_gram", &add_panel, "panel"_a.noconvert(), "weight"_a.noconvert(), "out"_a.noconvert(),
+        "Add panel.T @ diag(weight) @ panel to the lower triangle of a matrix with contiguous columns.");
+  m.def(
+      "product",
+      [](const Anything& A, const Anything& B, const Square<double>& out, bool symmetric) {
+        require_blas();
+        product<double>(Blas::instance().dgemm, A, B, out, symmetric);
+      },
+      "A"_a.noconvert(), "B"_a.noconvert(), "out"_a.noconvert(), "symmetric"_a = false,
+      "Write A @ B, which may be known to be symmetric, to a matrix with contiguous rows.");
+  m.def(
+      "product",
+      [](const Anything& A, const Anything& B, const Square<float>& out, bool symmetric) {
+        require_blas();
+        product<float>(Blas::instance().sgemm, A, B, out, symmetric);
+      },
+      "A"_a.noconvert(), "B"_a.noconvert(), "out"_a.noconvert(), "symmetric"_a = false,
+      "Write A @ B in single precision.");
 
   nb::class_<BoundKernel>(m, "Kernel", "The iteration for one problem; looks into the matrices it is given.")
       .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple,

@@ -158,3 +158,39 @@ if children[0] == 0:
 assert os.waitpid(children[0], 0)[1] == 0
 """
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
+def quantile(rng: np.random.Generator) -> sb.Problem:
+    A = rng.standard_normal((1500, 320))
+    return sb.Problem(sb.L1(8.0), A, sb.Pinball(A[:, :8].sum(axis=1) + rng.standard_t(3, 1500), 0.8))
+
+
+def hinge(rng: np.random.Generator) -> sb.Problem:
+    A = rng.standard_normal((500, 420))
+    return sb.Problem(sb.L1(2.0), A, sb.Hinge(np.sign(A[:, :20].sum(axis=1) + rng.standard_normal(500))))
+
+
+def group_hinge(rng: np.random.Generator) -> sb.Problem:
+    A = rng.standard_normal((600, 400))
+    labels = np.sign(A[:, :20].sum(axis=1) + rng.standard_normal(600))
+    return sb.Problem(sb.GroupL2(1.0, [np.arange(a, a + 8) for a in range(0, 400, 8)]), A, sb.Hinge(labels))
+
+
+def linear_program(rng: np.random.Generator) -> sb.Problem:
+    A = rng.standard_normal((300, 700))
+    return sb.Problem(sb.Linear(rng.random(700)) + sb.Box(0, np.inf), A, sb.Interval(A @ rng.random(700) - 1.0, np.inf))
+
+
+def constrained(rng: np.random.Generator) -> sb.Problem:
+    """Equality constraints and free variables: the matrix is factored as a whole."""
+    A = rng.standard_normal((120, 300))
+    return sb.Problem(sb.L1(1.0, weights=np.arange(300) % 3 > 0), A, sb.Equality(A @ (rng.random(300) < 0.1)))
+
+
+@pytest.mark.parametrize("make", [quantile, hinge, group_hinge, linear_program, constrained])
+def test_the_same_bits_at_any_number_of_threads_with_a_finish(make):
+    problem = make(np.random.default_rng(0))
+    results = [sb.solve(problem, method="finish", tol=1e-7, threads=threads) for threads in (1, 2, 3)]
+    assert results[0].status is sb.Status.OPTIMAL
+    assert results[0].settings["finish_steps"] > 0
+    assert len({result.x.tobytes() + result.y.tobytes() for result in results}) == 1

@@ -6,7 +6,7 @@ the same bits at any number of threads.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,18 @@ def digest(array: NDArray[np.generic]) -> int:
 
 def csr_gram(indptr: _Indices, indices: _Indices, data: _Vector, columns: int, weight: _Vector) -> _Vector:
     """Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows."""
+
+def use_blas(routines: dict[str, Any]) -> None:
+    """Take the routines of BLAS and LAPACK, by name, from what scipy offers to compiled code."""
+
+def cholesky(matrix: _Vector) -> int:
+    """Replace the lower triangle by its Cholesky factor; return 0, or the first pivot that is not positive."""
+
+def add_gram(panel: _Stored, weight: _Vector, out: _Vector) -> None:
+    """Add panel.T @ diag(weight) @ panel to the lower triangle of a matrix with contiguous columns."""
+
+def product(A: _Stored, B: _Stored, out: _Stored, symmetric: bool = ...) -> None:
+    """Write A @ B, which may be known to be symmetric, to a matrix with contiguous rows; all of one type."""
 
 class Kernel:
     """The iteration for one problem.

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from ..blas import cholesky, outer, product
 from ..derived import stored
 from .panels import double
 
@@ -95,8 +96,8 @@ class Pairs(NamedTuple):
 
     def matrix(self, out: Matrix | None = None) -> Matrix:
         """Return the matrix that the pairs make, in memory that is there where it is given."""
-        product: Matrix = np.matmul(self.left * self.values, self.right, out=out)
-        return product
+        whole: Matrix = product(self.left * self.values, self.right, out)
+        return whole
 
     def transposed(self) -> Pairs:
         """Return the pairs of the transpose."""
@@ -187,7 +188,7 @@ def low_rank_pairs(matrix: Matrix) -> Pairs:
         pairs = Pairs(*np.linalg.svd(matrix, full_matrices=False))
     else:
         left, values, right = np.linalg.svd(found.inner, full_matrices=False)
-        pairs = Pairs(found.basis @ left, values, right)
+        pairs = Pairs(product(found.basis, left), values, right)
     return pairs.above(float(pairs.values[0]) * max(matrix.shape) * float(np.finfo(matrix.dtype).eps))
 
 
@@ -235,12 +236,12 @@ def _compressed(matrix: Matrix, memory: Memory | None) -> _Compressed | None:
     if basis is None or basis.shape[0] != matrix.shape[0]:
         basis = _by_gram(matrix, 2.0 * RESOLVED * total).left
     for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
-        inner = basis.T @ matrix
-        rests = [float(np.linalg.norm(matrix[:, own] - basis @ inner[:, own])) for own in _wide(matrix)]
+        inner = product(basis.T, matrix)
+        rests = [float(np.linalg.norm(matrix[:, own] - product(basis, inner[:, own]))) for own in _wide(matrix)]
         rest = float(np.linalg.norm(rests))
         if rest <= NEGLIGIBLE * total:
             return _Compressed(basis, inner, rest)
-        basis = np.linalg.qr(matrix @ inner.T)[0]
+        basis = np.linalg.qr(product(matrix, inner.T))[0]
     return None
 
 
@@ -253,9 +254,10 @@ def _wide(matrix: Matrix) -> Iterator[slice]:
 def _gram(matrix: Matrix) -> Matrix:
     """Return ZZ' in float64, without a copy of a Z in float32."""
     if matrix.dtype == np.float64:
-        return matrix @ matrix.T
+        whole: Matrix = outer(matrix)
+        return whole
     panels = (double(matrix[:, own]) for own in _wide(matrix))
-    gram: Matrix = reduce(iadd, (panel @ panel.T for panel in panels))
+    gram: Matrix = reduce(iadd, map(outer, panels))
     return gram
 
 
@@ -263,10 +265,10 @@ def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
     """Return the pairs above a threshold of a matrix that is not higher than wide, by its Gram matrix or in full."""
     scale = float(np.linalg.norm(matrix))
     if threshold > RESOLVED * scale:
-        gram = matrix @ matrix.T
+        gram = outer(matrix)
         values, left = _eigenpairs_above(gram, float(np.square(threshold)))
         values, left = np.sqrt(values[::-1]), left[:, ::-1]
-        return Pairs(left, values, (left / values).T @ matrix)
+        return Pairs(left, values, product((left / values).T, matrix))
     return Pairs(*np.linalg.svd(matrix, full_matrices=False)).above(threshold)
 
 
@@ -288,13 +290,13 @@ def _by_subspace(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory
     budget = WORTH * matrix.shape[0]
     basis = _widened(basis, FRESH, memory)
     while (budget := budget - basis.shape[1]) >= 0:
-        right = matrix.T @ basis
-        squares, turn = np.linalg.eigh(right.T @ right)
+        right = product(matrix.T, basis)
+        squares, turn = np.linalg.eigh(outer(right.T))
         values = np.sqrt(np.maximum(squares[::-1], np.finfo(squares.dtype).tiny))
         if threshold <= RESOLVED * values[0]:
             return None
         left, right = basis @ turn[:, ::-1], (right @ turn[:, ::-1]) / values
-        image = matrix @ right
+        image = product(matrix, right)
         kept = int(np.count_nonzero(values > threshold))
         residual = float(np.linalg.norm(image[:, :kept] - left[:, :kept] * values[:kept]))
         if kept < values.size and residual <= RESIDUAL * threshold:
@@ -317,15 +319,17 @@ def _complete(matrix: Matrix, pairs: Pairs, threshold: float, memory: Memory) ->
         return True
     memory.unchecked = 0
     weighted = pairs.left * pairs.values
-    return _below(matrix @ matrix.T - weighted @ weighted.T, (1.0 + RESIDUAL) * threshold**2)
+    return _below(outer(matrix) - outer(weighted), (1.0 + RESIDUAL) * threshold**2)
 
 
 def _below(gram: Matrix, bound: float) -> bool:
     """Return whether the largest eigenvalue of a symmetric matrix, which is used up, is below a bound."""
     gram *= -1.0
     gram[np.diag_indices_from(gram)] += bound
+    if isinstance(gram, np.ndarray):
+        return cholesky(gram) is not None
     try:
-        np.linalg.cholesky(gram)  # not scipy's, whose threads would wait for those of numpy's BLAS
+        np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return False
     return True

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from ..blas import cholesky, product
 from ..functions._base import Vector
 from ..operators import Operator
 from .barrier import Stiffness
@@ -109,7 +110,7 @@ def _cholesky(matrix: Any) -> Any:
     for shift in SHIFTS:
         matrix[at, at] = diagonal * (1.0 + shift)
         factor = _factor(matrix)
-        if factor is not None and np.all(np.isfinite(np.diagonal(factor))):
+        if factor is not None:
             return factor
     raise SingularSystem
 
@@ -117,10 +118,10 @@ def _cholesky(matrix: Any) -> Any:
 def _factor(matrix: Any) -> Any:
     """Return the Cholesky factor, where the matrix lies; None where it has none."""
     if isinstance(matrix, np.ndarray):
-        factor, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
-        return None if failed else np.asarray(factor)
+        return cholesky(matrix)
     with suppress(np.linalg.LinAlgError):
-        return np.linalg.cholesky(matrix)
+        factor = np.linalg.cholesky(matrix)
+        return factor if np.all(np.isfinite(np.diagonal(factor))) else None
     return None
 
 
@@ -167,7 +168,7 @@ class ByRows(System):
         matrix = A.outer(A.place(self.give.diagonal))
         if self.give.norm is not None:
             along = A.times(self.give.directions())
-            matrix += (along * self.give.scale) @ along.T
+            matrix += product(along * self.give.scale, along.T)
         if self.free.size < matrix.shape[0]:
             matrix = matrix[np.ix_(self.free, self.free)]
         g.add_to(matrix)

@@ -8,14 +8,14 @@ that are left (``backends/newton.py``) follows, and is kept if the objective fal
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from ..backends import BackendName, Descender, Smooth, descender_for, extended, smooth_part
+from ..blas import cholesky
 from ..derived import stored
 from ..functions._base import Vector
 from ..problem import Model
@@ -200,8 +200,9 @@ class Descent(Method[DescentState]):
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
-            with suppress(LinAlgError, ValueError):  # not definite, or not finite
-                return cho_solve(cho_factor(matrix, lower=True, overwrite_a=True), right), 0.25 * size
+            factor = cholesky(matrix)
+            if factor is not None:
+                return cho_solve((factor, True), right, check_finite=False), 0.25 * size
         diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
         d, steps = state.descender.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
+from ..blas import product
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator
 from .gram import PANEL, gram, slices
@@ -50,7 +51,7 @@ class Dense(Operator):
 
     def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
         panels = slices(columns.size, self.shape[0])
-        return np.concatenate([self.dense_columns(columns[own]).T @ matrix for own in panels])
+        return np.concatenate([product(self.dense_columns(columns[own]).T, matrix) for own in panels])
 
     def _columnar(self) -> bool:
         return bool(self.array.strides[0] == self.array.itemsize)

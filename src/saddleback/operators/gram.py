@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import blas
 
+from ..blas import add_gram
 from ..functions._base import Indices, Vector
 
 PANEL = 1 << 22
@@ -33,11 +33,10 @@ def gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
     """Return the sum of P' diag(w) P over panels of rows, in the lower triangle."""
     total: Vector | None = None
     for panel, weight in zip(panels, weights, strict=True):
-        scaled = np.multiply(np.sqrt(weight)[:, None], panel, order="F")
         if total is None:
             total = np.zeros((panel.shape[1], panel.shape[1]), order="F")
         if total.size:
-            total = blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1)
+            total = add_gram(total, panel, weight)
     assert total is not None
     return total
 
