@@ -202,7 +202,7 @@ def test_correlated_columns_take_few_passes(correlation, most, rng):
     problem = sb.Problem(sb.L1(0.02 * np.abs(A.T @ b).max()), A, sb.Squared(b))
     result = sb.solve(problem, tol=1e-8, working_set=False)
     assert result.status is sb.Status.OPTIMAL
-    assert result.method == "descent"
+    assert result.method.startswith("descent")  # a finish may follow
     assert result.passes < most
     assert result.settings["newton_steps"] > 0
 
@@ -298,7 +298,7 @@ def test_more_free_coordinates_than_rows(share, rng):
     problem = sb.Problem(sb.L1(share * np.abs(A.T @ b).max()), A, sb.Squared(b))
     result = sb.solve(problem, max_passes=4000)
     assert result.status is sb.Status.OPTIMAL
-    assert result.method == "descent"
+    assert result.method.startswith("descent")  # a finish may follow
 
 
 def test_rows_or_columns_first_is_all_the_same(rng):
