@@ -242,3 +242,18 @@ def test_value_of_blocks_and_matrices(rng):
     expected = 0.5 * np.sum((sparse + low_rank - B) ** 2) + 0.5 * np.abs(sparse).sum()
     expected += 2.0 * np.linalg.svd(low_rank, compute_uv=False).sum()
     assert problem.value([sparse, low_rank]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", [69, 108])
+def test_the_returned_y_is_the_point_behind_the_dual_value(seed):
+    """A free column leaves y = 0 alone: y is moved there, and what is returned has to be what was moved."""
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(1, 4)), int(rng.integers(2, 8))
+    A, weights = rng.standard_normal((rows, columns)), np.ones(columns)
+    weights[0] = 0.0
+    b = A @ rng.standard_normal(columns) * 10.0 ** rng.integers(-8, 3)
+    problem = sb.Problem(sb.L1(10.0 ** rng.integers(-3, 8), weights=weights), A, sb.Equality(b))
+    result = sb.solve(problem, tol=1e-3, max_passes=200)
+    assert result.certificate.dual_infeasibility == 0
+    assert np.abs(A[:, 0] @ result.y) < 1e-12 * np.abs(A).max()
+    assert sb.certify(problem, result.x, result.y) == result.certificate

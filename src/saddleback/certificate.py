@@ -7,7 +7,7 @@ with any y, so a solve keeps the best pair seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class PrimalSide:
 class DualSide:
     """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
 
-    ``scale`` is by how much it was multiplied to be feasible.
+    ``scale`` is by how much it was multiplied to be feasible, ``shifted`` whether it was moved in any other way.
     """
 
     point: Point
@@ -74,6 +74,12 @@ class DualSide:
     slope: Point
     z_violation: Vector
     scale: float
+    shifted: bool = False
+
+    @property
+    def moved(self) -> bool:
+        """Whether the point is another than the one that was judged, by more than rounding."""
+        return self.shifted or self.scale < 1.0 - FEASIBLE
 
     @property
     def y(self) -> Vector:
@@ -117,9 +123,9 @@ def dual_side(
     A z = -A'y that is at hand saves a product, and y as it can be kept saves memory, where y need not move.
     """
     point = admit(model, y, u)
-    if point.y is not y and not np.array_equal(point.y, y):
-        z = kept = None
-    return bound(model, point, x, u, z, kept)
+    if point.y is y or np.array_equal(point.y, y):
+        return bound(model, point, x, u, z, kept)
+    return replace(bound(model, point, x, u), shifted=True)
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,13 @@ class Judge:
         if self._confirmed is None:
             x, y = self.point()
             u = self._image(self.model, x)
-            self.passes += 0.5
-            # y stays as it is: it is what is returned, and certify must give the same for it
-            dual = replace(dual_side(self.model, y.vector(), x, u, kept=y), point=y)
-            self._confirmed = primal_side(self.model, x, u), dual
+            dual = self._bound(x, u, y)
+            if dual.moved:
+                # what is returned is the point that proves the bound, and ``certify`` of it has to give the same bound
+                y = dual.point
+                del dual  # large, as is the next one
+                dual = self._bound(x, u, y)
+            self._confirmed = primal_side(self.model, x, u), replace(dual, point=y)
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
@@ -123,6 +126,10 @@ class Judge:
         found = pair(model, primal_side(model, primal.point, u), dual_side(model, dual.y, primal.point, u)).error
         if not found <= said + DRIFT * max(1.0, said):
             raise ValueError(f"the best point has an error of {found:.1e}, and not of {said:.1e}")
+
+    def _bound(self, x: Point, u: Point, y: Point) -> DualSide:
+        self.passes += 0.5
+        return dual_side(self.model, y.vector(), x, u, kept=y)
 
     def forget(self) -> None:
         """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""

@@ -39,18 +39,18 @@ class LinearProgram:
 def as_linear_program(model: Model) -> LinearProgram | None:
     """Return the linear program that a problem states, or None where it is not one.
 
-    The functions themselves say so: f by one slope a coordinate and nothing but bounds, g by a conjugate that has no
-    bounds but 0, so that g is 0 on an interval and infinite elsewhere.
+    The functions themselves say so: f is linear between its bounds, and the conjugate of g has no bounds but 0, so
+    that g is 0 on an interval and infinite elsewhere.
     """
-    penalty, loss = model.f.compiled(), model.g.conjugate_slopes()
-    if penalty is None or penalty.callables or penalty.logistic or np.any(penalty.group_weight) or loss is None:
+    if not model.f.is_linear():
         return None
-    f = penalty.slopes
-    if np.any(f.left != f.right) or np.any(f.quadratic):
+    penalty, loss = model.f.compiled(), model.g.conjugate_slopes()
+    if penalty is None or loss is None or np.any(loss.quadratic):
         return None
     below, above = loss.lower == -np.inf, loss.upper == np.inf
-    if np.any(loss.quadratic) or not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
+    if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
         return None
+    f = penalty.slopes
     return LinearProgram(
         f.left, f.lower, f.upper, np.where(below, loss.left, -np.inf), np.where(above, loss.right, np.inf)
     )

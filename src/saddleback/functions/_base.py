@@ -277,6 +277,10 @@ class Function(ABC):
         """Return f*, but for a constant, where it belongs to the family of ``coordinate.py``."""
         return None
 
+    def is_linear(self) -> bool:
+        """Return whether f is known to be linear on its domain."""
+        return False
+
     def finite_everywhere(self) -> bool:
         """Return whether the domain of f is the whole space, so that nothing is infeasible."""
         return False

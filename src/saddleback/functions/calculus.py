@@ -230,6 +230,9 @@ class BlockSum(Function):
     def unpenalised(self) -> Indices:
         return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
 
+    def is_linear(self) -> bool:
+        return all(part.is_linear() for part in self.parts)
+
     def finite_everywhere(self) -> bool:
         return all(part.finite_everywhere() for part in self.parts)
 

@@ -334,6 +334,9 @@ class Coordinate(Restrictable):
 
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 
+    def is_linear(self) -> bool:
+        return not np.any(compact(self.quadratic)) and np.array_equal(compact(self.left), compact(self.right))
+
     def finite_everywhere(self) -> bool:
         return not self._bounded
 
