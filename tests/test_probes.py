@@ -52,12 +52,6 @@ class NoConjugate(OneNorm):
         return 0.0
 
 
-class InPlace(OneNorm):
-    def prox(self, v, step):
-        v *= 0.5
-        return v
-
-
 class NoConstraint:
     """A projection whose value forgets the constraint."""
 
@@ -87,13 +81,13 @@ class NotConvex:
         return np.where(np.abs(v) > step, v, 0.0)
 
 
-WRONG = [TwiceTheStep, NoStep, NoConjugate, InPlace, NoConstraint, NotTheProjection, NotConvex]
+WRONG = [TwiceTheStep, NoStep, NoConjugate, NoConstraint, NotTheProjection, NotConvex]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
 def test_wrong_functions_are_errors_that_name_the_identity(wrong, data):
     A, b = data
-    with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} (do not belong together|changed the v)"):
+    with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} do not belong together"):
         sb.Problem(wrong(), A, sb.Squared(b))
 
 
@@ -201,7 +195,7 @@ def test_a_conjugate_that_is_wrong_where_random_points_do_not_see_it_is_found_at
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
 def test_check_refuses_wrong_functions(wrong):
-    with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} (do not belong together|changed the v)"):
+    with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} do not belong together"):
         sb.check(wrong(), 7)
 
 

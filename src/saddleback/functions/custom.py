@@ -91,12 +91,12 @@ class UserFunction(Function):
         return x
 
     def prox(self, v: Vector, step: Step) -> Vector:
-        return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be v itself
+        return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be memory of the user's
 
     def raw_prox(self, v: Vector, step: Step) -> NDArray[Any]:
-        """Return what the user's prox returns, in its own precision."""
+        """Return what the user's prox returns for a copy of v, in which it may work, in its own precision."""
         step = float(np.max(step)) if self.scalar_step else np.broadcast_to(step, v.shape).reshape(self.shape)
-        result = np.asarray(self.term.prox_of(v.reshape(self.shape), step))
+        result = np.asarray(self.term.prox_of(np.array(v).reshape(self.shape), step))
         if result.shape != self.shape or result.dtype.kind not in "biuf":
             raise ProbeError(
                 f"prox of {type(self.term.source).__name__} returned shape {result.shape} and dtype {result.dtype}: "
