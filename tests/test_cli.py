@@ -154,7 +154,7 @@ def test_the_solution_of_a_linear_program_has_its_names(tmp_path):
     file = write_mps(tmp_path, MAXIMISE)
     assert run("solve", file, "--method", "highs", "--out", tmp_path / "solution.csv").exit_code == 0
     lines = (tmp_path / "solution.csv").read_text().splitlines()
-    assert lines[:2] == ["kind,name,value,reduced_cost,shadow_price", "status,OPTIMAL,,,"]
+    assert lines[:2] == ["kind,name,value,reduced_cost,shadow_price,ray", "status,OPTIMAL,,,,"]
     table = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines[2:]}
     values = {name: float(value) for (_, name), (value, *_) in table.items()}
     expected = {"X": 1.0, "Y": 3.0, "Z": 1.0, "LIMIT": 4.0, "FLOOR": 3.0, "FIXED": 2.0, "RANGED": 9.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import numpy as np
@@ -13,10 +14,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback.certificate import RAY_RADIUS, excluded
 from saddleback.files import read_problem
 from saddleback.linear_program import as_linear_program, is_vertex
-from saddleback.methods import Highs, highs
+from saddleback.methods import Highs
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
 CONSTRAINTS = {"Equality", "Interval", "Interval mixed"}
@@ -97,9 +97,9 @@ def test_its_parts_are_those_that_were_given():
         assert np.array_equal(getattr(p, name), given_part), name
 
 
-def test_auto_takes_r2hpdhg_unless_only_the_block_method_has_what_is_asked_for():
+def test_auto_takes_highs_unless_options_ask_for_another_method():
     problem = solvable(0)
-    assert sb.solve(problem, max_passes=20).method == "r2hpdhg"
+    assert sb.solve(problem, max_passes=20).method == "highs"
     assert sb.solve(problem, max_passes=20, blocks_per_iteration=3).method == "sp-bcd"
     assert sb.solve(problem, max_passes=20, restarts=False).method == "sp-bcd"
     assert sb.solve(problem, max_passes=20, finish=False).method == "r2hpdhg"
@@ -163,23 +163,24 @@ def test_netlib_by_first_order_alone(data, name):
 
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_by_the_default(data, name):
-    """r2hpdhg with the finish behind it: all twelve to a certified 1e-8, in a few hundred passes."""
+    """HiGHS: all twelve to a certified 1e-8, each a vertex."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
     result = sb.solve(loaded, tol=1e-8)
     assert result.status is sb.Status.OPTIMAL, result.message
-    assert result.method == "r2hpdhg"
+    assert result.method == "highs"
+    assert result.is_vertex
     assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-7)
 
 
 @pytest.mark.parametrize("name", NETLIB)
-def test_netlib_by_highs(data, name):
+def test_netlib_by_our_own_methods(data, name):
+    """r2hpdhg with the finish behind it: all twelve to a certified 1e-8, in a few hundred passes."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
-    result = sb.solve(loaded, "highs", tol=1e-8)
+    result = sb.solve(loaded, "r2hpdhg", tol=1e-8)
     assert result.status is sb.Status.OPTIMAL, result.message
-    assert result.settings["highs"] == "Optimal"
-    assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-9)
+    assert loaded.objective(result.certificate.primal_value) == pytest.approx(NETLIB[name], rel=1e-7)
 
 
 @pytest.mark.parametrize("method", ["auto", "sp-bcd"])
@@ -229,10 +230,9 @@ def test_highs_takes_linear_programs_only(rng):
         sb.solve(problem, "highs")
 
 
-def test_without_highspy_the_way_to_get_it_is_said(monkeypatch):
+def test_highs_is_the_one_that_scipy_ships(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    with pytest.raises(ImportError, match=r"method='highs' needs highspy: pip install 'saddleback\[lp\]'"):
-        sb.solve(solvable(0), "highs")
+    assert sb.solve(solvable(0), "highs").status is sb.Status.OPTIMAL
 
 
 def test_every_operator_reaches_highs(rng):
@@ -264,7 +264,7 @@ def test_a_limit_ends_highs_with_what_it_has():
     assert limited.status is sb.Status.TIME_LIMIT
     assert limited.seconds < 5.0
     assert np.all(np.isfinite(limited.x))
-    stopped = sb.solve(problem, "highs", callback=lambda info: True)
+    stopped = sb.solve(problem, "highs", tol=0, callback=lambda info: True)
     assert stopped.status is sb.Status.INTERRUPTED
 
 
@@ -274,21 +274,6 @@ def test_what_highs_leaves_is_gone_on_with():
     result = sb.solve(solvable(1), "highs", tol=0, max_passes=200)
     assert result.status is sb.Status.MAX_PASSES
     assert result.certificate.error < 1e-9
-
-
-def test_a_second_run_finds_the_ray_that_presolve_does_not_give(monkeypatch):
-    pytest.importorskip("highspy")
-    given = []
-
-    def later(solver, columns, rows):
-        given.append(solver.getOptionValue("presolve")[1])
-        return true_rays(solver, columns, rows) if given[-1] == "off" else []
-
-    true_rays = highs._rays
-    monkeypatch.setattr(highs, "_rays", later)
-    problem, status = without_solution(solvable(0), "contradicted row")
-    assert sb.solve(problem, "highs").status is status
-    assert given[-1] == "off"
 
 
 # --- proofs that there is no solution ---------------------------------------------------------------------------------
@@ -328,37 +313,136 @@ def test_random_programs_without_a_solution(seed, kind, method):
     if method == "highs":
         pytest.importorskip("highspy")
     problem, status = without_solution(solvable(seed), kind)
-    result = sb.solve(problem, method)
+    assert_proved(problem, sb.solve(problem, method), status)
+
+
+def is_proof(problem, status, ray):
+    """Return what a few lines of numpy say of a ray, entries that rounding explains taken for 0."""
+    p, A = as_linear_program(problem.model), problem.model.A.compressed().toarray()
+    image = -A.T @ ray if status is sb.Status.INFEASIBLE else A @ ray
+    size = abs(A).T @ abs(ray) if status is sb.Status.INFEASIBLE else abs(A) @ abs(ray)
+    image[abs(image) <= 2.0**-53 * (ray.size + 2) * size] = 0.0
+    if status is sb.Status.UNBOUNDED:
+        own = np.where(ray > 0, p.upper, np.where(ray < 0, -p.lower, np.inf)) == np.inf
+        rows = np.where(image > 0, p.row_upper, np.where(image < 0, -p.row_lower, np.inf)) == np.inf
+        return bool(np.all(own) and np.all(rows) and p.cost @ ray < 0)
+    bound = np.where(image > 0, p.upper, np.where(image < 0, p.lower, 0.0))
+    side = np.where(ray > 0, p.row_upper, np.where(ray < 0, p.row_lower, 0.0))
+    return bool(bound @ image + side @ ray < 0)  # infinite or NaN where a bound that is needed is not there
+
+
+def assert_proved(problem, result, status):
     assert result.status is status, result.message
+    assert is_proof(problem, status, result.ray)
+    assert sb.certify_ray(problem, result.ray).proves is status
+    assert np.abs(result.ray).max() == 1.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["auto", "highs"])
+@pytest.mark.parametrize("method", ["auto", "r2hpdhg"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_without_a_solution(data, name, kind, method):
     pytest.importorskip("highspy")
     problem, status = without_solution(read_problem(data / "netlib" / f"{name}.mps.gz"), kind)
-    result = sb.solve(problem, method)
-    assert result.status is status, result.message
+    assert_proved(problem, sb.solve(problem, method), status)
 
 
-def test_a_ray_proves_what_it_excludes():
-    """x1 + x2 >= 3 with x <= 1: the direction (1) of y excludes all x, one that x may escape from only small ones."""
-    model = program([1.0, 1.0], [-np.inf] * 2, [1.0, 1.0], np.ones((1, 2)), [3.0], [np.inf]).model
-    nothing = np.zeros(2)
-    assert excluded(model, nothing, np.array([-1.0])).primal == np.inf
-    assert excluded(model, nothing, np.array([1.0])).primal == 0.0
-    free = program([1.0, 1.0], [-np.inf] * 2, [1.0, np.inf], np.array([[1.0, 1e-3]]), [3.0], [np.inf]).model
-    assert 0 < excluded(free, nothing, np.array([-1.0])).primal < RAY_RADIUS
+def test_a_ray_shows_which_rows_conflict():
+    """2 x1 + x2 <= 10 and x1 + x2 >= 20 cannot hold together with x1 >= 0; x2 <= 5 has nothing to do with it."""
+    A = np.array([[2.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    problem = program([1.0, 2.0], [0.0, 0.0], [np.inf] * 2, A, [-np.inf, 20, -np.inf], [10, np.inf, 5])
+    for method in ("auto", "r2hpdhg", "sp-bcd"):
+        result = sb.solve(problem, method)
+        assert result.status is sb.Status.INFEASIBLE
+        assert result.ray == pytest.approx([1.0, -1.0, 0.0], abs=1e-12) or is_proof(problem, result.status, result.ray)
+    result = sb.solve(problem)
+    assert np.array_equal(result.ray, [1.0, -1.0, 0.0])
+    assert "Rows 0, 1 cannot hold together with the bounds on variable 0." in result.message
+    again = pickle.loads(pickle.dumps(result))
+    assert np.array_equal(again.ray, result.ray)
+    assert result.to_dict()["ray"] == [1.0, -1.0, 0.0]
+    assert result.shadow_prices is None
+    assert sb.solve(solvable(0)).ray is None
 
 
-def test_nothing_is_infeasible_where_0_is_feasible(rng):
-    """All right-hand sides are 0 and 0 is within the bounds: the units of x are then unknown, and no ray counts."""
+def test_a_ray_is_shaped_like_its_variable(rng):
+    """Blocks of x, and an empty row that 0 does not satisfy."""
+    falling = sb.Problem(
+        [sb.Linear([-1.0]) + sb.NonNegative(), sb.NonNegative()], [np.ones((1, 1))] * 2, sb.Interval([0.0], [np.inf])
+    )
+    result = sb.solve(falling)
+    assert result.status is sb.Status.UNBOUNDED
+    assert [block.tolist() for block in result.ray] == [[1.0], [0.0]]
+    assert sb.certify_ray(falling, result.ray).proves is sb.Status.UNBOUNDED
+    A = rng.standard_normal((3, 4))
+    A[1] = 0.0
+    empty = sb.Problem(sb.L1(1.0), A, sb.Equality([1.0, 2.0, 3.0]))
+    result = sb.solve(empty)
+    assert result.status is sb.Status.INFEASIBLE
+    assert result.ray.tolist() == [0.0, -1.0, 0.0]
+    assert sb.certify_ray(empty, result.ray).proves is sb.Status.INFEASIBLE
+    with pytest.raises(ValueError, match=r"ray is neither a direction of y .* nor one of x"):
+        sb.certify_ray(empty, np.ones(7))
+
+
+NEARLY = np.array([[1.0, -1.0], [1.0, -(1 + 1e-6)]])
+
+
+@pytest.mark.parametrize("method", ["auto", "r2hpdhg", "sp-bcd"])
+@pytest.mark.parametrize(
+    ("problem", "value"),
+    [
+        (lambda: program([0, -1.0], [0, 0], [np.inf] * 2, np.array([[1, 1e-6]]), [-np.inf], [1.0]), -1e6),
+        (
+            lambda: program([-1.0, 0], [0, 0], [np.inf] * 2, np.array([[1, -1e6], [0, 1]]), [-np.inf] * 2, [0, 1.0]),
+            -1e6,
+        ),
+        (lambda: sb.Problem(sb.NonNegative(), NEARLY, sb.Equality([0.0, -1.0])), 0.0),
+    ],
+)
+def test_far_solutions_are_solutions(problem, value, method):
+    """Optima at 1e6 times the size of the data, and a solution of nearly parallel rows: none is excluded."""
+    result = sb.solve(problem(), method)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.objective == pytest.approx(value, rel=1e-5, abs=1e-9)
+
+
+def test_what_is_not_proved_ends_at_a_limit():
+    """Feasible, at 1e6, and strictly convex: whatever the iterates suggest, no ray proves the contrary."""
+    result = sb.solve(sb.Problem(sb.SquaredL2(1.0), NEARLY, sb.Equality([0.0, -1.0])), max_passes=2000)
+    assert result.status in (sb.Status.MAX_PASSES, sb.Status.OPTIMAL)
+    assert result.ray is None
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-10, 1e-14, 2.0**-52])
+def test_exact_arithmetic_decides_where_rounding_does_not(gap):
+    """x1 = x2 = (x1 + 1) / (1 + gap) has the solution 1 / gap: the ray (-1, 1) is one up to 2^-52, but not exactly."""
+    problem = sb.Problem(sb.NonNegative(), np.array([[1.0, -1.0], [1.0, -(1 + gap)]]), sb.Equality([0.0, -1.0]))
+    assert sb.certify_ray(problem, [-1.0, 1.0]).proves is None
+    parallel = sb.Problem(sb.NonNegative(), np.array([[1.0, -1.0], [1.0, -1.0]]), sb.Equality([0.0, -1.0]))
+    assert sb.certify_ray(parallel, [-1.0, 1.0]).proves is sb.Status.INFEASIBLE
+
+
+def test_a_ray_is_judged_by_what_it_proves():
+    """x1 + x2 >= 3 with x <= 1: the direction -1 of y proves that no x is feasible, unless x2 may escape upwards."""
+    held = program([1.0, 1.0], [-np.inf] * 2, [1.0, 1.0], np.ones((1, 2)), [3.0], [np.inf])
+    proof = sb.certify_ray(held, [-1.0])
+    assert proof.proves is sb.Status.INFEASIBLE
+    assert proof.exact
+    assert proof.value == -1.0
+    assert sb.certify_ray(held, [1.0]).proves is None
+    for slope in (1e-3, 1e-9, 1e-15):
+        free = program([1.0, 1.0], [-np.inf] * 2, [1.0, np.inf], np.array([[1.0, slope]]), [3.0], [np.inf])
+        assert sb.certify_ray(free, [-1.0]).proves is None
+
+
+def test_no_ray_separates_a_feasible_point(rng):
+    """All right-hand sides are 0 and 0 is within the bounds."""
     A = rng.standard_normal((4, 6))
     problem = program(-np.ones(6), np.zeros(6), np.full(6, np.inf), A, np.zeros(4), np.full(4, np.inf))
     for _ in range(50):
-        assert excluded(problem.model, np.zeros(6), rng.standard_normal(4)).primal == 0.0
+        assert sb.certify_ray(problem, rng.standard_normal(4)).proves is None
 
 
 def test_bounds_alone_may_contradict_each_other():

@@ -34,6 +34,7 @@ from .functions.checks import ProbeError
 from .operators import Identity, Streamed
 from .path import path
 from .problem import Problem
+from .rays import RayCertificate, certify_ray
 from .registry import methods
 from .result import Certificate, History, Result, Status
 from .solve import Info, solve
@@ -64,6 +65,7 @@ __all__ = [
     "Pinball",
     "ProbeError",
     "Problem",
+    "RayCertificate",
     "Report",
     "Result",
     "SparseGroup",
@@ -75,6 +77,7 @@ __all__ = [
     "Zero",
     "alpha_max",
     "certify",
+    "certify_ray",
     "check",
     "methods",
     "path",

@@ -19,7 +19,7 @@ from .functions.points import Point, Whole
 from .images import Image, Slope
 from .operators import Operator
 from .problem import Model
-from .result import Certificate, Status
+from .result import Certificate
 
 MAX_PROJECTED = 32
 """Most unpenalised columns for which y is projected; with more it would cost more than the iterations, and the dual
@@ -29,9 +29,6 @@ PROJECTIONS = 20
 
 FEASIBLE = 1e-12
 """Relative size of A_0'y that rounding explains."""
-
-RAY_RADIUS = 1e6
-"""A direction that excludes all solutions of up to this size, in the units of the data, is believed to exclude all."""
 
 
 @stored
@@ -273,55 +270,6 @@ def best_pair(
 
 def _ratio(value: float, scale: float) -> float:
     return value / scale if scale > 0 else 0.0
-
-
-class Excluded(NamedTuple):
-    """The size, in the units of the data, up to which a direction proves that there is no primal or dual solution."""
-
-    primal: float
-    dual: float
-
-    @property
-    def status(self) -> Status | None:
-        """INFEASIBLE or UNBOUNDED where it is so large that there is none at all."""
-        if self.primal >= RAY_RADIUS:
-            return Status.INFEASIBLE
-        return Status.UNBOUNDED if self.dual >= RAY_RADIUS else None
-
-
-def excluded(model: Model, dx: Vector, dy: Vector) -> Excluded:
-    r"""Return what directions of the iterates prove.
-
-    A dual direction e with :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e) < 0` separates the constraints; a primal
-    direction d with :math:`f_\infty(d) + g_\infty(Ad) < 0` decreases the objective for ever, if there is a feasible
-    point. The direction is first brought into the recession cone of its own function; what of its image leaves the
-    other one weakens the proof to points of a limited size.
-    """
-    (x_unit, x_scale), (y_unit, y_scale) = model.ray_units
-    primal = dual = 0.0
-    if np.any(dy):
-        g_ray = model.g.conjugate_recession(_unit(dy))
-        e = _unit(dy) - g_ray.violation
-        f_ray = model.f.conjugate_recession(-model.A.rmatvec(e))
-        primal = _radius(f_ray.value + g_ray.value, f_ray.violation * x_unit, x_scale)
-    if np.any(dx):
-        f_ray = model.f.recession(_unit(dx))
-        d = _unit(dx) - f_ray.violation
-        g_ray = model.g.recession(model.A.matvec(d))
-        dual = _radius(f_ray.value + g_ray.value, g_ray.violation * y_unit, y_scale)
-    return Excluded(primal, dual)
-
-
-def _unit(direction: Vector) -> Vector:
-    scaled: Vector = direction / np.abs(direction).max()  # its norm neither overflows nor underflows
-    return scaled / float(np.linalg.norm(scaled))
-
-
-def _radius(value: float, violation: Vector, scale: float) -> float:
-    if scale == 0 or not value < -1e-9 * scale:
-        return 0.0
-    total = float(np.abs(violation).sum())
-    return -value / total if total > 0 else np.inf
 
 
 def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:

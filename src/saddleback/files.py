@@ -52,8 +52,6 @@ class LoadedProblem(Problem):
 
     sign: float = 1.0
     offset: float = 0.0
-    column_names: tuple[str, ...] = ()
-    row_names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> LoadedProblem:
@@ -152,6 +150,7 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team
         "y": np.ravel(result.y) if solved else None,
         "shadow_prices": loaded.sign * np.ravel(result.shadow_prices) if priced else None,
         "reduced_costs": loaded.sign * np.ravel(result.reduced_costs) if priced else None,
+        "ray": None if result.ray is None else np.ravel(result.ray),
     }
     if table_wanted:
         _write_table(path, loaded, result, arrays | {"activity": activity})
@@ -166,14 +165,16 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team
 
 def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapping[str, Any]) -> None:
     rows, columns = loaded.model.A.shape
+    direction = "ray" if result.status is Status.UNBOUNDED else None
+    conflict = "ray" if result.status is Status.INFEASIBLE else None
     kinds = (
-        ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None)),
-        ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices")),
+        ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None, direction)),
+        ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices", conflict)),
     )
     with path.open("w", newline="") as stream:
         table = csv.writer(stream)
-        table.writerow(("kind", "name", "value", "reduced_cost", "shadow_price"))
-        table.writerow(("status", result.status.name, "", "", ""))
+        table.writerow(("kind", "name", "value", "reduced_cost", "shadow_price", "ray"))
+        table.writerow(("status", result.status.name, "", "", "", ""))
         for kind, names, contents in kinds:
             stored = [arrays[each] if each else None for each in contents]
             listed = [[""] * len(names) if values is None else values.tolist() for values in stored]

@@ -18,7 +18,7 @@ from .probing import probe_certificate
 from .problem import Model
 from .reductions import Reduction
 from .result import Certificate, Status
-from .unsolvable import Unsolvable
+from .unsolvable import Found, Unsolvable
 
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
@@ -38,6 +38,7 @@ class Judge:
     ----------
     certificate : of the best pair so far.
     passes : work of the judgements; one product with A or A' is half a pass.
+    proof : that there is no solution, once there is one.
     """
 
     model: Model
@@ -45,16 +46,18 @@ class Judge:
     passes: float
     certificate: Certificate
     unsolvable: Unsolvable
+    proof: Found | None
     _best: tuple[PrimalSide, DualSide] | None
     _confirmed: tuple[PrimalSide, DualSide] | None
     _rays: list[tuple[Vector, Vector]]
+    _others: list[Vector]
 
     def __init__(self, model: Model, reduction: Reduction) -> None:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes + model.A.probing
-        self._best = self._confirmed = None
-        self._rays = []
+        self._best = self._confirmed = self.proof = None
+        self._rays, self._others = [], []
         self.unsolvable = Unsolvable(model)
 
     def look_at(self, candidates: Candidates) -> None:
@@ -71,6 +74,7 @@ class Judge:
         self.certificate, primal, dual = best_pair(model, primals, duals)
         self._best = primal, dual
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
+        self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
 
     def point(self) -> tuple[Point, Point]:
         """Return the best x and y as a point of the user's problem."""
@@ -166,13 +170,15 @@ class Judge:
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 
-    def ray_status(self, x: Vector, y: Vector, passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where that is proved, by rays of the method or by the way to its point."""
+    def unsolvable_by(self, x: Vector, y: Vector, passes: float, tol: float) -> Status | None:
+        """Return INFEASIBLE or UNBOUNDED if rays of the method, or the way to its point, lead to a proof."""
         if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
         reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []
         point = reduction.restore_x(Whole(x), self._image(reduction.model, Whole(x)).vector()).vector()
-        found = self.unsolvable.status(point, reduction.restore_y(Whole(y)).vector(), rays, passes)
+        points = [point, *(self.restored(x, y)[0].vector() for x in self._others)]
+        found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol)
         self.passes += self.unsolvable.passes - before
-        return found
+        self.proof = found
+        return None if found is None else found.status

@@ -243,7 +243,7 @@ class Model:
 
         It is free of the units in which A and b are given. 0 for an empty column, 1 over nothing known.
         """
-        return _quotients(self.target_norm, self._column_lengths)
+        return _quotients(self.target_norm, self.column_lengths)
 
     @cached_property
     def y_unit(self) -> Vector:
@@ -259,7 +259,7 @@ class Model:
         """
         nothing = self._nothing(self.A.shape[0])
         slope = self.g.subgradient(nothing) if self.g.smooth else self.g.typical_slope()
-        balance = np.abs(self.f.typical_slope()) * _quotients(1.0, self._column_lengths)
+        balance = np.abs(self.f.typical_slope()) * _quotients(1.0, self.column_lengths)
         return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
 
     @cached_property
@@ -269,7 +269,7 @@ class Model:
         Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
         p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
         """
-        columns, rows = self._column_lengths, self.row_lengths
+        columns, rows = self.column_lengths, self.row_lengths
         p = self.f.project(np.zeros(self.A.shape[1]))
         targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
@@ -278,7 +278,7 @@ class Model:
         )
 
     @cached_property
-    def _column_lengths(self) -> Vector:
+    def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
         return combined(np.sqrt, self.A.squares[0]) if self.A.entries_known else everywhere(1.0, self.A.shape[1])
 
@@ -323,6 +323,10 @@ class Problem:
     >>> bool(np.allclose(sb.solve(problem, tol=1e-12).x, [2.0, 0.0, 0.0], atol=1e-5))
     True
     """
+
+    column_names: tuple[str, ...] = ()
+    row_names: tuple[str, ...] = ()
+    """Of the variables and of the rows of A, for messages; those of a file, or empty."""
 
     def __init__(self, penalty: Any, A: Any, loss: Any) -> None:
         self.penalty = penalty

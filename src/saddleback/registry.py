@@ -32,6 +32,7 @@ from .methods import (
     PureCD,
 )
 from .problem import Model
+from .simplex import pays
 from .steps import has_long_rows
 
 METHODS: dict[str, type[Any]] = {
@@ -70,8 +71,9 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
     """Return which method "auto" stands for, any other as it is.
 
     That is "alternating" where y can be eliminated and all blocks are identities, "descent" where it can be eliminated
-    and no long rows make it worth having, "r2hpdhg" for a linear program, and "sp-bcd" for all others, or where
-    something was asked for that only the block method has.
+    and no long rows make it worth having, "highs" for a linear program in memory that is not too large, "r2hpdhg" for
+    another or with options, and "sp-bcd" for all others, or where something was asked for that only the block method
+    has.
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -90,7 +92,7 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
     if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
-        return R2HPDHG.name
+        return Highs.name if not options and pays(model) else R2HPDHG.name
     return SPBCD.name
 
 

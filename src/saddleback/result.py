@@ -171,6 +171,10 @@ class Result:
         bounds are linearly independent. Bounds count as active up to 1e-9 of their size. None where it was not tested:
         other problems, no solution, a matrix in files, on a device or on several processes, or a test that would cost
         more than a small part of a solve.
+    ray : the proof that there is no solution, which ``certify_ray(problem, ray)`` judges; None under other statuses.
+        Under ``INFEASIBLE`` a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: its entries
+        weigh the rows that cannot hold together. Under ``UNBOUNDED`` a direction in the shape of x along which the
+        objective falls without bound. Entries that do not matter are 0, the largest is 1 in absolute value.
     """
 
     x: Any
@@ -186,6 +190,7 @@ class Result:
     shadow_prices: Any = None
     reduced_costs: Any = None
     is_vertex: bool | None = None
+    ray: Any = None
 
     @property
     def objective(self) -> float:
@@ -212,6 +217,7 @@ class Result:
             "shadow_prices": _listed(self.shadow_prices),
             "reduced_costs": _listed(self.reduced_costs),
             "is_vertex": self.is_vertex,
+            "ray": _listed(self.ray),
             "history": self.history.to_dict(),
         }
 

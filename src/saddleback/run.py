@@ -174,7 +174,7 @@ class Run:
             status = (
                 halted
                 or limits.reached(self.judge.certificate, passes)
-                or self.judge.ray_status(self.state.x, self.state.y, passes)
+                or self.judge.unsolvable_by(self.state.x, self.state.y, passes, limits.tol)
             )
         if status is Status.OPTIMAL:
             status = limits.reached(self.judge.confirm(), passes)

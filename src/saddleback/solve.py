@@ -15,6 +15,7 @@ from .cached import cached_property
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
 from .device import open_device
 from .diagnosis import diagnose, message, spread
+from .functions._base import Vector
 from .functions.checks import number, one_of, shown
 from .functions.points import Point, Whole
 from .interrupts import Interrupts
@@ -25,6 +26,7 @@ from .methods._base import positive_number
 from .problem import Model, Problem
 from .progress import progress_bar
 from .ranks import team_of
+from .rays import explanation, ray_of_empty_rows
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import METHODS, make, refuse, resolve
 from .result import Certificate, Result, Status
@@ -103,9 +105,10 @@ def solve(
     problem : what to solve. With ``comm``, a function ``shard(rank, size)`` may give each process the problem of its
         own columns instead, all under the same loss: the problem is that of all columns side by side.
     method : one of ``saddleback.methods()``; "auto" is "descent" for a smooth loss, "alternating" where every block
-        of A is an identity too, "r2hpdhg" for a linear program and "sp-bcd" for all others, with everything chosen
-        for you; ``result.method`` tells which. An object of a subclass of ``saddleback.methods.Method`` is a method of
-        your own (docs/methods.md), or one of the catalogue with its options as fields.
+        of A is an identity too, "highs" for a linear program, or "r2hpdhg" if it is large or not in memory, and
+        "sp-bcd" for all others, with everything chosen for you; ``result.method`` tells which. An object of a subclass
+        of ``saddleback.methods.Method`` is a method of your own (docs/methods.md), or one of the catalogue with its
+        options as fields.
     tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and the error of the objective
         that infeasibilities could conceal (``strict_error``), are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
@@ -201,7 +204,9 @@ def solve(
             else:
                 if options:  # for explicit strengths alone
                     start = replace(start, kept=reduction.kept())
-                state = chosen.init(reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol))
+                state = chosen.init(
+                    reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol, seconds=clock.limit)
+                )
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
                 del state
                 if stored.past is not None:
@@ -237,8 +242,12 @@ def solve(
             apart = spread(problem.model.A)
             said += " " + diagnose(status, *reached, run.state.settings, drawn is not None, apart)
             said += " Blocks were made part of the loss; eliminate=False leaves them." if reduction.eliminates else ""
+            said += _unproved(run.judge.unsolvable.suspected)
         if status in (*LIMITS, Status.INTERRUPTED):
             said += keeper.advice()
+        ray = _ray(problem, run, status)
+        if ray is not None:
+            said += " " + explanation(problem, status, ray)
     x, y = run.judge.point()
     stated = None if status in UNSOLVABLE else prices(problem.model, x, y)
     return Result(
@@ -255,7 +264,27 @@ def solve(
         shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
         reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
         is_vertex=None if stated is None else stated.is_vertex,
+        ray=ray if ray is None else _shaped_ray(problem, status, ray),
     )
+
+
+def _ray(problem: Problem, run: Run, status: Status) -> Vector | None:
+    """Return the proof that there is no solution; None under every other status."""
+    if status not in UNSOLVABLE:
+        return None
+    return ray_of_empty_rows(problem.model) if run.judge.proof is None else run.judge.proof.ray
+
+
+def _shaped_ray(problem: Problem, status: Status, ray: Vector) -> Any:
+    return problem.shape_y(ray) if status is Status.INFEASIBLE else problem.shape_x(Whole(ray))
+
+
+def _unproved(suspected: Status | None) -> str:
+    """Return what the iterates suggest, and no ray has proved."""
+    if suspected is None:
+        return ""
+    what = "no point is feasible" if suspected is Status.INFEASIBLE else "the objective has no bound"
+    return f" The iterates suggest that {what}, but no ray was found that proves it."
 
 
 OPTIONS = list(signature(solve).parameters)[1:-1]

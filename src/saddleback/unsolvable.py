@@ -1,43 +1,73 @@
-"""Proofs that a problem has no solution.
+"""The search for a proof that a problem has no solution, in the course of a run.
 
-Where there is none the iterates go away for ever, and their direction proves it in the end (``certificate.excluded``).
-It often takes long to show, since the side that goes away drags the other along. For a linear program two simpler
-ones answer sooner, as soon as there is reason to ask: without the costs the constraints alone decide whether there is
-a feasible point, and without right-hand sides and finite bounds whether there is a direction along which costs fall.
+Where there is none the iterates run away, and their direction comes closer and closer to a ray (``rays.py``). For a
+linear program two simpler ones answer sooner, as soon as there is reason to ask: without its costs the constraints
+alone decide whether there is a feasible point, and without right-hand sides and finite bounds whether there is a
+direction along which costs fall. HiGHS solves them where A is in memory, r2hpdhg elsewhere. Whatever is found is a
+verdict only if it is a proof.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from .certificate import RAY_RADIUS, excluded
+from .certificate import primal_side
 from .derived import derived, stored
 from .functions import Interval
 from .functions._base import Vector
 from .functions.coordinate import Coordinate
+from .functions.points import Whole
 from .linear_program import as_linear_program
 from .methods import R2HPDHG, Start
 from .methods.r2hpdhg import R2HPDHGState
 from .problem import Model
+from .rays import UNIT, Side, excluded, prove, sides
 from .result import Status
+from .simplex import conflict, falling, pays, run, stated
 
 SUSPECT = 1.0
-"""A ray that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
+"""A direction that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
+
+LIKELY, GROWTH = 1e2, 10.0
+"""A direction that excludes solutions of this size is refined, to see whether there is a ray next to it. If there is
+none, the next refinement is worth its work once the size has grown by this factor."""
+
+BELIEVED = 1e6
+"""A size from which on a run that ends at a limit says what it suspects."""
 
 SHARE, SURE_SHARE = 0.2, 0.5
 """What a simpler program may take of all work; and once a falling direction is proved, what the constraints may."""
 
-NEARLY_FEASIBLE, RUNAWAY = 1e-5, 1e-9
-"""Distance from every constraint that shows that some points satisfy them all: relative to their own size, and to that
-of Ax in its row. Other rows must not count, along which x may grow without bound although this one cannot be met."""
+FEASIBLE = 1e-9
+"""Infeasibility of a point from which the objective falls, if the tolerance of the run is smaller."""
+
+SECONDS = 10.0
+"""Most time that HiGHS may take for a simpler program while another method waits."""
+
+
+class Found(NamedTuple):
+    """A verdict, which ends a run, with the ray that proves it: of y for INFEASIBLE and of x for UNBOUNDED."""
+
+    status: Status
+    ray: Vector
+
+
+@stored
+@dataclass
+class Suspicion:
+    """How much directions of one kind have excluded, and how much when one was last refined."""
+
+    excluded: float = 0.0
+    refined: float = LIKELY / GROWTH
 
 
 @stored
 class Unsolvable:
-    """Looks for such a proof in the course of a run.
+    """Looks for a proof that there is no solution.
 
     Attributes
     ----------
@@ -46,7 +76,11 @@ class Unsolvable:
 
     model: Model
     passes: float
-    _falls: bool
+    _dual: Suspicion
+    _primal: Suspicion
+    _falls: Vector | None
+    _points: list[Vector]
+    _asked: list[str]
     _reference: tuple[float, Vector, Vector] | None
     _constraints: Search | None
     _directions: Search | None
@@ -54,27 +88,40 @@ class Unsolvable:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.passes = 0.0
-        self._falls = False
-        self._reference = None
-        self._constraints = self._directions = None
+        self._dual, self._primal = Suspicion(), Suspicion()
+        self._points, self._asked = [], []
+        self._falls = self._reference = self._constraints = self._directions = None
 
-    def status(self, x: Vector, y: Vector, rays: Sequence[tuple[Vector, Vector]], passes: float) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED where a ray of the method, or the way gone since work doubled, proves it.
+    @property
+    def suspected(self) -> Status | None:
+        """What directions of the iterates suggest without proving it."""
+        if self._falls is not None or self._primal.excluded >= BELIEVED:
+            return Status.UNBOUNDED
+        return Status.INFEASIBLE if self._dual.excluded >= BELIEVED else None
 
-        A falling direction proves the latter only if there is a feasible point: x must be nearly so, for its size, or
-        one that is searched for.
+    def found(
+        self, points: Sequence[Vector], y: Vector, rays: Sequence[tuple[Vector, Vector]], passes: float, tol: float
+    ) -> Found | None:
+        """Return a verdict if a ray of the method, or the way gone since work doubled, leads to a proof.
+
+        A falling direction proves that there is no bound only if there is a feasible point, to the tolerance: the first
+        of the method's points, the others, or one that is searched for.
         """
-        no_point = no_bound = 0.0
-        for dx, dy in [*rays, *self._way(x, y, passes)]:
-            self.passes += 1.0
-            found = excluded(self.model, dx, dy)
-            no_point, no_bound = max(no_point, found.primal), max(no_bound, found.dual)
-        if max(no_point, no_bound) >= SUSPECT or self._falls:
-            no_point, no_bound = self._ask(no_point, no_bound, passes)
-        if no_point >= RAY_RADIUS:
-            return Status.INFEASIBLE
-        self._falls |= no_bound >= RAY_RADIUS
-        return Status.UNBOUNDED if self._falls and self._feasible(x) else None
+        for dx, dy in [*rays, *self._way(points[0], y, passes)]:
+            if (ray := self._dual_ray(dy)) is not None:
+                return Found(Status.INFEASIBLE, ray)
+            self._falls = self._primal_ray(dx)
+        if (found := self._unbounded(points, tol)) is not None:
+            return found
+        if max(self._dual.excluded, self._primal.excluded) < SUSPECT or as_linear_program(self.model) is None:
+            return None
+        ray = self._by_simplex() if pays(self.model) else self._by_searches(passes)
+        return self._unbounded(self._points, tol) if ray is None else Found(Status.INFEASIBLE, ray)
+
+    def _unbounded(self, points: Sequence[Vector], tol: float) -> Found | None:
+        if self._falls is None or not any(self._feasible(point, tol) for point in points):
+            return None
+        return Found(Status.UNBOUNDED, self._falls)
 
     def _way(self, x: Vector, y: Vector, passes: float) -> list[tuple[Vector, Vector]]:
         before = self._reference
@@ -83,31 +130,63 @@ class Unsolvable:
         self._reference = passes, x.copy(), y.copy()
         return [] if before is None else [(x - before[1], y - before[2])]
 
-    def _ask(self, no_point: float, no_bound: float, passes: float) -> tuple[float, float]:
-        """Return what the simpler programs prove, or the rays where that is more."""
-        if as_linear_program(self.model) is None:
-            return no_point, no_bound
-        zero_x, zero_y = np.zeros(self.model.A.shape[1]), np.zeros(self.model.A.shape[0])
-        if no_bound >= SUSPECT and not self._falls:
+    def _dual_ray(self, direction: Vector) -> Vector | None:
+        return self._proved(sides(self.model)[0], self._dual, direction)
+
+    def _primal_ray(self, direction: Vector) -> Vector | None:
+        """Return the falling direction that was found before, or one next to this one."""
+        return self._proved(sides(self.model)[1], self._primal, direction) if self._falls is None else self._falls
+
+    def _proved(self, side: Side, known: Suspicion, direction: Vector) -> Vector | None:
+        if not np.any(direction):
+            return None
+        self.passes += 0.5
+        size = excluded(side, direction)
+        known.excluded = max(known.excluded, size)
+        if size < GROWTH * known.refined:
+            return None
+        known.refined = min(size, 1.0 / UNIT)
+        self.passes += 1.0
+        found = prove(self.model, side, direction)
+        return None if found is None else found[0]
+
+    def _by_simplex(self) -> Vector | None:
+        """Ask HiGHS, each question once; return a ray of y if there is one."""
+        n = self.model.A.shape[1]
+        if "falling" not in self._asked and self._primal.excluded >= SUSPECT:
+            self._asked.append("falling")
+            answer = run(falling(stated(self.model)), 0.0, SECONDS)
+            self._falls = self._primal_ray(np.zeros(n) if answer.x is None else answer.x)
+        if "conflict" not in self._asked and (self._dual.excluded >= SUSPECT or self._falls is not None):
+            self._asked.append("conflict")
+            answer = run(conflict(stated(self.model)), 0.0, SECONDS)
+            if answer.x is not None and answer.y is not None:
+                self._points.append(answer.x[:n])
+                return self._dual_ray(answer.y)
+        return None
+
+    def _by_searches(self, passes: float) -> Vector | None:
+        """Go on with r2hpdhg on the simpler programs; return a ray of y if there is one."""
+        if self._primal.excluded >= SUSPECT and self._falls is None:
             self._directions = self._directions or Search(directions_alone(self.model))
             self.passes += self._directions.advance(SHARE * passes)
-            no_bound = max(no_bound, excluded(self.model, self._directions.ray[0], zero_y).dual)
-        falls = self._falls or no_bound >= RAY_RADIUS
-        if no_point >= SUSPECT or falls:
+            self._falls = self._primal_ray(self._directions.ray[0])
+        if self._dual.excluded >= SUSPECT or self._falls is not None:
             self._constraints = self._constraints or Search(constraints_alone(self.model))
-            self.passes += self._constraints.advance((SURE_SHARE if falls else SHARE) * passes)
-            no_point = max(no_point, excluded(self.model, zero_x, self._constraints.ray[1]).primal)
-        return no_point, no_bound
+            self.passes += self._constraints.advance((SHARE if self._falls is None else SURE_SHARE) * passes)
+            self._points = [self._constraints.x]
+            return self._dual_ray(self._constraints.ray[1])
+        return None
 
-    def _feasible(self, x: Vector) -> bool:
-        points = [x] if self._constraints is None else [x, self._constraints.x]
-        return any(self._nearly_feasible(point) for point in points)
-
-    def _nearly_feasible(self, x: Vector) -> bool:
-        u = self.model.A.matvec(x)
-        self.passes += 0.5
-        distance = np.abs(u - self.model.g.project(u))
-        return bool(np.all(distance <= NEARLY_FEASIBLE * (self.model.target_norm or 1.0) + RUNAWAY * np.abs(u)))
+    def _feasible(self, x: Vector, tol: float) -> bool:
+        """Return whether a point is feasible up to the tolerance, and up to the rounding of its own products."""
+        self.passes += 1.0
+        side = primal_side(self.model, Whole(x), Whole(self.model.A.matvec(x)))
+        limit = max(tol, FEASIBLE) * (1.0 + self.model.target_norm)
+        rounding = sides(self.model)[1].rounding(x)
+        if side.u_violation.size and np.all(np.abs(side.u_violation) <= rounding):
+            return side.distances[0] <= limit
+        return float(np.hypot(*side.distances)) <= limit
 
 
 @derived

@@ -39,11 +39,13 @@ class Ray(NamedTuple):
     """How a function grows along a direction: the recession value, and what of the direction leaves its cone.
 
     ``value`` is the recession function at the part of the direction that stays in the recession cone; ``violation``
-    is the part that does not, along which the function grows faster than linearly or is infinite.
+    is the part that does not, along which the function grows faster than linearly or is infinite; ``size`` is the sum
+    of the absolute values of the terms of ``value``, which bounds its rounding error.
     """
 
     value: float
     violation: Vector
+    size: float = 0.0
 
 
 class Kinks(NamedTuple):

@@ -48,7 +48,8 @@ class Tilted(Function):
 
     def recession(self, direction: Vector) -> Ray:
         ray = self.base.recession(direction)
-        return Ray(ray.value + float(self.linear @ (direction - ray.violation)), ray.violation)
+        terms = self.linear * (direction - ray.violation)
+        return Ray(ray.value + float(np.sum(terms)), ray.violation, ray.size + float(np.sum(np.abs(terms))))
 
     def subgradient(self, x: Vector) -> Vector:
         return self.base.subgradient(x) + self.linear
@@ -332,7 +333,8 @@ def side_by_side(functions: Sequence[Function], sizes: Sequence[int]) -> Functio
 
 
 def _sum_of_rays(rays: Sequence[Ray]) -> Ray:
-    return Ray(sum(ray.value for ray in rays), np.concatenate([ray.violation for ray in rays]))
+    violation = np.concatenate([ray.violation for ray in rays])
+    return Ray(sum(ray.value for ray in rays), violation, sum(ray.size for ray in rays))
 
 
 def scaling_by_bisection(function: Function, y: Vector) -> float:

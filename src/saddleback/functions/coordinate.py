@@ -161,7 +161,9 @@ class Coordinate(Restrictable):
         upwards = (direction > 0) & straight & (self.upper == np.inf)
         downwards = (direction < 0) & straight & (self.lower == -np.inf)
         inside = np.where(upwards | downwards, direction, 0.0)
-        return Ray(self.finite_value(inside), direction - inside)
+        slope = np.where(inside > 0, self.right, np.where(inside < 0, self.left, 0.0))
+        terms = slope * inside
+        return Ray(float(np.sum(terms)), direction - inside, float(np.sum(np.abs(terms))))
 
     def subgradient(self, x: Vector) -> Vector:
         """Return the slope on the side of x, the least one at 0."""
@@ -303,9 +305,8 @@ class Coordinate(Restrictable):
     def conjugate_recession(self, direction: Vector) -> Ray:
         bound = np.where(direction > 0, self.upper, self.lower)
         inside = np.where(np.isfinite(bound), direction, 0.0)
-        with np.errstate(invalid="ignore"):
-            value = float(np.sum(np.where(inside == 0.0, 0.0, bound * inside)))
-        return Ray(value, direction - inside)
+        terms = np.where(inside == 0.0, 0.0, bound) * inside
+        return Ray(float(np.sum(terms)), direction - inside, float(np.sum(np.abs(terms))))
 
     def conjugate_minimiser(self) -> Vector:
         """Return the least of the conjugate: F is closed, so that is a subgradient of F at 0."""

@@ -146,7 +146,10 @@ class GroupNorms(Function):
 
     def recession(self, direction: Vector) -> Ray:
         inside = self.project(direction)
-        return Ray(self.finite_value(inside), direction - inside)
+        slope = np.where(inside > 0, self.right, np.where(inside < 0, self.left, 0.0))
+        norms = float(self.weight @ self._norms(inside))
+        terms = slope * inside
+        return Ray(norms + float(np.sum(terms)), direction - inside, norms + float(np.sum(np.abs(terms))))
 
     def subgradient(self, x: Vector) -> Vector:
         norms = self._norms(x)

@@ -68,7 +68,8 @@ class LogisticLoss(Restrictable):
         return self.restrict(blocks).prox(v, step)
 
     def recession(self, direction: Vector) -> Ray:
-        return Ray(float(self.weight @ np.maximum(0.0, -self.labels * direction)), np.zeros_like(direction))
+        value = float(self.weight @ np.maximum(0.0, -self.labels * direction))
+        return Ray(value, np.zeros_like(direction), value)
 
     def minimiser(self) -> Vector:
         return np.where(self.weight > 0, self.labels * np.inf, 0.0)

@@ -57,7 +57,8 @@ class WeightedNorm(Function):
         return self.weight * (x - self.b) * (self.scale / norm if norm > 0 else 0.0)
 
     def recession(self, direction: Vector) -> Ray:
-        return Ray(self.scale * float(np.linalg.norm(self.root * direction)), np.zeros_like(direction))
+        value = self.scale * float(np.linalg.norm(self.root * direction))
+        return Ray(value, np.zeros_like(direction), value)
 
     def conjugate(self, y: Vector) -> float:
         inside = self.project_conjugate(y)

@@ -101,7 +101,8 @@ class NuclearNorm(Function):
         return self.prox_point(v, step)
 
     def recession(self, direction: Vector) -> Ray:
-        return Ray(self.finite_value(direction), np.zeros_like(direction))
+        value = self.finite_value(direction)
+        return Ray(value, np.zeros_like(direction), value)
 
     def subgradient(self, x: Vector) -> Vector:
         left, values, right = np.linalg.svd(x.reshape(self.shape), full_matrices=False)

@@ -43,6 +43,7 @@ class Start:
     weight : primal weight to begin with, relative to that of the data.
     kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
     tol : the error at which the run will end, so that no part of it is solved more accurately than it is worth.
+    seconds : time limit of the run, for those who ask another library that must not work on after it.
     """
 
     x: Vector
@@ -53,6 +54,7 @@ class Start:
     kept: Kept | None = None
     tol: float = 0.0
     u: Vector | None = None
+    seconds: float = np.inf
 
     def image(self, model: Model) -> tuple[Vector, float]:
         """Return Ax, and what it cost in passes."""

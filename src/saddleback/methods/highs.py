@@ -1,55 +1,54 @@
 """HiGHS: the simplex method of Huangfu and Hall (2018) for a linear program, its answer judged as any other.
 
-Its vertex comes with a dual point, and where there is no solution with a ray, whose proof the certificate checks. What
-HiGHS leaves unproved at the tolerance asked for, r2hpdhg goes on with.
+Its vertex comes with a dual point. Where there is no solution, two programs that always have one give the rays that
+prove it. What HiGHS leaves unproved at the tolerance asked for, r2hpdhg goes on with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..derived import derived, stored
 from ..functions._base import Vector
-from ..linear_program import as_linear_program, import_highspy
+from ..linear_program import as_linear_program
 from ..problem import Model
+from ..simplex import Answer, Program, Running, conflict, falling, in_range, stated
 from ._base import Candidates, Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
 
 POLL = 0.05
 """Seconds after which a run that has not ended lets the loop look at the clock and the keyboard."""
 
-TIGHTEST, LOOSEST = 1e-10, 1e-7
-"""Tolerances of HiGHS: the least that it takes, and its default, which is not loosened."""
-
-MARGIN = 0.1
-"""Tolerance of HiGHS relative to that of the run: its violations are absolute, one by one."""
-
 ITERATION = 0.5
 """Passes of a simplex iteration: at most one product with A', of which a sparse row is often all that is needed."""
+
+OPTIMUM, CONFLICT, FALLING, DONE = "optimum", "conflict", "falling", "done"
+QUESTIONS: dict[str, Callable[[Program], Program]] = {OPTIMUM: lambda p: p, CONFLICT: conflict, FALLING: falling}
+"""What HiGHS is asked: for a solution, then for proofs that there is no feasible point and that there is no bound."""
 
 
 @stored
 @dataclass(kw_only=True)
 class HighsState(State):
-    """The solver with its program, its last answer as (x, y), and what came with it.
+    """The last answer as (x, y), and what came with it.
 
     Attributes
     ----------
-    again, done : whether HiGHS was started a second time, without presolve, and whether it has said its last word.
+    asked, running : what HiGHS is asked, and its run.
     iterations : of the simplex method so far.
-    rays : directions of x and y that HiGHS says prove that there is no solution.
+    points, rays : feasible points, and directions of x and y that may prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.
     """
 
     model: Model
     start: Start
-    solver: Simplex
-    again: bool = False
-    done: bool = False
+    asked: str = OPTIMUM
+    running: Running | None = None
     iterations: int = 0
+    points: list[Vector]
     rays: list[tuple[Vector, Vector]]
     after: R2HPDHGState | None = None
 
@@ -59,61 +58,66 @@ class Highs(Method[HighsState]):
     """The simplex method of HiGHS, for linear programs: no options. It starts from a vertex of its own."""
 
     name = "highs"
+    layers = ("finish",)
+    opening = 1.0
 
     def missing(self, model: Model) -> str | None:
         if model.A.holders is not None:
             return "its columns are spread over processes, and HiGHS runs in one; leave comm out"
-        if as_linear_program(model) is not None:
-            return None
-        return (
-            "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as loss"
-        )
+        if as_linear_program(model) is None:
+            return (
+                "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as "
+                "loss"
+            )
+        if not in_range(stated(model)):
+            return "HiGHS takes 1e20 for infinite and 1e-9 for 0, and no scaling brings all of its numbers in between"
+        return None
 
     def init(self, model: Model, start: Start) -> HighsState:
-        settings = all_blocks(model)
         return HighsState(
             x=start.x.copy(),
             y=start.y.copy(),
-            settings=settings | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
+            settings=all_blocks(model) | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
             model=model,
             start=start,
-            solver=simplex(model, start.tol, start.seed),
+            points=[],
             rays=[],
         )
 
     def advance(self, state: HighsState, passes: float) -> HighsState:
-        if state.done:
+        if state.asked == DONE:
             return self._go_on(state, passes)
-        state.solver.begin(presolve=not state.again)
-        if state.solver.ended(POLL):
-            self._take(state)
-            if _no_solution(state.solver.highs) and not state.rays and not state.again:
-                state.again = True  # what presolve finds out may come without a ray
-            else:
-                self._end(state)
+        if state.running is None:
+            state.running = at_work(state.model, state.asked, state.start.tol, state.start.seconds)
+        answer = state.running.answer(POLL)
+        if answer is not None:
+            self._take(state, answer)
         return state
 
     @staticmethod
-    def _take(state: HighsState) -> None:
-        """Take over what a run that has stopped found."""
-        solver = state.solver.highs
-        state.iterations += max(1, solver.getInfo().simplex_iteration_count)
-        state.settings["highs"] = solver.modelStatusToString(solver.getModelStatus())
-        answer = solver.getSolution()
-        x, y = np.array(answer.col_value), -np.array(answer.row_dual)
-        if answer.value_valid and np.all(np.isfinite(x)):
-            state.x = x
-        if answer.dual_valid and np.all(np.isfinite(y)):
-            # a row's dual is the change of the optimum with its bounds: minus a subgradient of their indicator
-            state.y = y
-        if _no_solution(solver):
-            state.rays = _rays(solver, state.x.size, state.y.size)
-
-    @staticmethod
-    def _end(state: HighsState) -> None:
-        """Let the answer be judged; its work counts from here on, as the loop waits for passes."""
-        state.done = state.ripe = True
-        state.passes += ITERATION * state.iterations
+    def _take(state: HighsState, answer: Answer) -> None:
+        """Take over an answer, and ask the next question or let it be judged."""
+        n, m = state.x.size, state.y.size
+        state.iterations += answer.iterations
+        state.running = None
+        if state.asked == OPTIMUM:
+            state.settings["highs"] = answer.state
+            if answer.x is not None and answer.y is not None:
+                state.x, state.y = answer.x, answer.y
+            undecided = answer.state in ("infeasible", "unbounded", "undecided")
+            state.asked = CONFLICT if undecided else DONE
+        elif state.asked == CONFLICT:
+            if answer.x is not None and answer.y is not None:
+                state.points.append(answer.x[:n])
+                state.rays.append((np.zeros(n), answer.y))
+            state.asked = DONE if state.settings["highs"] == "infeasible" else FALLING
+        else:
+            if answer.x is not None:
+                state.rays.append((answer.x, np.zeros(m)))
+            state.asked = DONE
+        if state.asked == DONE:
+            state.ripe = True
+            state.passes += max(ITERATION * state.iterations, 1.0)  # not before: the loop waits for passes
 
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
         method = R2HPDHG()
@@ -131,81 +135,11 @@ class Highs(Method[HighsState]):
     def candidates(self, state: HighsState) -> Candidates:
         if state.after is not None:
             return R2HPDHG().candidates(state.after)
-        if state.solver.running and not state.done:  # the loop will not wait any longer
-            state.solver.cancel()
-            self._take(state)
-            self._end(state)
-        return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)], state.rays)
-
-
-class Simplex:
-    """HiGHS with a program, in a thread of its own while it runs. What it has done so far cannot be taken out of it."""
-
-    def __init__(self, highs: Any) -> None:
-        self.highs = highs
-        self.running = False
-
-    def begin(self, presolve: bool) -> None:
-        """Start it, unless it runs."""
-        if not self.running:
-            self.highs.clearSolver()
-            self.highs.setOptionValue("presolve", "choose" if presolve else "off")
-            self.highs.startSolve()
-            self.running = True
-
-    def ended(self, seconds: float) -> bool:
-        """Wait for it, and return whether it has stopped."""
-        self.running = not self.highs.wait(seconds)[0]
-        return not self.running
-
-    def cancel(self) -> None:
-        """Stop it where it is."""
-        self.highs.cancelSolve()
-        self.highs.wait()
-        self.running = False
+        points = [(x.copy(), None) for x in (state.x, *state.points)]
+        return Candidates(points, [(state.y.copy(), None)], state.rays)
 
 
 @derived
-def simplex(model: Model, tol: float, seed: int) -> Simplex:
-    """Return HiGHS with a linear program, to be solved to a tolerance."""
-    program, A = as_linear_program(model), model.A.compressed()
-    assert program is not None
-    highspy = import_highspy("method='highs'")
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = A.shape
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper
-    lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
-    tolerance = float(np.clip(MARGIN * tol, TIGHTEST, LOOSEST))
-    solver = highspy.Highs()
-    options = {
-        "output_flag": False,
-        "solver": "simplex",
-        "random_seed": seed % 2**31,
-        "primal_feasibility_tolerance": tolerance,
-        "dual_feasibility_tolerance": tolerance,
-    }
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
-    solver.HandleUserInterrupt = True
-    if solver.passModel(lp) == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS does not take this linear program: check that costs and entries are below 1e15")
-    return Simplex(solver)
-
-
-def _no_solution(solver: Any) -> bool:
-    status = type(solver.getModelStatus())
-    return solver.getModelStatus() in (status.kInfeasible, status.kUnbounded, status.kUnboundedOrInfeasible)
-
-
-def _rays(solver: Any, columns: int, rows: int) -> list[tuple[Vector, Vector]]:
-    """Return the rays that HiGHS has, each a direction of x and one of y, in our sign."""
-    rays = []
-    _, found, dual = solver.getDualRay()
-    if found:
-        rays.append((np.zeros(columns), -np.array(dual)))
-    _, found, primal = solver.getPrimalRay()
-    if found:
-        rays.append((np.array(primal), np.zeros(rows)))
-    return rays
+def at_work(model: Model, asked: str, tol: float, seconds: float) -> Running:
+    """Return HiGHS at work on what it is asked."""
+    return Running(QUESTIONS[asked](stated(model)), tol, seconds)
