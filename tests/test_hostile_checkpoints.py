@@ -361,6 +361,49 @@ def test_a_point_that_is_called_better_than_it_is(parts, tmp_path):
         resumed(tmp_path / "run", parts)
 
 
+@pytest.mark.parametrize("drawn", [{"n_blocks": 10**8}, {"drawn": 0}, {"drawn": 10**9}, {"drawn": -1, "n_blocks": -1}])
+def test_more_blocks_than_there_are_are_told(drawn, parts, tmp_path):
+    """A pass would take hours, and all of the memory."""
+    fields(parts, "KNice").update(drawn)
+    with pytest.raises(ValueError, match="draws of"):
+        resumed(tmp_path / "run", parts)
+
+
+def test_blocks_that_are_not_counted_are_told(parts, tmp_path):
+    table = parts.header["table"]
+    table[fields(parts, "RestartedState")["settings"]["at"]]["dict"]["blocks_per_iteration"] = 0
+    with pytest.raises(ValueError, match="blocks are not counted"):
+        resumed(tmp_path / "run", parts)
+
+
+def test_texts_cannot_write_on_the_terminal(parts, tmp_path):
+    fields(parts, "RestartedState")["ended"] = "\x1b[2J"
+    with pytest.raises(ValueError, match="a text that is more than a line"):
+        resumed(tmp_path / "run", parts)
+
+
+def test_a_column_is_packed_once(tmp_path):
+    """A million copies of a few columns would be a matrix larger than any memory."""
+    assert stopped_after(2, tmp_path / "run", lasso(), tol=1e-10)
+    parts = read(tmp_path / "run")
+    table = parts.header["table"]
+    packed = next(entry for entry in table if str(entry.get("maker")).endswith("Model.packed"))
+    parts.arrays[f"buffer_{table[packed['args'][1]['at']]['array']}"][:] = 3
+    write(tmp_path / "run", parts)
+    with pytest.raises(ValueError, match="lists something twice"):
+        sb.solve(lasso(), tol=1e-10, resume=tmp_path / "run")
+
+
+def test_many_arrays_in_one_buffer_are_told(parts, tmp_path):
+    """Each has to be looked at."""
+    place = len(parts.arrays)
+    parts.arrays[f"buffer_{place}"] = np.zeros(20_000)
+    entry = {"array": place, "type": "<f8", "shape": [20_000], "strides": [8], "offset": 0}
+    parts.header["table"] += [entry] * 2000
+    with pytest.raises(ValueError, match="an array outside its buffer"):
+        resumed(tmp_path / "run", parts)
+
+
 def test_what_is_not_marked_is_not_stored():
     class Mine(State):
         pass

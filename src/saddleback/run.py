@@ -218,6 +218,9 @@ class Run:
             raise ValueError("its passes or seconds are negative or not finite")
         if (self.state.y.shape, self.state.x.shape) != tuple((size,) for size in reduction.model.A.shape):
             raise ValueError(f"its points have the shapes {self.state.x.shape} and {self.state.y.shape}")
+        counts = (self.state.settings.get(name, 1) for name in ("n_blocks", "blocks_per_iteration"))
+        if not all(type(count) is int and count >= 1 for count in counts):
+            raise ValueError("its blocks are not counted")
         if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
             raise TypeError("what its functions remember belongs to other functions")
         self.judge.check(model, reduction)

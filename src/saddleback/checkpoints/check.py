@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..derived import CLASSES, MAKERS
 from .declared import attributes, call
@@ -20,6 +21,9 @@ from .graph import PLAIN, Graph, Known
 
 DEPTH = 300
 """Longest chain of references."""
+
+SHARED = 100
+"""Most numbers in all arrays together, for every byte in the file: several may lie in the same buffer."""
 
 DTYPES = {np.dtype(kind).str: np.dtype(kind) for kind in ("?", *np.typecodes["AllInteger"], "e", "f", "d")}
 """The types of numbers in arrays: no objects, no text."""
@@ -84,11 +88,19 @@ def ordered(references: Sequence[Sequence[int]]) -> list[int]:
     return order
 
 
+def array_of(entry: Mapping[str, Any], buffers: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the array that an entry describes, which has to lie inside its buffer."""
+    place = entry["shape"], DTYPES[entry["type"]], buffers[entry["array"]], entry["offset"], entry["strides"]
+    array: NDArray[Any] = np.ndarray(*place)
+    return array
+
+
 class _Check:
     def __init__(self, graph: Graph, known: Known) -> None:
         self.table, self.buffers = graph
         self.known = known
         self.room = sum(buffer.nbytes for buffer in graph.buffers)
+        self.left = SHARED * (self.room + len(graph.table))
 
     def form(self, entry: Any) -> list[int]:
         """Return the places that an entry refers to, if it has one of the known forms."""
@@ -135,6 +147,8 @@ class _Check:
             match value:
                 case {"at": int(place), **more} if not more and type(place) is int and 0 <= place < len(self.table):
                     found.append(place)
+                case str() if not value.isprintable():
+                    raise Unreadable("a text that is more than a line")
                 case _ if type(value) not in PLAIN:
                     raise Unreadable("a reference to nothing")
         return found
@@ -164,9 +178,10 @@ class _Check:
         entries = 1
         for size in shape:
             entries *= size
-        if first < 0 or last > buffer.nbytes or entries > self.room:
+        self.left -= entries
+        if first < 0 or last > buffer.nbytes or entries > self.room or self.left < 0:
             raise Unreadable("an array outside its buffer")
-        if dtype.kind == "f" and np.any(np.isnan(np.ndarray(shape, dtype, buffer, offset, strides))):
+        if dtype.kind == "f" and np.any(np.isnan(array_of(entry, self.buffers))):
             raise Unreadable("an array with entries that are not numbers")
 
     def types(self, entry: Any) -> None:
@@ -190,6 +205,16 @@ class _Check:
                 except TypeError:
                     raise Unreadable(f"{name} with other arguments") from None
                 self.all_fit(name, given, call(name).types)
+                self.distinct(name, given.values())
+
+    def distinct(self, owner: str, values: Iterable[Any]) -> None:
+        """Raise where an argument lists a column or row twice: what is made would be larger than the problem."""
+        entries = (self.table[value["at"]] for value in values if isinstance(value, dict))
+        for entry in entries:
+            if "array" in entry and DTYPES[entry["type"]].kind in "iu":
+                listed = array_of(entry, self.buffers)
+                if np.unique(listed).size < listed.size:
+                    raise Unreadable(f"an argument of {owner} that lists something twice")
 
     def all_fit(self, owner: str, values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
         for name, value in values.items():

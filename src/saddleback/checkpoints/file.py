@@ -63,22 +63,22 @@ def read(path: Path) -> Stored:
                 return _stored(header, _buffers(archive))
     except Exception as error:  # whatever a parser makes of any bytes
         raise ValueError(
-            f"resume={str(path)!r} is not a complete checkpoint ({_readable(error)}): use another one, or leave "
+            f"resume={str(path)!r} is not a complete checkpoint ({readable(error)}): use another one, or leave "
             "resume= out to begin anew"
         ) from None
     if not ours:
         raise ValueError(f"resume={str(path)!r} is not a checkpoint of saddleback: expected what checkpoint= wrote")
     raise ValueError(
-        f"resume={str(path)!r} was written by saddleback {_readable(header.get('version'))}, in format "
+        f"resume={str(path)!r} was written by saddleback {readable(header.get('version'))}, in format "
         f"{header['format']}, and this version reads format {FORMAT}: go on with that version, or leave resume= out to "
         "begin anew"
     )
 
 
-def _readable(found: Any) -> str:
+def readable(found: Any, most: int = 200) -> str:
     """Return something from a file as text for a message: short, and without what a terminal would obey."""
     text = "".join(letter if letter.isprintable() else "?" for letter in str(found))
-    return text if len(text) <= 200 else text[:200] + "..."
+    return text if len(text) <= most else text[:most] + "..."
 
 
 @contextmanager
@@ -135,5 +135,5 @@ def _stored(header: dict[str, Any], buffers: list[NDArray[Any]]) -> Stored:
         case {"version": str(version), "fingerprint": dict(mark), "table": list(table), "generators": list(draws)}:
             random = {str(place) for place, entry in enumerate(table) if isinstance(entry, dict) and "random" in entry}
             if draws and all(isinstance(own, dict) and own.keys() == random for own in draws):
-                return Stored(_readable(version), mark, Graph(table, buffers), draws)
+                return Stored(readable(version), mark, Graph(table, buffers), draws)
     raise ValueError("its header lacks a part")

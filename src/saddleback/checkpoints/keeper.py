@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ..functions.checks import ProbeError
 from ..ranks import Team
 from .check import Unreadable
-from .file import Stored, is_checkpoint, read, write
+from .file import Stored, is_checkpoint, read, readable, write
 from .fingerprint import differences
 from .graph import Known, freeze, generators, with_generators
 from .thaw import thaw
@@ -173,8 +173,9 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team,
     with going_on(path):
         others = differences(stored.fingerprint, fingerprint)
     if others:
+        told = readable("; ".join(others), most=2000)
         raise ValueError(
-            f"resume={str(path)!r} belongs to another run, which differs in {'; '.join(others)}: pass the same problem "
+            f"resume={str(path)!r} belongs to another run, which differs in {told}: pass the same problem "
             "and options, or leave resume= out to begin anew"
         )
     try:

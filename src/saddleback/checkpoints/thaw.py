@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..derived import CLASSES, MAKERS, carried
-from .check import DTYPES, Unreadable, checked
+from ..methods import State
+from .check import Unreadable, array_of, checked
 from .graph import Graph, Known
 
 
@@ -60,9 +60,9 @@ class _Reader:
             case {"maker": name, "args": args, "options": options, "carries": carries}:
                 return self.call(name, args, options, carries)
             case {"array": _}:
-                return self.array(entry)
+                return array_of(entry, self.buffers)
             case {"scalar": array}:
-                return self.array(array)[()]
+                return array_of(array, self.buffers)[()]
             case {"random": state}:
                 generator = np.random.default_rng()
                 generator.bit_generator.state = state
@@ -80,6 +80,8 @@ class _Reader:
             case {"class": name, "fields": values}:
                 made: Any = object.__new__(CLASSES[name])
                 vars(made).update(self.named(values))
+                if isinstance(made, State):
+                    made.check()
                 return made
         raise AssertionError(entry)
 
@@ -89,11 +91,4 @@ class _Reader:
             raise Unreadable(f"what {name} has made with other attributes")
         for attribute, value in self.named(carries).items():
             setattr(made, attribute, value)
-        return made
-
-    def array(self, entry: Mapping[str, Any]) -> NDArray[Any]:
-        buffer = self.buffers[entry["array"]]
-        made: NDArray[Any] = np.ndarray(
-            entry["shape"], DTYPES[entry["type"]], buffer, entry["offset"], entry["strides"]
-        )
         return made

@@ -99,6 +99,16 @@ class State:
     notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Raise where a state that was read from a file does not fit its problem: its points, and who is drawn."""
+        model, sampling = (getattr(self, name, None) for name in ("model", "sampling"))
+        if model is not None and (self.y.shape, self.x.shape) != tuple((size,) for size in model.A.shape):
+            raise ValueError(
+                f"points of the shapes {self.x.shape} and {self.y.shape} for an A of shape {model.A.shape}"
+            )
+        if sampling is not None and not 1 <= sampling.drawn <= sampling.n_blocks <= max(self.x.size, self.y.size):
+            raise ValueError(f"draws of {sampling.drawn} of {sampling.n_blocks} blocks")
+
 
 HUGE = 1e25
 """Iterates so many times larger than a solution may be have diverged: where there is none they grow linearly only."""
