@@ -29,8 +29,8 @@ test: setup  ## run the fast tests, and some of them over each backend
 	    $(BIN)/python -m pytest -m "not slow" --backend $$backend tests/test_solve.py || exit 1; \
 	done
 
-test-all: setup test-backends  ## run every test
-	$(BIN)/python -m pytest
+test-all: setup test-backends  ## run every test, hypothesis with ten times as many examples
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest
 
 # the loop, the methods and their layers, and answers that others have found
 OVER_BACKENDS := $(patsubst %,tests/test_%.py, \

@@ -375,7 +375,7 @@ class Kernel {
     for (Index at = 0; at < count;) {
       const std::size_t home = home_of(column[at]);
       const Index first = first_column_[home], stop = first_column_[home + 1];
-      const Index most = std::min<Index>(2 * kBatch, count + following - at);
+      const Index most = std::min(Index{2} * kBatch, count + following - at);
       Index local[2 * kBatch];
       int seen = 0;
       for (; seen < most && column[at + seen] >= first && column[at + seen] < stop; ++seen)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import profiles  # noqa: F401 - the settings of hypothesis
 import pytest
 from over_backends import BACKENDS, DEVICES
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 
 from saddleback import _native, blas
 from saddleback.blas_threads import libraries
@@ -47,7 +48,7 @@ def at_threads(work) -> set[bytes]:
 
 
 @pytest.mark.usefixtures("path")
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(n=SIZES, seed=st.integers(0, 2**31))
 def test_a_cholesky_factor_times_its_transpose_is_the_matrix(n, seed):
     X = np.random.default_rng(seed).standard_normal((n + 5, n))
@@ -71,7 +72,7 @@ def test_a_matrix_that_is_not_positive_definite_has_no_factor(n, where, value):
 
 
 @pytest.mark.usefixtures("path")
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(m=SIZES, n=SIZES, layout=LAYOUTS, single=st.booleans(), seed=st.integers(0, 2**31))
 def test_a_weighted_gram_matrix_is_added(m, n, layout, single, seed):
     rng = np.random.default_rng(seed)
@@ -84,7 +85,7 @@ def test_a_weighted_gram_matrix_is_added(m, n, layout, single, seed):
 
 
 @pytest.mark.usefixtures("path")
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(m=SIZES, k=SIZES, n=SIZES, left=LAYOUTS, right=LAYOUTS, single=st.booleans(), seed=st.integers(0, 2**31))
 def test_products(m, k, n, left, right, single, seed):
     rng, kind = np.random.default_rng(seed), np.float32 if single else np.float64

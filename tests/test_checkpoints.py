@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from profiles import examples
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -174,7 +175,7 @@ def test_singular_vectors_are_remembered(tmp_path, monkeypatch):
     assert check_resumed(tmp_path / "run", lambda: pca(MATRIX), (4, 15), **options) == 2
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.data())
 def test_any_stop_of_any_run(data):
     """Death at any checkpoint, and again after having gone on, wherever the layers are."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import joblib
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 
 import saddleback as sb
 from saddleback import cpus
@@ -91,7 +92,7 @@ def test_the_quota_of_a_container(tmp_path, cgroup, mounts, files, expected):
     assert cpus.available(environ={}, root=root) == min(len(cpus.affine()), expected or 1_000_000)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(cgroup=st.text(), mount=st.text(), quota=st.text())
 def test_files_of_another_format_are_no_limit_and_no_error(tmp_path_factory, cgroup, mount, quota):
     root = machine(tmp_path_factory.mktemp("root"), cgroup, [mount], {"sys/fs/cgroup/cpu.max": quota})

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
+from profiles import examples
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -199,7 +200,7 @@ def test_a_file_is_read_as_often_as_is_needed(tmp_path):
     assert source.reads - fitted == pytest.approx(np.count_nonzero(model.coef_) / 40)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from("CF"),
     st.tuples(*[st.slices(6), st.slices(7)]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from catalogue import FUNCTIONS, LOSSES, PENALTIES, SIZE, B, W, Z
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from profiles import examples
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
@@ -29,7 +30,7 @@ def admissible_step(function, strength):
 
 
 @every_function
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(v=vectors, h=strengths)
 def test_prox_gives_a_subgradient_pair(name, v, h):
     """Fenchel-Young with equality: f(p) + f*(g) = <p, g> for p = prox(v), g = (v - p) / step."""
@@ -42,7 +43,7 @@ def test_prox_gives_a_subgradient_pair(name, v, h):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(v=vectors, h=strengths)
 def test_moreau(name, v, h):
     f = bound(name)
@@ -51,7 +52,7 @@ def test_moreau(name, v, h):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(v=vectors, h=strengths, d=vectors)
 def test_prox_is_a_minimum(name, v, h, d):
     f = bound(name)
@@ -67,7 +68,7 @@ def test_prox_is_a_minimum(name, v, h, d):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(x=vectors, y=vectors)
 def test_fenchel_young(name, x, y):
     f = bound(name)
@@ -76,7 +77,7 @@ def test_fenchel_young(name, x, y):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(y=coarse)
 def test_scaling_is_the_largest(name, y):
     f = bound(name)
@@ -91,7 +92,7 @@ def test_scaling_is_the_largest(name, y):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(v=vectors)
 def test_projections_are_idempotent_and_inside(name, v):
     f = bound(name)
@@ -102,7 +103,7 @@ def test_projections_are_idempotent_and_inside(name, v):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(v=vectors, d=vectors)
 def test_recession_is_the_growth(name, v, d):
     """f(x + t d) / t tends to the recession value for a direction inside the cone, on both sides of the conjugate."""
@@ -216,7 +217,7 @@ def test_exact_zeros_and_exact_targets():
     assert np.all(sb.Absolute(B).prox(B + 0.1, 0.3) == B)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(b=vectors, h=arrays(float, SIZE, elements=st.floats(1e-6, 1e6)), w=st.floats(1e-3, 10))
 def test_secular_equation(b, h, w):
     """Optimality of the group prox under any diagonal: w x / ||x|| + h x = b, or ||b|| <= w at 0."""
@@ -285,7 +286,7 @@ POINTS = arrays(np.float64, 4, elements=st.floats(-3, 3))
 @pytest.mark.parametrize("first", ADDABLE)
 @pytest.mark.parametrize("second", ADDABLE)
 @given(v=POINTS, step=st.floats(0.1, 10))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_sums_over_coordinates_are_sums(first, second, v, step):
     """The value is the sum, and a step from the prox in any coordinate goes up."""
     f, g = ADDABLE[first], ADDABLE[second]
@@ -406,7 +407,7 @@ def test_dtypes_that_are_not_real(bad):
 
 
 @every_function
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(x=coarse)
 def test_subdifferential_has_the_slopes_to_both_sides(name, x):
     """The ends of the interval are the derivatives to the left and to the right, infinite at a bound."""
@@ -430,7 +431,7 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if bound(name).smooth or "Norm2" in name])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(x=vectors)
 def test_curvature_is_the_slope_of_the_gradient(name, x):
     """Row by row, away from kinks of the gradient; an upper bound for the norm, which is not separable."""
@@ -450,7 +451,7 @@ RESTRICTABLE = [name for name in FUNCTIONS if isinstance(bound(name), Restrictab
 
 
 @pytest.mark.parametrize("name", RESTRICTABLE)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(x=vectors, counts=arrays(float, SIZE, elements=st.floats(0.1, 10)))
 def test_repeated_coordinates_count_so_many_times(name, x, counts):
     f = bound(name)
@@ -465,7 +466,7 @@ def test_repeated_coordinates_count_so_many_times(name, x, counts):
 
 
 @pytest.mark.parametrize("name", RESTRICTABLE)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(x=vectors, seed=st.integers(0, 1000))
 def test_coordinates_of_one_kind_differ_by_their_weights(name, x, seed):
     """Where two rows of ``kind`` are equal, one function is the other times the ratio of the weights."""

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from catalogue import LOSSES, PENALTIES, SIZE, B, Z
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from scipy import sparse
 from scipy.optimize import brentq
 
@@ -81,7 +82,7 @@ CENTRAL = {
 
 
 @pytest.mark.parametrize("name", CENTRAL)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=seeds, mu=st.floats(0.05, 2.0))
 def test_on_the_central_path_the_step_is_the_derivative(name, seed, mu):
     """D and e are the derivatives, in v and in mu, of the slope that the complementarity equations define."""
@@ -183,7 +184,7 @@ def test_norms_solve_their_linearised_equations(corrected, rng):
 
 
 @pytest.mark.parametrize("name", ["lower bound", "upper bound", "kink", "norm"])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=seeds)
 def test_the_longest_steps_end_at_the_edge(name, seed):
     rng = np.random.default_rng(seed)
@@ -259,7 +260,7 @@ COMPILED = {
 
 
 @pytest.mark.parametrize("name", COMPILED)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=seeds)
 def test_normalised_functions_are_the_same(name, seed):
     """A loss comes with its conjugate, which is what its atoms make up."""
@@ -281,7 +282,7 @@ def test_normalised_functions_are_the_same(name, seed):
 
 
 @pytest.mark.parametrize("name", COMPILED)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=seeds, mu=st.sampled_from([1.0, 1e-3, 1e-9]))
 def test_barriers_start_inside(name, seed, mu):
     function = COMPILED[name]
@@ -364,7 +365,7 @@ def random_stiffness(rng, fixed=False, zero=False):
     return Stiffness(diagonal, norm)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=seeds)
 def test_stiffness_in_its_three_forms(seed):
     stiffness = random_stiffness(np.random.default_rng(seed), fixed=True)
@@ -423,7 +424,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("form", [ByColumns, ByRows, Whole])
 @pytest.mark.parametrize("matrix", MATRICES)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(seed=seeds, m=st.integers(1, 14), fixed=st.booleans())
 def test_every_form_gives_the_direction_of_the_dense_system(form, matrix, seed, m, fixed):
     rng = np.random.default_rng(seed)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from catalogue import LOSSES, SIZE
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from scipy import sparse
 
 import saddleback as sb
@@ -66,7 +67,7 @@ def native_steps(dual, y, u, step, count):
     return y, total
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**6), st.integers(0, 400))
 def test_closed_form_is_the_loop(seed, most):
     dual, y, u, step = random_rows(seed)
@@ -77,7 +78,7 @@ def test_closed_form_is_the_loop(seed, most):
     assert np.all(np.abs(summed - total) <= 1e-11 * (1 + largest) * (1 + count))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**6), st.integers(0, 10**5))
 def test_native_closed_form_is_that_of_numpy(seed, steps):
     dual, y, u, step = random_rows(seed)
@@ -89,7 +90,7 @@ def test_native_closed_form_is_that_of_numpy(seed, steps):
     assert np.all(np.abs(summed - total) <= 1e-11 * scale * (1 + count))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 10**6), st.integers(0, 1000), st.integers(0, 1000))
 def test_steps_in_two_stretches_are_steps_in_one(seed, first, second):
     dual, y, u, step = random_rows(seed)

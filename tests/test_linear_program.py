@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 from catalogue import LOSSES, PENALTIES, SIZE
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -128,7 +129,7 @@ numbers = st.integers(-3, 3).map(float)
 
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 4))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 def test_degenerate_programs_get_the_verdict_of_highs(data, m, n):
     """Small integers: empty rows and columns, equal rows, fixed columns, ties, no solution, and single entries."""
     pytest.importorskip("highspy")

@@ -16,8 +16,9 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 
 from saddleback import _native
 
@@ -284,25 +285,25 @@ def assert_equal_bits(compute):
 # ---------------------------------------------------------------- the iteration
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 10**6))
 def test_sweep_matches_numpy(seed):
     assert_same_sweep(random_problem(seed))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 10**6))
 def test_lazy_sweep_matches_numpy(seed):
     assert_same_sweep(random_problem(seed), iterations=30, size=1, lazy=True)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10**6))
 def test_logistic_sweep_matches_numpy(seed):
     assert_same_sweep(random_problem(seed, loss="logistic"), iterations=3)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(0, 10**6))
 def test_primal_step_matches_numpy(seed):
     problem = random_problem(seed)
@@ -407,7 +408,7 @@ def test_matrices_outlive_the_callers_references():
 # ---------------------------------------------------------------- proximal maps
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.floats(0, 6))
 def test_group_prox_is_optimal(seed, scale, spread):
     """0 must lie in h (x - u) + weight x / |x|."""
@@ -438,7 +439,7 @@ def dual_prox(loss, v, sigma, **callables):
     return y
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.floats(-1e4, 1e4), st.floats(-6, 6), st.floats(-6, 6), st.sampled_from([-1.0, 1.0]))
 def test_logistic_prox_solves_its_equation(v, log_sigma, log_weight, label):
     sigma, weight = 10.0**log_sigma, 10.0**log_weight
@@ -448,7 +449,7 @@ def test_logistic_prox_solves_its_equation(v, log_sigma, log_weight, label):
     np.testing.assert_allclose(y, expected, rtol=1e-9, atol=1e-12 * weight)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(*[st.floats(allow_nan=False, allow_infinity=False)] * 3, st.sampled_from([-1.0, 1.0]))
 def test_logistic_prox_is_finite_for_any_finite_input(v, sigma, weight, label):
     sigma, weight = abs(sigma) or 1.0, abs(weight)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from scipy import sparse
 
 import saddleback as sb
@@ -41,7 +42,7 @@ def merged(problem):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10_000), weighted=st.booleans())
 def test_merged_values_are_those_of_the_rows_as_given(name, seed, weighted):
     """P at any x, and D at any y that has every row's share of the merged one."""

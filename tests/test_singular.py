@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 
 import saddleback as sb
 from saddleback.functions import singular
@@ -28,7 +29,7 @@ def low_rank(rng, m, n, rank, noise=0.0):
     return rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n)) + noise * rng.standard_normal((m, n))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(1, 12), st.integers(1, 12), st.floats(0.0, 6.0), st.integers(0, 2**31))
 def test_thresholding_is_that_of_the_full_decomposition(m, n, t, seed):
     Z = np.random.default_rng(seed).standard_normal((m, n))

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -129,7 +130,7 @@ def test_side_by_side(tmp_path, rng):
         assert np.allclose(loaded.dense_columns(np.arange(run.size)), whole[:, run])
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(1, 9), st.integers(1, 12), st.sampled_from(KINDS), st.integers(0, 2000))
 def test_any_shape_and_memory(m, n, kind, more):
     import tempfile

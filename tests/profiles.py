@@ -1,0 +1,19 @@
+"""How much hypothesis tries: ``HYPOTHESIS_PROFILE=thorough`` for ten times as many examples as in every test run."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+FACTORS = {"ci": 1, "thorough": 10}
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+
+for name, factor in FACTORS.items():
+    settings.register_profile(name, deadline=None, max_examples=100 * factor)
+settings.load_profile(PROFILE)
+
+
+def examples(count: int, **others: bool) -> settings:
+    """Return the settings of a test that takes so many examples in the profile "ci", and more in "thorough"."""
+    return settings(max_examples=count * FACTORS[PROFILE], deadline=None, **others)
