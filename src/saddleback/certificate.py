@@ -27,6 +27,12 @@ infeasibility is reported instead."""
 
 PROJECTIONS = 20
 
+RESOLVED = 2.0**-31
+"""Distance of u from b, relative to the size of the data, at which the loss is worth the floor of the relative gap."""
+
+ROUNDED = 1e-6
+"""Gaps up to this share of the floor, about two roundings of the data for a loss with kinks, cannot be told from 0."""
+
 FEASIBLE = 1e-12
 """Relative size of A_0'y that rounding explains."""
 
@@ -34,13 +40,17 @@ FEASIBLE = 1e-12
 @stored
 @dataclass(frozen=True)
 class PrimalSide:
-    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not."""
+    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not.
+
+    ``reach`` is the size of the data and of the terms of Ax (``Model.reach``).
+    """
 
     point: Point
     image: Point
     value: float
     x_violation: Vector
     u_violation: Vector
+    reach: float
 
     @property
     def x(self) -> Vector:
@@ -89,6 +99,11 @@ class DualSide:
         return self.slope.vector()
 
     @cached_property
+    def length(self) -> float:
+        """||y||."""
+        return float(np.linalg.norm(self.y))
+
+    @cached_property
     def distance(self) -> float:
         """How far z is from the domain."""
         return float(np.linalg.norm(self.z_violation))
@@ -100,7 +115,7 @@ def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
-    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at))
+    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, u))
 
 
 def _violation(function: Function, point: Vector) -> Vector:
@@ -225,35 +240,56 @@ def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> flo
     return t
 
 
+def trivial_side(model: Model) -> DualSide | None:
+    """Return y = 0 with the bound that it proves, or None where it proves none."""
+    if model.trivial_bound == -np.inf:
+        return None
+    zero = model.A.zeros(1)  # vectors for those who ask, no memory until then
+    z, y = (Whole(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
+    return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0)
+
+
+def floor(model: Model, reach: float, y_length: float) -> float:
+    """Return the objective below which a gap is no longer relative to it.
+
+    It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``g.rise(d)`` above the
+    minimum of the loss, and ||y|| d where y is its slope.
+    """
+    distance = RESOLVED * reach
+    return max(model.g.rise(distance), y_length * distance)
+
+
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     """Return the certificate of a primal and a dual point.
 
-    What a violation may hide in the objective is its product with the variable that it stands against: as that is now
-    (``shift``), and as it would be in its own unit (``hidden``), where it has not moved yet.
+    With b and c moved by the violations the points are feasible, and their gap is that here plus at most ``shift``: the
+    products of the violations with the variables that they stand against. ``in_units`` are these products with the
+    variables in their own units instead, for those that have not moved yet.
     """
     gap = primal.value - dual.value
-    scale = max(abs(primal.value), abs(dual.value), 1e-6 * model.value_at_zero)
+    least = floor(model, primal.reach, dual.length)
+    scale = max(abs(primal.value), abs(dual.value), least)
     (off_x, off_u), off_z = primal.distances, dual.distance
-    shift = hidden = 0.0
+    shift = in_units = 0.0
     if off_x:
         shift += abs(float(dual.z @ primal.x_violation))
     if off_u:
         shift += abs(float(dual.y @ primal.u_violation))
-        hidden += float(np.linalg.norm(primal.u_violation * model.y_unit))
+        in_units += float(np.linalg.norm(primal.u_violation * model.y_unit))
     if off_z:
         shift += abs(float(primal.x @ dual.z_violation))
-        hidden += float(np.linalg.norm(dual.z_violation * model.x_unit))
+        in_units += float(np.linalg.norm(dual.z_violation * model.x_unit))
     violation = np.hypot(off_x, off_u)
     return Certificate(
         primal_value=primal.value,
         dual_value=dual.value,
         gap=gap,
-        relative_gap=abs(gap) / scale if np.isfinite(gap) else np.inf,
+        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else abs(gap) / scale) if np.isfinite(gap) else np.inf,
         primal_infeasibility=float(violation) / (1.0 + model.target_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
-        strict_error=max(
-            shift / scale,
-            hidden / scale,
+        perturbation=max(
+            _share(shift, scale),
+            _share(in_units, scale),
             _ratio(float(violation), model.target_norm),
             _ratio(off_z, model.linear_norm),
         ),
@@ -266,6 +302,10 @@ def best_pair(
     """Return the pair with the smallest error, any x with any y, and its certificate first."""
     pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
     return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
+
+
+def _share(value: float, scale: float) -> float:
+    return value / scale if value > 0 and scale > 0 else (np.inf if value > 0 else 0.0)
 
 
 def _ratio(value: float, scale: float) -> float:

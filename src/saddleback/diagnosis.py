@@ -15,7 +15,7 @@ import numpy as np
 
 from .functions._base import Vector
 from .operators import Operator
-from .result import Certificate, History, Status
+from .result import Certificate, History, Status, counted
 from .steps import WEIGHT_RANGE
 
 FEWEST = 4
@@ -54,9 +54,9 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
         f"primal infeasibility {certificate.primal_infeasibility:.1e}",
         f"dual infeasibility {certificate.dual_infeasibility:.1e}",
     ]
-    if certificate.strict_error > 0:
-        figures.append(f"hidden by the infeasibilities up to {certificate.strict_error:.1e}")
-    how_far = f"After {passes:.4g} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
+    if certificate.perturbation > 0:
+        figures.append(f"perturbation of the problem that explains them {certificate.perturbation:.1e}")
+    how_far = f"After {counted(passes)} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
     advice = ADVICE.get(status)
     if status is Status.DIVERGED:
         advice = (
@@ -151,7 +151,7 @@ def _largest(certificate: Certificate) -> str:
         "The relative gap": certificate.relative_gap,
         "The primal infeasibility": certificate.primal_infeasibility,
         "The dual infeasibility": certificate.dual_infeasibility,
-        "What the infeasibilities hide": certificate.strict_error,
+        "The perturbation that explains the infeasibilities": certificate.perturbation,
     }
     return max(figures, key=lambda name: figures[name])
 
@@ -211,4 +211,4 @@ def _advice(status: Status, rate: Pace | None, certificate: Certificate, tol: fl
     if left > FAR:
         return f"Raise {name}, or tol if this accuracy is enough."
     enough = done * (1.0 + MARGIN * left / history.passes[-1])
-    return f"Raise {name} to about {_round(enough):,.6g}, or tol if this accuracy is enough."
+    return f"Raise {name} to about {_round(enough):,.6g}, with a margin, or tol if this accuracy is enough."

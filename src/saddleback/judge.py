@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side
+from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, trivial_side
 from .derived import stored
 from .functions._base import Vector
 from .functions.points import Point, Whole
@@ -64,17 +64,27 @@ class Judge:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
         self.forget()
         model = self.reduction.model
-        primals, duals = ([], []) if self._best is None else ([self._best[0]], [self._best[1]])
+        primals, duals = (self._zero(), []) if self._best is None else ([self._best[0]], [self._best[1]])
         of_x, of_y = candidates.kept
         offered = [(kept or Whole(x), u) for (x, u), kept in zip_longest(candidates.primal, of_x)]
         points = [(x, self._image(model, x) if u is None else Whole(u)) for x, u in offered]
         primals += [primal_side(model, x, u) for x, u in points]
         duals += [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(candidates.dual, of_y)]
         self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
+        trivial = trivial_side(model)
+        duals += [] if trivial is None else [trivial]
         self.certificate, primal, dual = best_pair(model, primals, duals)
         self._best = primal, dual
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
+
+    def _zero(self) -> list[PrimalSide]:
+        """Return x = 0 where that is a solution, as without targets: iterates need not come to it exactly."""
+        model = self.reduction.model
+        trivial = trivial_side(model)
+        if trivial is None or model.objective_at_zero > trivial.value:
+            return []
+        return [primal_side(model, trivial.slope, trivial.point)]  # 0 in the shapes of x and u
 
     def point(self) -> tuple[Point, Point]:
         """Return the best x and y as a point of the user's problem."""

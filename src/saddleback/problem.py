@@ -57,14 +57,15 @@ class Model:
     linear_norm: float
     constant: float = 0.0
 
-    def part(self, f: Function, A: Operator) -> Model:
-        """Return the problem of some of the columns, under the same loss.
+    def part(self, f: Function, A: Operator, columns: Indices | None = None) -> Model:
+        """Return the problem of some of the columns, all of them by default, under the same loss.
 
-        It inherits what depends on the loss alone, and the scale of the gap: the columns left out are at 0.
+        It inherits what depends on the loss alone, and P(0): the columns left out are at 0.
         """
         inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
         part = Model(f, A, self.g, self.linear_norm, self.constant)
         part.__dict__.update({name: getattr(self, name) for name in inherited})
+        part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
         return part
 
     def with_penalty(self, f: Function, linear_norm: float) -> Model:
@@ -77,7 +78,7 @@ class Model:
     @derived
     def of_blocks(self, blocks: Indices, A: Operator) -> Model:
         """Return the problem of some of the blocks, whose columns A holds."""
-        return self.part(self.f.restrict_blocks(blocks), A)
+        return self.part(self.f.restrict_blocks(blocks), A, self.blocks.columns(blocks))
 
     @derived
     def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
@@ -277,6 +278,16 @@ class Model:
             (_quotients(self.linear_norm, rows), self.linear_norm),
         )
 
+    def reach(self, x: Point, u: Point) -> float:
+        """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||: what u - b = Ax - b is a difference of.
+
+        A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
+        """
+        largest = max(self.target_norm, float(np.linalg.norm(u.vector())))
+        if self.A.entries_known and self.A.identity_scales is None:
+            largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
+        return largest
+
     @cached_property
     def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
@@ -292,10 +303,27 @@ class Model:
         return np.broadcast_to(self.A.zeros(1), (size,))
 
     @cached_property
+    def trivial_bound(self) -> float:
+        """inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
+        if not (self.loss_bounded_below and self.f.bounded_below()):
+            return -np.inf
+        infimum = self.constant
+        for function, size in ((self.f, self.A.shape[1]), (self.g, self.A.shape[0])):
+            at, conjugate = function.conjugate_near(self._nothing(size), self._nothing(size))
+            if np.any(at):
+                return -np.inf
+            infimum -= conjugate
+        return infimum
+
+    @cached_property
+    def objective_at_zero(self) -> float:
+        """P(0), infinite where that is not feasible."""
+        return self.penalty_at_zero + self.g.value(self._nothing(self.A.shape[0])) + self.constant
+
+    @cached_property
     def value_at_zero(self) -> float:
-        """|P(0)|, the scale of the relative gap, or 1 where that is 0 or infinite."""
-        rows = self.A.shape[0]
-        value = abs(self.penalty_at_zero + self.g.value(self._nothing(rows)) + self.constant)
+        """|P(0)|, or 1 where that is 0 or infinite."""
+        value = abs(self.objective_at_zero)
         return value if np.isfinite(value) and value > 0 else 1.0
 
 

@@ -31,6 +31,11 @@ class Status(Enum):
     INTERRUPTED = "The run was stopped from outside, by a callback or the keyboard."
 
 
+def counted(passes: float) -> str:
+    """Return a number of passes as it is read: 9,981 or 12.5, never 1e+04."""
+    return f"{passes:,.0f}" if passes >= 100 else f"{passes:.4g}"
+
+
 @stored
 @dataclass(frozen=True)
 class Certificate:
@@ -39,14 +44,18 @@ class Certificate:
     Attributes
     ----------
     primal_value : P, the objective at x, with indicators left out.
-    dual_value : D, the dual objective at the dual point; a lower bound of the optimum where both infeasibilities are 0.
+    dual_value : D, the dual objective at the dual point; a lower bound on the optimum if ``dual_infeasibility`` is 0.
     gap : P - D.
-    relative_gap : |P - D| / max(|P|, |D|, 1e-6 s), with s = |P(0)|, or 1 where that is 0 or infinite.
+    relative_gap : |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F counts only if the optimum is
+        nearly 0. It is what the loss is worth if Ax misses the targets by a 2^-31 of the size of the data;
+        docs/theory.md has the formula.
     primal_infeasibility : distance of (x, Ax) from the constraints / (1 + ||b||).
     dual_infeasibility : distance of -A'y from the domain of f* / (1 + ||c||); 0 where the point was made feasible.
-    strict_error : what the infeasibilities may hide where x, y, b or c are not of size 1: the violations against the
-        variables that they stand for, relative as the gap is, and over ||b|| and ||c|| alone. 0 where both points are
-        feasible.
+    perturbation : how much the problem has to change for x and y to be feasible: the largest of the violations over
+        ||b|| and over ||c||, and of their products with y and x, and with the units of y and x, relative as the gap is.
+        (x, y) is optimal up to the gap and these products for the problem with b and c changed by the violations. It
+        is 0 if both points are feasible. It does not bound the distance from the optimum of the problem as given, which
+        can be far away if the constraints are nearly dependent; docs/theory.md has the formulas.
     """
 
     primal_value: float
@@ -55,12 +64,12 @@ class Certificate:
     relative_gap: float
     primal_infeasibility: float
     dual_infeasibility: float
-    strict_error: float = 0.0
+    perturbation: float = 0.0
 
     @property
     def error(self) -> float:
         """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
-        errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.strict_error)
+        errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.perturbation)
         # NaN where data overflow: nothing is known
         return max(np.inf if np.isnan(error) else error for error in errors)
 
@@ -225,7 +234,7 @@ class Result:
         c = self.certificate
         return (
             f"Result({self.status.name}, objective={c.primal_value:.10g}, relative_gap={c.relative_gap:.2e}, "
-            f"passes={self.passes:,.5g}, seconds={self.seconds:.3g}, method={self.method!r})"
+            f"passes={counted(self.passes)}, seconds={self.seconds:.3g}, method={self.method!r})"
         )
 
     def plot(self, axes: Any = None, label: str | None = None) -> Any:

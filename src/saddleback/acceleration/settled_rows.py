@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import dual_side, pair, primal_side
+from ..certificate import dual_side, floor, pair, primal_side
 from ..derived import stored
 from ..functions._base import Indices, Restrictable, Vector
 from ..functions.points import Whole
@@ -169,7 +169,8 @@ class SettledRows(Layer[Any]):
         part = model if rows.size == m else model.rows_part(rows, state.pull)
         start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
         objective = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u))
-        scale = max(objective, 1e-6 * model.value_at_zero)
+        least = floor(model, model.reach(Whole(state.x), Whole(state.u)), float(np.linalg.norm(state.y)))
+        scale = max(objective, least)
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))
 

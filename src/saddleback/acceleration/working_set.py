@@ -367,7 +367,7 @@ class WorkingSet(Layer[Any]):
         rest = np.flatnonzero((products.distance <= 0) | active)
         if 0 < rest.size < LARGEST * len(model.blocks):
             columns = model.blocks.columns(rest)
-            part = model.part(model.f.restrict_blocks(rest), model.A)
+            part = model.part(model.f.restrict_blocks(rest), model.A, columns)
             x = Whole(state.x[columns])
             dual = bound(part, point, x, u, products.z[columns])
             primal = primal_side(part, x, u)

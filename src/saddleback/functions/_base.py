@@ -342,6 +342,10 @@ class Function(ABC):
         """Return a point of the size that a subgradient of f has at a solution, for the units of the steps."""
         return 0.0
 
+    def rise(self, distance: float) -> float:
+        """Return a bound on f - min f at that distance from a minimiser, constraints left out; 0 if none is known."""
+        return 0.0
+
     def conjugate_slopes(self) -> Slopes | None:
         """Return the parameters of f* where it belongs to the family of ``coordinate.py``."""
         return None

@@ -455,9 +455,21 @@ class Coordinate(Restrictable):
         return Compiled(self.contiguous(), np.zeros(self.left.size))
 
 
+def _larger(first: Any, second: Any) -> Any:
+    """Return the larger absolute value."""
+    return np.abs(first) if first is second else np.maximum(np.abs(first), np.abs(second))
+
+
+def _length(vector: Vector) -> float:
+    """Return the Euclidean length, of a single value from that alone."""
+    if vector.size and is_one_value(vector):
+        return float(np.sqrt(vector.size) * abs(vector[0]))
+    return float(np.linalg.norm(vector))
+
+
 def _largest_finite(first: Any, second: Any) -> Any:
     """Return the larger absolute value, 0 where it is infinite."""
-    largest = np.abs(first) if first is second else np.maximum(np.abs(first), np.abs(second))
+    largest = _larger(first, second)
     return largest if np.all(np.isfinite(largest)) else np.where(np.isfinite(largest), largest, 0.0)
 
 
@@ -658,6 +670,24 @@ class ConjugateOfCoordinate(Restrictable):
 
     def typical_slope(self) -> Vector:
         return combined(_largest_finite, self.dual.lower, self.dual.upper)
+
+    def rise(self, distance: float) -> float:
+        """Return min(L d, K d^2 / 2) with the Lipschitz constants L of the curved rows and K of their slopes, plus L d.
+
+        The last L is that of the rows with kinks. A row with neither is a constraint.
+        """
+        curved, kinked, bend = self._lipschitz
+        parabola = 0.5 * bend * distance**2
+        return (parabola if curved == np.inf else min(curved * distance, parabola)) + kinked * distance
+
+    @cached_property
+    def _lipschitz(self) -> tuple[float, float, float]:
+        """Lipschitz constants of the curved rows and of those with kinks alone, and of the slopes of the former."""
+        dual = self.dual
+        slope = combined(_larger, dual.lower, dual.upper)
+        curved = combined(lambda slope, q: np.where(q > 0, slope, 0.0), slope, dual.quadratic)
+        kinked = combined(lambda slope, q: np.where((q == 0) & (slope < np.inf), slope, 0.0), slope, dual.quadratic)
+        return _length(curved), _length(kinked), float(np.max(combined(_inverse, dual.quadratic)))
 
     def distance_to_kink(self, x: Vector) -> Vector:
         # the slope is a bound of the dual, or 0 between its two slopes

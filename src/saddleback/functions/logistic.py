@@ -127,6 +127,10 @@ class LogisticLoss(Restrictable):
     def typical_slope(self) -> Vector:
         return self.weight
 
+    def rise(self, distance: float) -> float:
+        # its infimum is not attained, but no slope is larger
+        return float(np.linalg.norm(self.weight)) * distance
+
     def distance_to_kink(self, x: Vector) -> Vector:
         return np.zeros_like(x)
 

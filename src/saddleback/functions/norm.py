@@ -100,5 +100,8 @@ class WeightedNorm(Function):
     def typical_point(self) -> Vector:
         return np.abs(self.b)
 
+    def rise(self, distance: float) -> float:
+        return self.scale * float(self.root.max()) * distance
+
     def typical_slope(self) -> Vector:
         return self.root * (self.scale / float(np.sqrt(max(int(np.sum(self.counted)), 1))))

@@ -1,0 +1,152 @@
+"""The floor of the relative gap: no offset of the data hides an error, and an optimum of 0 is recognised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, SIZE
+
+import saddleback as sb
+
+M, N = 200, 10
+TARGETS = {
+    "Squared": sb.Squared,
+    "Absolute": sb.Absolute,
+    "Huber": sb.Huber,
+    "Pinball": lambda b: sb.Pinball(b, 0.3),
+}
+
+
+def regression(seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((M, N))
+    return A, A @ rng.standard_normal(N) + rng.standard_normal(M)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("mean", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("loss", TARGETS)
+@pytest.mark.parametrize("penalty", [sb.L1(1.0), sb.Zero(), sb.NonNegative()])
+def test_targets_far_from_zero_are_fitted_as_well_as_centred_ones(penalty, loss, mean, tol):
+    A, b = regression()
+    columns = [A, np.ones(M)]
+    moved = b + mean  # as rounded to float64 these are the data
+    best = sb.solve(sb.Problem([penalty, sb.Zero()], columns, TARGETS[loss](moved - mean)), tol=1e-9)
+    result = sb.solve(sb.Problem([penalty, sb.Zero()], columns, TARGETS[loss](moved)), tol=tol)
+    assert result.status is sb.Status.OPTIMAL
+    assert abs(result.objective - best.objective) <= tol * best.objective
+
+
+def test_an_offset_that_a_bound_stands_against_hides_nothing_either():
+    """No column is free here: whatever is measured against the free ones alone would not see it."""
+    A, b = regression()
+    best = sb.solve(sb.Problem([sb.Zero(), sb.NonNegative()], [A, np.ones(M)], sb.Squared(b + 10)), tol=1e-9)
+    far = sb.solve(sb.Problem([sb.Zero(), sb.NonNegative()], [A, np.ones(M)], sb.Squared(b + 1e6)), tol=1e-6)
+    assert far.status is sb.Status.OPTIMAL
+    assert far.objective == pytest.approx(best.objective, rel=1e-6)
+
+
+def interpolated(shape=(30, 80), seed=1):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal(shape)
+    return A, A @ rng.uniform(0.1, 1.0, shape[1])
+
+
+ZERO = {
+    "least squares": lambda A, b: sb.Problem(sb.Zero(), A, sb.Squared(b)),
+    "nonnegative least squares": lambda A, b: sb.Problem(sb.NonNegative(), A, sb.Squared(b)),
+    "absolute": lambda A, b: sb.Problem(sb.Zero(), A, sb.Absolute(b)),
+    "nonnegative absolute": lambda A, b: sb.Problem(sb.NonNegative(), A, sb.Absolute(b)),
+    "quantile with an intercept": lambda A, b: sb.Problem([sb.Zero()] * 2, [A, np.ones(len(b))], sb.Pinball(b, 0.2)),
+    "huber": lambda A, b: sb.Problem(sb.Zero(), A, sb.Huber(b)),
+    "norm": lambda A, b: sb.Problem(sb.Zero(), A, sb.Norm2(b)),
+    "separable hinge": lambda A, b: sb.Problem(sb.Zero(), A, sb.Hinge(np.sign(b))),
+    "separable squared hinge": lambda A, b: sb.Problem(sb.Zero(), A, sb.SquaredHinge(np.sign(b))),
+    "constant targets": lambda A, b: sb.Problem([sb.L1(1.0), sb.Zero()], [A, np.ones(len(b))], sb.Squared(0 * b + 3.7)),
+    "targets 0": lambda A, b: sb.Problem(sb.Zero(), A, sb.Absolute(0 * b)),
+    "equations": lambda A, b: sb.Problem(sb.NonNegative(), A, sb.Equality(b)),
+    "inequalities": lambda A, b: sb.Problem(sb.Box(0, 1), A, sb.Interval(b - 0.1, b + 0.1)),
+}
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("name", ZERO)
+def test_an_optimum_of_zero_is_recognised(name, tol):
+    result = sb.solve(ZERO[name](*interpolated()), tol=tol, max_passes=2000)
+    assert result.status is sb.Status.OPTIMAL, result.message
+    assert abs(result.objective) <= 1e-8
+
+
+def test_zero_is_found_without_targets_from_any_start(rng):
+    """Iterates that halve for ever never come to 0."""
+    problem = sb.Problem(sb.Zero(), rng.standard_normal((40, 20)), sb.Absolute(np.zeros(40)))
+    result = sb.solve(problem, x0=rng.standard_normal(20))
+    assert result.status is sb.Status.OPTIMAL
+    assert result.objective == 0
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
+def test_a_small_penalty_is_minimised_and_not_lost_in_the_floor(loss, alpha):
+    """As alpha goes to 0 the solution is that of basis pursuit, and the optimum alpha times its norm."""
+    A, b = interpolated()
+    pursuit = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Equality(b)), tol=1e-8).objective
+    result = sb.solve(sb.Problem(sb.L1(alpha), A, loss(b)), tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    if alpha <= 1e-8:
+        assert result.objective == pytest.approx(alpha * pursuit, rel=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("loss", ["Squared", "Absolute", "Huber", "Pinball", "Norm2"])
+def test_the_relative_gap_has_no_units(loss, unit, rng):
+    """Targets, x and the loss in other units, at pairs near and far from an optimum of 0."""
+    A, b = interpolated()
+
+    def made(unit):
+        degree = 2 if loss in ("Squared", "Huber") else 1
+        options = {"Huber": {"delta": unit}, "Pinball": {"quantile": 0.3}}.get(loss, {})
+        return getattr(sb, loss)(b * unit, scale=unit**-degree, **options)
+
+    x = np.linalg.lstsq(A, b, rcond=None)[0]
+    for off in (1e-2, 1e-9, 1e-12, 0.0):
+        at = x + off * rng.standard_normal(x.size)
+        y = np.zeros(b.size)
+        here = sb.certify(sb.Problem(sb.Zero(), A, made(1.0)), at, y)
+        there = sb.certify(sb.Problem(sb.Zero(), A, made(unit)), at * unit, y / unit)
+        assert there.relative_gap == pytest.approx(here.relative_gap, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_rise_bounds_what_a_loss_is_above_its_minimum(name, rng):
+    g = LOSSES[name].bind((SIZE,))
+    if name in ("Equality", "Interval", "Interval mixed"):
+        assert g.rise(1.0) == 0
+        return
+    for length in (1e-6, 1e-2, 1.0, 1e3):
+        for _ in range(20):
+            direction = rng.standard_normal(SIZE)
+            move = length * direction / np.linalg.norm(direction)
+            if name == "Logistic":
+                u = rng.standard_normal(SIZE)
+            elif name.startswith("Norm2"):
+                u = LOSSES[name].b
+            else:
+                u = np.nan_to_num(g.minimiser())
+            assert g.value(u + move) - g.value(u) <= g.rise(length) * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pair_that_violates_constraints_is_feasible_for_a_perturbed_problem(seed):
+    """With b moved by the violation of Ax and c by that of -A'y, the gap is P - D + <x, t> + <y, v>."""
+    rng = np.random.default_rng(seed)
+    A, b, c = rng.standard_normal((5, 8)), rng.standard_normal(5), rng.standard_normal(8)
+    x, y = np.abs(rng.standard_normal(8)), rng.standard_normal(5)
+    v = A @ x - b
+    t = np.maximum(-A.T @ y - c, 0.0)
+    given = sb.certify(sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(b)), x, y)
+    moved = sb.certify(sb.Problem(sb.Linear(c + t) + sb.NonNegative(), A, sb.Equality(b + v)), x, y)
+    assert moved.primal_infeasibility <= 1e-15
+    assert moved.dual_infeasibility <= 1e-15
+    assert moved.gap >= 0
+    assert moved.gap == pytest.approx(given.gap + x @ t + y @ v)
