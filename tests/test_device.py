@@ -388,3 +388,10 @@ def test_torch_is_not_imported_before_it_is_needed():
     code = f"import sys, saddleback as sb, numpy as np; {solve}; print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_a_set_without_columns_has_products():
+    """The finish of this problem takes a gram matrix over no columns at all."""
+    A = np.array([[-1.03613363, 0.48354755], [0.75930959, 0.68255093], [-0.26695659, -0.19902913]])
+    problem = sb.Problem(sb.GroupL2(0.0017, [2], [1.0]), A, sb.Hinge(torch.ones(3), scale=0.5))
+    assert sb.solve(problem, tol=1e-10, max_passes=500, seed=77).status is sb.Status.OPTIMAL

@@ -408,3 +408,20 @@ def test_a_single_group_that_is_held_at_0_or_not(loss, rng):
     for alpha in (0.3, 3.0, 10.0):
         result = sb.solve(sb.Problem(sb.GroupL2(alpha, [30]), A, loss(b)), tol=1e-12, max_passes=300)
         assert result.certificate.error < 1e-7
+
+
+def test_block_passes_must_be_able_to_go_on_where_it_fails(rng):
+    """The interior point treats constraints, but descent, which would go on from a failed one, does not."""
+    problem = sb.Problem(sb.GroupL2(0.1, 2), rng.standard_normal((6, 8)), sb.Interval(-1.0, np.ones(6)))
+    with pytest.raises(TypeError, match="cannot treat this problem: its loss has no Lipschitz gradient"):
+        sb.solve(problem, method="descent", finish=True)
+
+
+def test_the_last_certificate_of_the_history_is_that_of_the_result(rng):
+    """The point is settled on its kinks after the last judgement, which changes its certificate."""
+    A = rng.standard_normal((60, 120))
+    problem = sb.Problem(sb.L1(2.0), A, sb.Absolute(A[:, :4].sum(axis=1) + 0.1 * rng.standard_t(2, 60)))
+    result = sb.solve(problem, tol=1e-6)
+    assert "finish_steps" in result.settings
+    assert result.history.relative_gap[-1] == result.relative_gap
+    assert result.history.passes[-1] == pytest.approx(result.passes, abs=3.0)

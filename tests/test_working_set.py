@@ -9,6 +9,7 @@ from scipy import sparse
 
 import saddleback as sb
 from saddleback.acceleration import WorkingSet
+from saddleback.acceleration.working_set import Products
 from saddleback.methods import Descent, Start
 
 N = 600
@@ -207,6 +208,17 @@ def test_a_method_that_stands_still_ends_the_loop_over_a_set(rng):
     state = layer.init(model, Start(np.zeros(N), np.zeros(80)))
     assert state.small is not None
     layer.advance(state, 10.0)
+
+
+def test_a_point_at_which_every_block_stays_at_zero(rng):
+    """No column is near, so that there are no products to take."""
+    A, b = data(rng)
+    model = sb.Problem(sb.GroupL2(1e4, 2), A, sb.Hinge(np.sign(b))).model
+    products = Products(model)
+    products.at(np.zeros(80))
+    products.at(np.full(80, 1e-3))
+    assert np.all(products.distance > 0)
+    assert products.passes == 0.5
 
 
 def test_only_where_it_pays(rng):

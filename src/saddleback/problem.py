@@ -28,6 +28,7 @@ from .functions.penalties import Penalty
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
+from .ranges import check_range
 from .sampling import Strata
 
 if TYPE_CHECKING:
@@ -378,7 +379,9 @@ class Problem:
         self.operators = [op for op, _ in fitted]
         self.tensors = device_of(*(source for source, _ in sources)) or loss_term.device
         f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
-        self.model = Model(f, _side_by_side(self.operators), loss_term.bind(self.y_shape), linear_norm)
+        g = loss_term.bind(self.y_shape)
+        check_range(zip(self.operators, (name for _, name in sources), strict=True), g, int(np.prod(self.y_shape)))
+        self.model = Model(f, _side_by_side(self.operators), g, linear_norm)
         probe_all(self.model.f, self.model.g)
 
     def refreshed(self) -> Problem:

@@ -184,11 +184,13 @@ class Run:
         self.unheard = passes, self.judge.certificate.error
         return status
 
-    def close(self, status: Status, tol: float) -> Status:
+    def close(self, status: Status, tol: float, clock: Clock) -> Status:
         """Bring the best pair into the form in which it is returned, and return the status that it deserves."""
         if self.finishing and not self.settled:
             self.judge.settle(tol)
         certificate = self.judge.confirm()
+        if certificate != self.history.rows[-1][2]:  # the last entry is that of the result
+            self.history.add(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
         return Status.OPTIMAL if rounded else status

@@ -120,7 +120,8 @@ class Finish(Layer[FinishState]):
         return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.room))))
 
     def missing(self, model: Model) -> str | None:
-        return InteriorPoint().missing(model) if self.at_once else super().missing(model)
+        own = InteriorPoint().missing(model) if self.at_once else None
+        return own or super().missing(model)  # block passes go on where the interior point fails
 
     def init(self, model: Model, start: Start) -> Any:
         if InteriorPoint().missing(model) is not None:

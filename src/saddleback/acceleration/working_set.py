@@ -159,6 +159,9 @@ class Products:
         if not self.model.A.reads_columns:  # some of them cost as much as all
             return False
         near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
+        if near.size == 0:  # all stay at 0
+            self.z, self.distance = z_last, distance_last
+            return True
         if near.size > LARGEST * distance_last.size:
             return False
         model = self.model

@@ -28,6 +28,9 @@ from ._base import Candidates, Method, Start, State, all_blocks, gradient, posit
 DELTA, ALPHA_MAX, KAPPA = 0.9, 0.7, 0.5
 """Neumaier's parameters of the steps: how much of the promised decrease is enough, and how alpha shrinks and grows."""
 
+LARGEST_EXPONENT = 700.0
+"""Of a growth of alpha, which ALPHA_MAX bounds anyway: beyond it exp overflows."""
+
 
 @stored
 @dataclass
@@ -124,7 +127,8 @@ class OSGA(Method[OSGAState]):
             state.x, state.image, state.value = x, image, value
         u, eta = _farthest(gamma - state.value, h, state.centre, state.offset)
         decrease = (old.eta - eta) / (DELTA * alpha * old.eta)
-        state.alpha = alpha * np.exp(-KAPPA) if decrease < 1 else min(alpha * np.exp(KAPPA * (decrease - 1)), ALPHA_MAX)
+        growth = -KAPPA if decrease < 1 else min(KAPPA * (decrease - 1), LARGEST_EXPONENT)
+        state.alpha = min(alpha * np.exp(growth), ALPHA_MAX)
         if eta < old.eta:
             state.minorant = Minorant(gamma, h, old.y + alpha * (y - old.y), u, eta)
             state.y = state.minorant.y

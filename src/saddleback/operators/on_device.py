@@ -154,7 +154,7 @@ def weighted_gram(matrix: Tensor, weight: Tensor) -> Tensor:
 
 def slices(shape: tuple[int, int], entries: int) -> list[slice]:
     """Return slices of the rows of a matrix that hold about so many entries each."""
-    height = max(1, entries // shape[1])
+    height = max(1, entries // max(shape[1], 1))
     return [slice(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
 
 
