@@ -305,7 +305,7 @@ class Model:
 
     @cached_property
     def trivial_bound(self) -> float:
-        """inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
+        """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
         if not (self.loss_bounded_below and self.f.bounded_below()):
             return -np.inf
         infimum = self.constant
