@@ -73,7 +73,8 @@ class PrimalSide:
 class DualSide:
     """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
 
-    ``scale`` is by how much it was multiplied to be feasible, ``shifted`` whether it was moved in any other way.
+    ``scale`` is by how much it was multiplied to be feasible, ``shifted`` whether it was moved in any other way, and
+    ``length`` is ||y||.
     """
 
     point: Point
@@ -81,6 +82,7 @@ class DualSide:
     slope: Point
     z_violation: Vector
     scale: float
+    length: float
     shifted: bool = False
 
     @property
@@ -99,11 +101,6 @@ class DualSide:
         return self.slope.vector()
 
     @cached_property
-    def length(self) -> float:
-        """||y||."""
-        return float(np.linalg.norm(self.y))
-
-    @cached_property
     def distance(self) -> float:
         """How far z is from the domain."""
         return float(np.linalg.norm(self.z_violation))
@@ -115,7 +112,7 @@ def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
-    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, u))
+    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, at))
 
 
 def _violation(function: Function, point: Vector) -> Vector:
@@ -179,7 +176,8 @@ def bound(
     conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector()) if known is None else known
     place = (kept or Whole(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
-    return DualSide(place, value, slope or Slope(model.A, place), missed, scale)
+    length = scale * float(np.linalg.norm(point.y))
+    return DualSide(place, value, slope or Slope(model.A, place), missed, scale, length)
 
 
 class _Feasible(NamedTuple):
@@ -246,7 +244,7 @@ def trivial_side(model: Model) -> DualSide | None:
         return None
     zero = model.A.zeros(1)  # vectors for those who ask, no memory until then
     z, y = (Whole(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
-    return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0)
+    return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 
 def floor(model: Model, reach: float, y_length: float) -> float:

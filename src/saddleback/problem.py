@@ -279,12 +279,12 @@ class Model:
             (_quotients(self.linear_norm, rows), self.linear_norm),
         )
 
-    def reach(self, x: Point, u: Point) -> float:
+    def reach(self, x: Point, u: Vector) -> float:
         """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||: what u - b = Ax - b is a difference of.
 
         A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
         """
-        largest = max(self.target_norm, float(np.linalg.norm(u.vector())))
+        largest = max(self.target_norm, float(np.linalg.norm(u)))
         if self.A.entries_known and self.A.identity_scales is None:
             largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
         return largest
@@ -306,8 +306,8 @@ class Model:
     @cached_property
     def trivial_bound(self) -> float:
         """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
-        if not (self.loss_bounded_below and self.f.bounded_below()):
-            return -np.inf
+        if self.A.identity_scales is not None or not (self.loss_bounded_below and self.f.bounded_below()):
+            return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
         infimum = self.constant
         for function, size in ((self.f, self.A.shape[1]), (self.g, self.A.shape[0])):
             at, conjugate = function.conjugate_near(self._nothing(size), self._nothing(size))

@@ -169,7 +169,7 @@ class SettledRows(Layer[Any]):
         part = model if rows.size == m else model.rows_part(rows, state.pull)
         start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
         objective = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u))
-        least = floor(model, model.reach(Whole(state.x), Whole(state.u)), float(np.linalg.norm(state.y)))
+        least = floor(model, model.reach(Whole(state.x), state.u), float(np.linalg.norm(state.y)))
         scale = max(objective, least)
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))
