@@ -102,7 +102,8 @@ def test_too_weak_strengths_are_mended(rng):
         state = method.advance(state, 20.0)
     assert np.all(state.base.primal > weak.primal)
     assert np.all(state.base.dual > weak.dual)
-    assert sb.certify(problem, state.x, state.y).error < 1e-6
+    assert np.allclose(state.y, 0.0, atol=1e-9)  # which it never is exactly, and without costs only 0 has no gap
+    assert sb.certify(problem, state.x, np.zeros(6)).error < 1e-6
 
 
 CASES = [

@@ -109,8 +109,8 @@ def solve(
         "sp-bcd" for all others, with everything chosen for you; ``result.method`` tells which. An object of a subclass
         of ``saddleback.methods.Method`` is a method of your own (docs/methods.md), or one of the catalogue with its
         options as fields.
-    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and the error of the objective
-        that infeasibilities could conceal (``strict_error``), are all at most this; 0 runs to a limit.
+    tol : the result is ``OPTIMAL`` when relative gap, primal and dual infeasibility, and the perturbation of the
+        problem that explains these, are all at most this; 0 runs to a limit.
     max_passes : most work, in visits of all columns.
     time_limit : most wall time, in seconds.
     blocks_per_iteration : K, how many of the J blocks an iteration of "sp-bcd" updates; "auto" takes as many as
