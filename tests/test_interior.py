@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 from scipy import sparse
+from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 import saddleback as sb
@@ -540,3 +541,19 @@ def test_no_weight_no_variable():
     assert np.array_equal(barrier.fixed, [1, 3])
     assert not np.any(barrier.v[[1, 3]])
     assert np.all(np.isinf(barrier.stiffness().diagonal[[1, 3]]))
+
+
+def test_the_whole_matrix_is_factored_in_blocks(monkeypatch):
+    """With less work space LAPACK takes its unblocked code, which is several times slower."""
+    seen, factor = [], lapack.dsytrf
+
+    def noting(matrix, **options):
+        seen.append(options["lwork"] / matrix.shape[0])
+        return factor(matrix, **options)
+
+    monkeypatch.setattr(lapack, "dsytrf", noting)
+    A = np.random.default_rng(0).standard_normal((20, 30))
+    problem = sb.Problem(sb.L1(1.0, weights=np.arange(30.0) % 3), A, sb.Equality(A @ np.ones(30)))
+    assert sb.solve(problem, method="finish").status is sb.Status.OPTIMAL
+    assert seen
+    assert min(seen) >= 16

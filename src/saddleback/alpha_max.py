@@ -24,6 +24,7 @@ from .cutting_planes import Polytope, least_largest
 from .functions import Zero
 from .functions._base import Indices, Vector
 from .problem import Model, Problem
+from .threads import limited
 from .unpenalised import NOT_FEASIBLE, Free, fit
 
 AT_KINK = 1e-9
@@ -57,12 +58,13 @@ def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float
     7.0
     """
     problem = Problem(penalty, A, loss)
-    if unpenalised is None:
-        return threshold(problem).alpha
-    given = unpenalised if sparse.issparse(unpenalised) else np.asarray(unpenalised)
-    if given.ndim == 2 or given.dtype.kind == "f":
-        return threshold(_with_columns(problem, given)).alpha
-    return threshold(problem, _named_columns(problem, given)).alpha
+    with limited(None):
+        if unpenalised is None:
+            return threshold(problem).alpha
+        given = unpenalised if sparse.issparse(unpenalised) else np.asarray(unpenalised)
+        if given.ndim == 2 or given.dtype.kind == "f":
+            return threshold(_with_columns(problem, given)).alpha
+        return threshold(problem, _named_columns(problem, given)).alpha
 
 
 def _with_columns(problem: Problem, extra: Any) -> Problem:

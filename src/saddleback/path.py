@@ -64,8 +64,11 @@ def path(
     problem = Problem(penalty, A, loss).columnar()
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
+    team, callback = team_of(options.get("comm")), options.get("callback")
+    threads = team.threads(options.get("threads"))
     if alphas is None:
-        first = threshold(problem)
+        with limited(threads):
+            first = threshold(problem)
         values = _grid(first.alpha, n_alphas, eps)
         options = {"x0": problem.shape_x(Whole(first.x)), "y0": problem.shape_y(first.y)} | options
     else:
@@ -73,7 +76,6 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    team, callback = team_of(options.get("comm")), options.get("callback")
     told: list[bool] = []
 
     if callable(callback):
