@@ -334,8 +334,8 @@ class Problem:
     Parameters
     ----------
     penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
-    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed, and a sparse one that you
-        change later is checked again by the next solve), a ``Streamed`` or Zarr one
+    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed; you may change it
+        between solves, and a sparse one is then checked again, but not during one), a ``Streamed`` or Zarr one
         that is larger than memory, a ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for
         every penalty.
     loss : g, from the catalogue or an object of one's own.
