@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 
+import exact_simplex
 import numpy as np
 import pytest
 from catalogue import LOSSES, PENALTIES, SIZE
@@ -450,3 +451,56 @@ def test_bounds_alone_may_contradict_each_other():
     """b = 0, and 1 <= x with x1 + x2 = 0: infeasible though no right-hand side says so."""
     problem = program([1.0, 1.0], [1.0, 1.0], [np.inf, np.inf], np.ones((1, 2)), [0.0], [0.0])
     assert sb.solve(problem).status is sb.Status.INFEASIBLE
+
+
+# --- verdicts in exact arithmetic -------------------------------------------------------------------------------------
+
+
+def hostile(seed):
+    """Return a small program of integers, entries from 1e-7 to 1e7, big-M, nearly parallel rows, or badly scaled."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(1, 7, 2)
+    kind = rng.integers(0, 5)
+    A, b, c = rng.standard_normal((m, n)), rng.standard_normal(m), rng.standard_normal(n)
+    if kind in (0, 2):
+        A, b, c = (rng.integers(-3, 4, size).astype(float) for size in ((m, n), m, n))
+    if kind == 1:
+        A, b, c = A * 10.0 ** rng.uniform(-7, 7, (m, n)), b * 10.0 ** rng.uniform(-3, 3, m), c.round(1)
+    elif kind == 2:
+        A[rng.random((m, n)) < 0.15] = 10.0 ** rng.integers(3, 8) * rng.choice([-1, 1])
+    elif kind == 3:
+        A, b, c = A.round(2), b.round(2), c.round(2)
+        A[-1] = rng.choice([-1, 1]) * A[0] * (1 + 10.0 ** rng.uniform(-12, -2) * rng.standard_normal(n))
+        b[-1] = b[0] * (1 + 10.0 ** rng.uniform(-12, 0))
+    elif kind == 4:
+        A *= 10.0 ** rng.uniform(-5, 5, (m, 1)) * 10.0 ** rng.uniform(-2, 2, (1, n))
+    A[rng.random((m, n)) < 0.2] = 0.0
+    rows, columns, width = rng.integers(0, 4, m), rng.integers(0, 4, n), np.abs(b).max() + 1
+    row_lower = np.select([rows == 1, rows == 3], [-np.inf, b - width], b)
+    row_upper = np.select([rows == 2, rows == 3], [np.inf, b + rng.random(m) * width], b)
+    lower = np.where(columns % 3 == 0, -np.inf, rng.integers(-2, 1, n))
+    upper = np.where(columns <= 1, np.inf, rng.integers(1, 4, n) * 10.0 ** rng.integers(0, 2, n))
+    return c, lower, upper, A, row_lower, row_upper
+
+
+def assert_not_refuted(seed):
+    """A verdict that there is no solution is one in rational arithmetic; an optimum may use its tolerance."""
+    data = hostile(seed)
+    result = sb.solve(program(*data), max_passes=1000)
+    if result.ray is not None:
+        assert result.status.name == exact_simplex.verdict(*data)[0], seed
+        assert_proved(program(*data), result, result.status)
+    return result.status
+
+
+def test_no_verdict_is_refuted_by_exact_arithmetic():
+    statuses = [assert_not_refuted(seed) for seed in range(40)]
+    assert {sb.Status.OPTIMAL, sb.Status.INFEASIBLE, sb.Status.UNBOUNDED} <= set(statuses)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(40, 5000, 248))
+def test_no_verdict_of_many_is_refuted_by_exact_arithmetic(first):
+    statuses = [assert_not_refuted(seed) for seed in range(first, first + 248)]
+    decided = [sb.Status.OPTIMAL, sb.Status.INFEASIBLE, sb.Status.UNBOUNDED]
+    assert sum(status in decided for status in statuses) >= 0.97 * len(statuses)

@@ -20,7 +20,7 @@ from .operators import Operator
 MOST_ENTRIES = 20_000
 """Entries of A beside the ray beyond which nothing is verified exactly."""
 
-MOST_STEPS = 20_000
+MOST_STEPS = 4_000
 """Products of integers in an elimination beyond which it is not made."""
 
 

@@ -50,7 +50,7 @@ MOST_MOVED = 0.9
 MOST_NAMED = 6
 """Rows or variables that a message names."""
 
-MOST_WEEDED = 12
+MOST_WEEDED = 6
 """Entries up to which each is tried as 0, so that a ray names no row that does not matter."""
 
 MOST_SOLVED = 4_000_000
