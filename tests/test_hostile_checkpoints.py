@@ -355,6 +355,18 @@ def test_a_judge_of_another_problem_is_told(tmp_path):
         sb.solve(pca(SMALL_MATRIX), resume=tmp_path / "run")
 
 
+def test_a_direction_that_is_said_to_fall_has_to(tmp_path):
+    """Or a program with a solution would be called unbounded."""
+    make, options = PROBLEMS["linear program"], {"method": "r2hpdhg", "tol": 1e-9}
+    assert stopped_after(3, tmp_path / "run", make(), **options)
+    parts = read(tmp_path / "run")
+    state = parts.header["table"][fields(parts, "Run")["state"]["at"]]["fields"]
+    fields(parts, "Unsolvable")["_falls"] = state["x"]
+    write(tmp_path / "run", parts)
+    with pytest.raises(ValueError, match="falling direction proves nothing"):
+        sb.solve(make(), resume=tmp_path / "run", **options)
+
+
 def test_a_point_that_is_called_better_than_it_is(parts, tmp_path):
     fields(parts, "PrimalSide")["value"] -= 1.0
     with pytest.raises(ValueError, match="the best point has an error of"):

@@ -131,6 +131,7 @@ class Judge:
         """
         if not (self.model is self.unsolvable.model is model and self.reduction is reduction):
             raise ValueError("its certificates are those of another problem")
+        self.unsolvable.check()
         self.forget()
         if self._best is None:
             return

@@ -25,7 +25,7 @@ from .linear_program import as_linear_program
 from .methods import R2HPDHG, Start
 from .methods.r2hpdhg import R2HPDHGState
 from .problem import Model
-from .rays import UNIT, Side, excluded, prove, sides
+from .rays import UNIT, Side, excluded, judge, prove, sides
 from .result import Status
 from .simplex import conflict, falling, pays, run, stated
 
@@ -91,6 +91,11 @@ class Unsolvable:
         self._dual, self._primal = Suspicion(), Suspicion()
         self._points, self._asked = [], []
         self._falls = self._reference = self._constraints = self._directions = None
+
+    def check(self) -> None:
+        """Raise where the falling direction, which was read from a file, does not prove that the objective falls."""
+        if self._falls is not None and judge(sides(self.model)[1], self._falls).certificate.proves is None:
+            raise ValueError("its falling direction proves nothing")
 
     @property
     def suspected(self) -> Status | None:
