@@ -42,8 +42,8 @@ struct Blas {
 /// A matrix stored by columns, or by rows where `by_rows`.
 template <class T>
 struct Tiled {
-  T* data;
-  Index stride;
+  T* data = nullptr;
+  Index stride = 0;
   bool by_rows = false;
 
   T* at(Index row, Index column) const {
