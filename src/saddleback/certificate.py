@@ -282,7 +282,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         primal_value=primal.value,
         dual_value=dual.value,
         gap=gap,
-        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else abs(gap) / scale) if np.isfinite(gap) else np.inf,
+        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if np.isfinite(gap) else np.inf,
         primal_infeasibility=float(violation) / (1.0 + model.target_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
         perturbation=max(

@@ -24,6 +24,9 @@ SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
 first finds all kinks, the others those that are clearest."""
 
+LONGEST_STEP = 1e150
+"""Slopes that are smaller than x by this factor count as 0: the square of a step along them would overflow."""
+
 DRIFT = 1e-6
 """What rounding may add to an error between a method that follows u = Ax step by step and a product with A."""
 
@@ -161,10 +164,11 @@ class Judge:
         at, dual = self._confirmed
         held = np.ones(at.x.size, dtype=bool)
         held[self.model.unpenalised] = False  # nothing does, and rounding is all that is left of z
-        if not (np.any(at.x[held]) and np.any(dual.z[held])):
+        size, slope = float(np.abs(at.x).max()), float(np.max(np.abs(dual.z[held]), initial=0.0))
+        if not np.any(at.x[held]) or slope * LONGEST_STEP <= size:
             return True
         for length in lengths:
-            step = length * float(np.abs(at.x).max() / np.abs(dual.z[held]).max())
+            step = length * size / slope
             x = Whole(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
             u = self._image(self.model, x)
             primal = primal_side(self.model, x, u)

@@ -27,7 +27,8 @@ class Judgement:
     """What a pair of points is worth.
 
     ``primal`` and ``dual`` are the two values, with a bound on what rounding in float64 may change in each; ``off_*``
-    are the distances from the domains of f, g, f* and g*. The penalty is evaluated at x itself, without its indicators.
+    are the distances from the domains of f, g, f* and g*, ``floor`` is the least scale of a relative gap. The penalty
+    is evaluated at x itself, without its indicators.
     """
 
     primal: Real
@@ -39,6 +40,7 @@ class Judgement:
     off_y: Real
     off_z: Real
     u_rounding: Real
+    floor: Real
     z_rounding: Real
 
 
@@ -64,6 +66,8 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         off_x.append(norm(penalty.missed(part)))
         off_z.append(norm(conjugate.missed))
         z_size.append(norm(size))
+    lengths = [np.abs(part) @ np.array([norm(a) for a in A.T]) for A, part in zip(problem.matrices, x, strict=True)]
+    distance = Real(2) ** -31 * max(problem.loss.data_norm(), norm(u), np.sum(lengths))
     return Judgement(
         primal=primal,
         dual=dual,
@@ -74,6 +78,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         off_y=norm(dual_loss.missed),
         off_z=norm(np.array(off_z)),
         u_rounding=ROUNDING * norm(u_size),
+        floor=max(problem.loss.rise(distance), norm(y) * distance),
         z_rounding=ROUNDING * norm(np.array(z_size)),
     )
 

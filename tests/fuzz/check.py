@@ -206,8 +206,8 @@ def _missing(case: Case, found: Judgement) -> str:
     tol, statement = case.options["tol"] * (1 + 1e-6), case.drawn.statement
     rounding = found.primal_rounding + found.dual_rounding
     gap = abs(found.primal - found.dual)
-    scale = max(abs(found.primal), abs(found.dual), _floor(case))
-    if not gap <= tol * scale + rounding:
+    scale = max(abs(found.primal), abs(found.dual), found.floor)
+    if not gap <= max(tol * scale, 1.001e-6 * found.floor) + rounding:
         return f"gap {float(gap / scale):.3g} with tol={case.options['tol']}, P {float(found.primal)!r}"
     violation = np.hypot(found.off_x, found.off_u)
     if not violation <= tol * (1 + statement.loss.data_norm()) + found.u_rounding:
@@ -216,15 +216,6 @@ def _missing(case: Case, found: Judgement) -> str:
     if not np.hypot(found.off_z, found.off_y) <= tol * (1 + c) + found.z_rounding:
         return f"dual violation {float(found.off_z):.3g} with tol={case.options['tol']}"
     return ""
-
-
-def _floor(case: Case) -> Real:
-    """Return the least scale of a relative gap."""
-    statement = case.drawn.statement
-    zero = [np.zeros(A.shape[1], dtype=Real) for A in statement.matrices]
-    at_zero, missed = value(statement, zero)
-    infeasible = np.any(missed) or any(np.any(p.missed(x)) for p, x in zip(statement.penalties, zero, strict=True))
-    return Real(1e-6) * (Real(1) if infeasible or at_zero == 0 else abs(at_zero))
 
 
 def kind_of(failure: Failure) -> str:

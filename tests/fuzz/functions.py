@@ -3,8 +3,9 @@
 Everything is evaluated in numpy's longdouble: with the range and digits that it has on x86, what a check sees is the
 rounding of the library and not its own.
 
-A penalty has its terms, how x misses its domain, and its conjugate; a loss the same, and a bound on its slope within
-``off`` of a point. The conjugate is evaluated at the nearest point of its domain, and says how far away that is.
+A penalty has its terms, how x misses its domain, and its conjugate. A loss has the same, a bound on its slope within
+``off`` of a point, and what it is worth at most (``rise``) at a distance from a minimiser. The conjugate is evaluated
+at the nearest point of its domain, and says how far away that is.
 """
 
 from __future__ import annotations
@@ -173,6 +174,9 @@ class Squared(Target):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * (np.abs(u - self.b) + off)
 
+    def rise(self, distance: Real) -> Real:
+        return np.max(self.strength) * distance**2 / 2
+
     def conjugate(self, y: Array) -> Conjugate:
         return _quadratic(self, y, -np.inf, np.inf)
 
@@ -189,6 +193,9 @@ class Huber(Target):
 
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.minimum(np.abs(u - self.b) + off, self.delta)
+
+    def rise(self, distance: Real) -> Real:
+        return min(np.max(self.strength) * distance**2 / 2, norm(self.strength * self.delta) * distance)
 
     def conjugate(self, y: Array) -> Conjugate:
         return _quadratic(self, y, -self.delta, self.delta)
@@ -220,6 +227,9 @@ class Tilted(Target):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.maximum(self.left, self.right)
 
+    def rise(self, distance: Real) -> Real:
+        return norm(self.strength * max(self.left, self.right)) * distance
+
     def conjugate(self, y: Array) -> Conjugate:
         inside = np.clip(y, -self.strength * self.left, self.strength * self.right)
         terms = np.concatenate([self.b * inside, self.epsilon * np.abs(inside)])
@@ -250,6 +260,9 @@ class Hinge(Labels):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength
 
+    def rise(self, distance: Real) -> Real:
+        return norm(self.strength) * distance
+
     def conjugate(self, y: Array) -> Conjugate:
         inside = self.z * np.clip(self.z * y, -self.strength, 0)
         return Conjugate(self.z * inside, y - inside, np.zeros_like(y))
@@ -264,6 +277,9 @@ class SquaredHinge(Labels):
 
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.maximum(0, 1 + off - self.z * u)
+
+    def rise(self, distance: Real) -> Real:
+        return np.max(self.strength) * distance**2 / 2
 
     def conjugate(self, y: Array) -> Conjugate:
         counted = self.strength > 0
@@ -281,6 +297,9 @@ class Logistic(Labels):
 
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength
+
+    def rise(self, distance: Real) -> Real:
+        return norm(self.strength) * distance
 
     def conjugate(self, y: Array) -> Conjugate:
         """Return s (p log p + (1 - p) log(1 - p)) at p = -z y / s in [0, 1]."""
@@ -315,6 +334,9 @@ class Norm2:
     def slope(self, u: Array, off: Array) -> Array:
         return self.scale * np.sqrt(self.weight)
 
+    def rise(self, distance: Real) -> Real:
+        return self.scale * np.sqrt(np.max(self.weight)) * distance
+
     def conjugate(self, y: Array) -> Conjugate:
         """Return b y on the ellipsoid sum y_i^2 / weight_i <= scale^2, from which rounding alone may lead away."""
         counted = self.weight > 0
@@ -343,6 +365,9 @@ class Interval:
 
     def slope(self, u: Array, off: Array) -> Array:
         return np.zeros_like(u)
+
+    def rise(self, distance: Real) -> Real:
+        return Real(0)
 
     def conjugate(self, y: Array) -> Conjugate:
         bound = np.where(y > 0, self.upper, self.lower)
