@@ -453,6 +453,20 @@ def test_bounds_alone_may_contradict_each_other():
     assert sb.solve(problem).status is sb.Status.INFEASIBLE
 
 
+def test_a_ray_is_judged_for_the_matrix_as_it_is_now():
+    """2 x = 1 and 2 x = 3 cannot both hold; 2 x = 1 and 6 x = 3 can."""
+    A = sparse.csc_matrix([[2.0], [2.0]])
+    problem = sb.Problem(sb.NonNegative(), A, sb.Equality([1.0, 3.0]))
+    problem.row_names = ("first", "second")
+    assert sb.certify_ray(problem, [1.0, -1.0]).proves is sb.Status.INFEASIBLE
+    A.data = np.array([2.0, 6.0])
+    assert sb.certify_ray(problem, [1.0, -1.0]).proves is None
+    assert problem.refreshed().row_names == ("first", "second")
+    A.indices = np.array([0, 7], dtype=A.indices.dtype)
+    with pytest.raises(ValueError, match="A was changed after the Problem was made"):
+        sb.check(problem)
+
+
 # --- verdicts in exact arithmetic -------------------------------------------------------------------------------------
 
 

@@ -104,6 +104,7 @@ def check(source: Any, shape: int | tuple[int, ...] | None = None) -> Report:
         subjects.update({(subject, identity): tested for identity, tested in tests.of.items()})
 
     if isinstance(source, Problem):
+        source = source.refreshed()
         for j, (term, own) in enumerate(zip(source.terms, source.x_shapes, strict=True)):
             add(f"penalty[{j}]" if source.is_list else "penalty", _check_function(term.bind(own)))
         for j, operator in enumerate(source.operators):

@@ -393,10 +393,12 @@ class Problem:
         if not any(watch.changed() for watch in self.watches):
             return self
         try:
-            return Problem(self.penalty, self.A, self.loss)
+            fresh = Problem(self.penalty, self.A, self.loss)
         except (TypeError, ValueError, MemoryError) as error:
             error.args = (f"{error} (A was changed after the Problem was made)",)
             raise
+        fresh.column_names, fresh.row_names = self.column_names, self.row_names
+        return fresh
 
     def columnar(self) -> Problem:
         """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""

@@ -331,6 +331,7 @@ def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
+    problem = problem.refreshed()
     readings = _readings(problem, ray)
     dual, primal = sides(problem.model)
     found = []
