@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
+import threading
+import time
+import warnings
+from pathlib import Path
 
 import exact_simplex
 import numpy as np
@@ -16,9 +21,12 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import saddleback as sb
+from saddleback import simplex, unsolvable
+from saddleback.clock import Clock
 from saddleback.files import read_problem
 from saddleback.linear_program import as_linear_program, is_vertex
 from saddleback.methods import Highs
+from saddleback.ranks import ALONE
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
 CONSTRAINTS = {"Equality", "Interval", "Interval mixed"}
@@ -217,6 +225,43 @@ def test_a_point_is_a_vertex_if_active_constraints_determine_it(rng):
         assert is_vertex(problem.model, linear, np.array(point, dtype=float)) is expected, point
 
 
+def test_a_point_that_is_not_feasible_is_no_vertex():
+    """Two bounds and the row are active at each of them, but one bound or the row is violated."""
+    problem = program(np.zeros(2), np.zeros(2), [2.0, 2.0], np.ones((1, 2)), [-np.inf], [3.0])
+    linear = as_linear_program(problem.model)
+    for point in ((2.0, 2.0), (0.0, 3.0), (3.0, 0.0)):
+        assert is_vertex(problem.model, linear, np.array(point)) is False, point
+
+
+@given(st.integers(0, 10**6))
+@examples(40, derandomize=True)
+def test_a_vertex_is_one_by_the_rank_of_its_active_rows(seed):
+    """Feasible points of random programs with small integers, against numpy's rank of all active rows and bounds."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(1, 7, 2)
+    A, x = rng.integers(-1, 2, (m, n)).astype(float), rng.integers(0, 3, n).astype(float)
+    slack = rng.integers(0, 2, m).astype(float)
+    problem = program(np.zeros(n), np.zeros(n), np.full(n, 2.0), A, np.full(m, -np.inf), A @ x + slack)
+    active = np.vstack([A[slack == 0], np.eye(n)[(x == 0) | (x == 2)]])
+    expected = active.size > 0 and np.linalg.matrix_rank(active) == n
+    assert is_vertex(problem.model, as_linear_program(problem.model), x) is bool(expected)
+
+
+def test_the_test_for_a_vertex_is_left_out_where_it_takes_long():
+    """A block of 1,200 active rows and 900 columns between their bounds: its factorisation fills."""
+    A = sparse.random(1200, 900, 0.01, "csc", rng=np.random.default_rng(0))
+    x = np.ones(900)
+    problem = program(np.zeros(900), np.zeros(900), np.full(900, 2.0), A, A @ x, A @ x)
+    assert is_vertex(problem.model, as_linear_program(problem.model), x) is None
+
+
+def test_prices_are_those_of_a_solution():
+    result = sb.solve(solvable(0), "r2hpdhg", max_passes=3, finish=False)
+    assert result.status is sb.Status.MAX_PASSES
+    assert (result.shadow_prices, result.reduced_costs, result.is_vertex) == (None, None, None)
+    assert result.to_dict()["shadow_prices"] is None
+
+
 def test_other_problems_have_no_prices(rng):
     result = sb.solve(sb.Problem(sb.L1(0.1), rng.standard_normal((4, 3)), sb.Squared(np.ones(4))))
     assert (result.shadow_prices, result.reduced_costs, result.is_vertex) == (None, None, None)
@@ -273,9 +318,65 @@ def test_a_limit_ends_highs_with_what_it_has():
 def test_what_highs_leaves_is_gone_on_with():
     """No certificate is within 0: after the answer of HiGHS the passes are those of r2hpdhg, and nothing gets worse."""
     pytest.importorskip("highspy")
-    result = sb.solve(solvable(1), "highs", tol=0, max_passes=200)
+    result = sb.solve(solvable(1), "highs", tol=0, max_passes=200, finish=False)
     assert result.status is sb.Status.MAX_PASSES
+    assert result.method == "highs + r2hpdhg"
+    assert sb.solve(solvable(1), "highs", tol=0, max_passes=200, layers=False).method == "highs + r2hpdhg"
     assert result.certificate.error < 1e-9
+
+
+def hard(m, entries, infeasible=False):
+    """Return a random sparse program, the worst for a simplex method; the last row may contradict the others."""
+    rng = np.random.default_rng(0)
+    A = sparse.random(m, 2 * m, entries / m / (2 * m), "csc", rng=rng)
+    x = np.where(rng.random(2 * m) < 0.5, rng.random(2 * m) + 0.5, 0.0)
+    cost = A.T @ rng.standard_normal(m) + np.where(x > 0, 0.0, rng.random(2 * m))
+    b = A @ x
+    if infeasible:
+        A, b = sparse.vstack([A, sparse.csr_matrix(cost)], format="csc"), np.append(b, cost @ x - 100.0)
+        cost = rng.standard_normal(2 * m)
+    return sb.Problem(sb.Linear(cost) + sb.NonNegative(), A, sb.Equality(b))
+
+
+def test_highs_does_not_outlive_its_time_limit():
+    """At the limit the run waits for HiGHS, so that no thread of it is left."""
+    before = threading.active_count()
+    result = sb.solve(hard(900, 11_000), "highs", time_limit=0.3)
+    assert result.status is sb.Status.TIME_LIMIT
+    assert threading.active_count() == before
+
+
+LEFT_BEHIND = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_linear_program import hard
+from saddleback.simplex import Running, stated
+running = Running(stated(hard(900, 11_000).model), 1e-6, 0.3)
+assert running.answer(0.0) is None
+"""
+
+
+def test_an_interpreter_that_exits_waits_for_highs():
+    """A daemon thread that returns from HiGHS while the interpreter is finalised aborts the process."""
+    program = LEFT_BEHIND.format(tests=str(Path(__file__).parent))
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_highs_has_a_limit_and_leaves_the_warnings_alone(monkeypatch):
+    """Filters of warnings belong to the process: a thread that changes them changes them for all."""
+    filters, real, limits = warnings.filters, simplex.linprog, []
+
+    def watched(*args, **options):
+        assert warnings.filters is filters
+        limits.append(options["options"]["time_limit"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(simplex, "linprog", watched)
+    assert sb.solve(solvable(0), "highs").status is sb.Status.OPTIMAL
+    assert sb.solve(solvable(0), "highs", time_limit=100).status is sb.Status.OPTIMAL
+    assert limits[0] == simplex.LONGEST
+    assert 90 < limits[1] <= 100
 
 
 # --- proofs that there is no solution ---------------------------------------------------------------------------------
@@ -451,6 +552,29 @@ def test_bounds_alone_may_contradict_each_other():
     """b = 0, and 1 <= x with x1 + x2 = 0: infeasible though no right-hand side says so."""
     problem = program([1.0, 1.0], [1.0, 1.0], [np.inf, np.inf], np.ones((1, 2)), [0.0], [0.0])
     assert sb.solve(problem).status is sb.Status.INFEASIBLE
+
+
+def test_the_search_for_a_proof_keeps_the_time_limit(monkeypatch):
+    """HiGHS is asked for what is left of the time, and not at all after its end."""
+    given = []
+
+    def run(program, tol, seconds):
+        given.append(seconds)
+        time.sleep(seconds)
+        return simplex.Answer("limit", None, None, 0, seconds)
+
+    monkeypatch.setattr(unsolvable, "run", run)
+    result = sb.solve(hard(100, 1000, infeasible=True), "r2hpdhg", time_limit=0.5, finish=False)
+    assert result.status is sb.Status.TIME_LIMIT
+    assert len(given) == 1
+    assert given[0] < 0.5
+
+
+def test_a_search_looks_at_the_clock():
+    search = unsolvable.Search(unsolvable.constraints_alone(hard(100, 1000).model))
+    begin = time.perf_counter()
+    assert search.advance(1e9, Clock(0.2, ALONE)) > 1.0
+    assert time.perf_counter() - begin < 5.0
 
 
 def test_a_ray_is_judged_for_the_matrix_as_it_is_now():

@@ -131,13 +131,13 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team
     Notes
     -----
     A table begins with a line "status". Then comes a line for every column with its value x and its reduced cost, and
-    one for every row with the value of Ax and its shadow price; both prices are empty where the problem is not a
-    linear program, and in the sense of the file, as HiGHS states them, where it is one. Where the problem is proved to
-    have no solution, x, Ax and prices are left out and ``ray`` has the proof: entries of rows where there is no
-    feasible point, of columns where the objective has no bound.
+    one for every row with the value of Ax and its shadow price. Both prices are empty unless the problem is a linear
+    program and the status is OPTIMAL; they are in the sense of the file, as HiGHS states them. Where the problem is
+    proved to have no solution, x, Ax and prices are left out and ``ray`` has the proof: entries of rows where there is
+    no feasible point, of columns where the objective has no bound.
 
-    An ``.npz`` file has the same as arrays: ``status``; ``x``, ``y``, and of a linear program ``shadow_prices`` and
-    ``reduced_costs``, or ``ray``; and the names in an MPS file. y is that of the minimised problem.
+    An ``.npz`` file has the same as arrays: ``status``; ``x``, ``y``, and of a solved linear program ``shadow_prices``
+    and ``reduced_costs``, or ``ray``; and the names in an MPS file. y is that of the minimised problem.
     """
     solved = result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
     table_wanted = path.suffix.lower() == ".csv"

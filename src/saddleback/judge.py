@@ -9,6 +9,7 @@ from itertools import zip_longest
 import numpy as np
 
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, trivial_side
+from .clock import Clock
 from .derived import stored
 from .functions._base import Vector
 from .functions.points import Point, Whole
@@ -185,7 +186,7 @@ class Judge:
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 
-    def unsolvable_by(self, x: Vector, y: Vector, passes: float, tol: float) -> Status | None:
+    def unsolvable_by(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED if rays of the method, or the way to its point, lead to a proof."""
         if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
@@ -193,7 +194,7 @@ class Judge:
         rays, self._rays = self._rays, []
         point = reduction.restore_x(Whole(x), self._image(reduction.model, Whole(x)).vector()).vector()
         points = [point, *(self.restored(x, y)[0].vector() for x in self._others)]
-        found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol)
+        found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol, clock)
         self.passes += self.unsolvable.passes - before
         self.proof = found
         return None if found is None else found.status

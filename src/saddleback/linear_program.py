@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from .functions._base import Indices, Vector
+from .functions._base import Vector
 from .functions.points import Point
 from .operators import Operator
 from .problem import Model
@@ -18,8 +18,10 @@ from .problem import Model
 ACTIVE = 1e-9
 """A bound is active up to this distance, relative to 1 and the size of the bound."""
 
-MOST_TESTED = 200_000
-"""Entries of the matrix whose rank decides whether a point is a vertex, beyond which that is not tested."""
+MOST_STORED, MOST_FACTORED = 10_000_000, 200_000_000
+"""Whether a point is a vertex is decided by the rank of a block of A. The columns of the block as an array may have
+MOST_STORED entries; so may the entries of a square block times its side, for a sparse factorisation. The products of a
+dense factorisation may be MOST_FACTORED. Beyond that it is not tested: it would take a large part of a solve."""
 
 DEPENDENT = 1e-11
 """Pivots below this, relative to the largest, are 0 up to rounding."""
@@ -82,21 +84,28 @@ def prices(model: Model, x: Point, y: Point) -> Prices | None:
 def is_vertex(model: Model, program: LinearProgram, x: Vector) -> bool | None:
     """Return whether x is a vertex, or None where that is not tested.
 
-    With F the variables strictly between their bounds and B the rows that are active, x is a vertex if and only if
-    A_BF has independent columns, that is, if [I, A_BF; A_BF', 0] is not singular.
+    With F the variables strictly between their bounds and B the rows that are active, a feasible x is a vertex if and
+    only if A_BF has independent columns.
     """
     if not at_hand(model.A):
         return None
     u = model.A.matvec(x)
+    if not (_within(x, program.lower, program.upper) and _within(u, program.row_lower, program.row_upper)):
+        return False
     between = np.flatnonzero(~(_near(x, program.lower) | _near(x, program.upper)))
     rows = np.flatnonzero(_near(u, program.row_lower) | _near(u, program.row_upper))
     if between.size > rows.size:
         return False
     if not between.size:
         return True
-    if model.A.sums(0)[0][between].sum() > MOST_TESTED:
+    if u.size * between.size > MOST_STORED:
         return None
-    return _independent(model.A, rows, between)
+    return _independent(model.A.dense_columns(between)[rows])
+
+
+def _within(point: Vector, lower: Vector, upper: Vector) -> bool:
+    inside = (point >= lower) & (point <= upper)
+    return bool(np.all(inside | _near(point, lower) | _near(point, upper)))
 
 
 def _near(point: Vector, bound: Vector) -> NDArray[np.bool_]:
@@ -104,17 +113,22 @@ def _near(point: Vector, bound: Vector) -> NDArray[np.bool_]:
     return finite & (np.abs(point - np.where(finite, bound, 0.0)) <= ACTIVE * (1.0 + np.abs(bound)))
 
 
-def _independent(A: Operator, rows: Indices, columns: Indices) -> bool:
-    block = sparse.csr_matrix(A.compressed()[:, columns])[rows]
-    lengths = np.sqrt(np.asarray(block.multiply(block).sum(axis=0))).ravel()
+def _independent(block: Vector) -> bool | None:
+    """Return whether the columns of a block are independent, or None where that takes too long."""
+    lengths = np.linalg.norm(block, axis=0)
     if not np.all(lengths > 0):
         return False
-    block = block @ sparse.diags(1.0 / lengths)
-    system = sparse.block_array([[sparse.identity(rows.size), block], [block.T, None]], format="csc")
-    try:
-        pivots = np.abs(splu(system).U.diagonal())
-    except RuntimeError:  # exactly singular
-        return False
+    block = block / lengths
+    rows, columns = block.shape
+    if rows == columns and np.count_nonzero(block) * rows <= MOST_STORED:
+        try:
+            pivots = np.abs(splu(sparse.csc_matrix(block)).U.diagonal())
+        except RuntimeError:  # exactly singular
+            return False
+    elif rows * columns**2 <= MOST_FACTORED:
+        pivots = np.abs(np.diag(linalg.qr(block, mode="r", pivoting=True)[0]))
+    else:
+        return None
     return bool(pivots.min() > DEPENDENT * pivots.max())
 
 

@@ -168,18 +168,20 @@ class Result:
     certificate : of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
     passes, seconds : work in visits of all columns, certificates and norm estimates included; wall time.
     history : the certificates on the way.
-    method : the method used; with " + finish" behind its name if an interior point took over from it.
+    method : the method used, and those that took over from it: " + finish" stands for an interior point, and
+        "highs + r2hpdhg" for r2hpdhg from the answer of HiGHS.
     settings : what was chosen automatically (blocks per iteration, strengths rule, backend).
     shadow_prices : of a linear program, in the shape of y: the derivative of the optimal objective with respect to the
         right-hand side of each row, in the sign of HiGHS and of textbooks for a minimisation. It is -y. None for other
-        problems, and where there is no solution.
+        problems, and unless the status is ``OPTIMAL``.
     reduced_costs : of a linear program, in the shape of x: c + A'y, what one unit more of a variable that is held at
         its bound would add to the objective. None where ``shadow_prices`` is.
     is_vertex : whether x is a vertex of the feasible set of a linear program, so that the active bounds and rows
         determine it: among the columns of the rows that hold with equality, those of variables strictly between their
-        bounds are linearly independent. Bounds count as active up to 1e-9 of their size. None where it was not tested:
-        other problems, no solution, a matrix in files, on a device or on several processes, or a test that would cost
-        more than a small part of a solve.
+        bounds are linearly independent. Bounds count as active, and as satisfied, up to 1e-9 of their size; a point
+        that violates one by more is no vertex. None where it was not tested: other problems, a status other than
+        ``OPTIMAL``, a matrix in files, on a device or on several processes, or a test that would cost more than a small
+        part of a solve.
     ray : the proof that there is no solution, which ``certify_ray(problem, ray)`` judges; None under other statuses.
         Under ``INFEASIBLE`` a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: its entries
         weigh the rows that cannot hold together. Under ``UNBOUNDED`` a direction in the shape of x along which the

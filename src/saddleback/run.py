@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,19 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .checkpoints import Keeper
+from .clock import Clock, slice_passes
 from .derived import stored
 from .interrupts import Interrupts
 from .judge import SETTLING, Judge
 from .methods import Candidates, Method, Start, State, diverged
 from .problem import Model
-from .ranks import Team
 from .reductions import Reduction
 from .result import Certificate, History, Status
-
-SLICE_GROWTH = 0.04
-SLICE_WORK = 1 << 26
-"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
-keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
 
 FIRST_CHECK = 8.0
 GROWTH = 0.15
@@ -32,31 +26,6 @@ GROWTH = 0.15
 TRIES = 4
 """How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
 with no room below the tolerance cannot be moved."""
-
-VISITS = 1 << 22
-"""Most visits of blocks in one call of a method, for the memory that their draws take."""
-
-
-class Clock:
-    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
-
-    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
-    """
-
-    def __init__(self, limit: float | None, team: Team) -> None:
-        self.team = team
-        self.begin = time.perf_counter()
-        self.limit = np.inf if limit is None else limit
-        self.before = 0.0
-
-    def seconds(self) -> float:
-        """Return the time since the start, that of earlier runs included."""
-        return self.before + time.perf_counter() - self.begin
-
-    def expired(self) -> bool:
-        """Return whether the limit has passed."""
-        return self.limit < np.inf and self.team.told(time.perf_counter() - self.begin >= self.limit)
-
 
 LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
 UNSOLVABLE = (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -130,8 +99,9 @@ class Run:
         return "finish_steps" in self.state.settings
 
     def name_of(self, method: Method[Any]) -> str:
-        """Return the name of the method for the result, which says if an interior point has been at work."""
-        return f"{method.name} + finish" if self.finishing and method.name != "finish" else method.name
+        """Return the name of the method for the result, with those that have gone on from its point."""
+        after = self.state.settings.get("continued_by", [])
+        return " + ".join([method.name, *after, *(["finish"] if self.finishing and method.name != "finish" else [])])
 
     @property
     def passes(self) -> float:
@@ -174,7 +144,7 @@ class Run:
             status = (
                 halted
                 or limits.reached(self.judge.certificate, passes)
-                or self.judge.unsolvable_by(self.state.x, self.state.y, passes, limits.tol)
+                or self.judge.unsolvable_by(self.state.x, self.state.y, passes, limits.tol, limits.clock)
             )
         if status is Status.OPTIMAL:
             status = limits.reached(self.judge.confirm(), passes)
@@ -283,11 +253,3 @@ def run_until(
     if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
         keeper.close(run)  # as it is before its last judgement, which no run without limits would have made here
     return Status.INTERRUPTED if interrupts.requested else None
-
-
-def slice_passes(state: State, model: Model) -> float:
-    """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
-    blocks = int(state.settings.get("n_blocks", len(model.blocks)))
-    iterations = blocks / int(state.settings.get("blocks_per_iteration", blocks))
-    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
-    return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)

@@ -6,13 +6,13 @@ is out of its range is first brought into it, by powers of 2.
 
 from __future__ import annotations
 
-import warnings
+import time
 from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import OptimizeWarning, linprog
+from scipy.optimize import linprog
 
 from .functions._base import Vector
 from .linear_program import LinearProgram, as_linear_program, at_hand
@@ -33,7 +33,14 @@ On random sparse programs, the worst for a simplex method, it is twice as fast a
 twice."""
 
 SMALL = 10_000
-"""Entries of A up to which HiGHS takes no longer than the clock and the keyboard can wait."""
+"""Entries of A up to which HiGHS runs in the thread of the caller, which a thread would only slow down. Ctrl-C is noted
+meanwhile, and acted on after it."""
+
+LONGEST = 600.0
+"""Seconds that HiGHS may take if there is no time limit. It cannot be stopped from outside."""
+
+GRACE = 1.0
+"""Seconds to wait for HiGHS after its time limit, which it looks at now and then."""
 
 ROUNDS = 6
 """Rounds of geometric scaling."""
@@ -84,12 +91,13 @@ class Program(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What HiGHS says: how it ended, a vertex x and its dual y in our sign if it has them, and its iterations."""
+    """What HiGHS says: how it ended, a vertex x and its dual y in our sign if it has them, its iterations and time."""
 
     state: str
     x: Vector | None
     y: Vector | None
     iterations: int
+    seconds: float
 
 
 def pays(model: Model) -> bool:
@@ -190,8 +198,9 @@ def in_range(program: Program) -> bool:
     return not small and bool(np.all(np.abs(data[np.isfinite(data)]) < INFINITE))
 
 
-def run(program: Program, tol: float, seconds: float = np.inf, presolve: bool = True) -> Answer:
-    """Return what HiGHS says of a program, solved to a small part of a tolerance."""
+def run(program: Program, tol: float, seconds: float = LONGEST) -> Answer:
+    """Return what HiGHS says of a program within some seconds, solved to a small part of a tolerance."""
+    begin = time.perf_counter()
     scale = program.scale or scaling(program)
     p, A, _ = scale.applied(program)
     by_row = sparse.csr_matrix(A)
@@ -199,47 +208,52 @@ def run(program: Program, tol: float, seconds: float = np.inf, presolve: bool = 
     above, below = (np.flatnonzero(np.isfinite(bound) & ~equal) for bound in (p.row_upper, p.row_lower))
     tolerance = float(np.clip(MARGIN * tol, TIGHTEST, LOOSEST))
     options = {
-        "presolve": presolve,
         "primal_feasibility_tolerance": tolerance,
         "dual_feasibility_tolerance": tolerance,
+        "time_limit": float(seconds),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OptimizeWarning)
-        found = linprog(
-            p.cost,
-            sparse.vstack([by_row[above], -by_row[below]]) if above.size + below.size else None,
-            np.concatenate([p.row_upper[above], -p.row_lower[below]]) if above.size + below.size else None,
-            by_row[equal] if np.any(equal) else None,
-            p.row_upper[equal] if np.any(equal) else None,
-            np.column_stack([p.lower, p.upper]),
-            "highs",
-            options=options | ({} if np.isinf(seconds) else {"time_limit": seconds}),
-        )
+    found = linprog(
+        p.cost,
+        sparse.vstack([by_row[above], -by_row[below]]) if above.size + below.size else None,
+        np.concatenate([p.row_upper[above], -p.row_lower[below]]) if above.size + below.size else None,
+        by_row[equal] if np.any(equal) else None,
+        p.row_upper[equal] if np.any(equal) else None,
+        np.column_stack([p.lower, p.upper]),
+        "highs",
+        options=options,
+    )
+    taken = time.perf_counter() - begin
     state = STATES[found.status]
     if found.x is None or found.status > 1 or not np.all(np.isfinite(found.x)):
-        return Answer(state, None, None, int(found.nit))
+        return Answer(state, None, None, int(found.nit), taken)
     # a marginal is the change of the optimum with its bound: minus a subgradient of the indicator
     y = np.zeros(A.shape[0])
     y[equal] = -found.eqlin.marginals
     np.subtract.at(y, above, found.ineqlin.marginals[: above.size])
     np.add.at(y, below, found.ineqlin.marginals[above.size :])
-    return Answer(state, found.x * scale.columns * scale.target, y * scale.rows * scale.price, int(found.nit))
+    x, y = found.x * scale.columns * scale.target, y * scale.rows * scale.price
+    return Answer(state, x, y, int(found.nit), taken)
 
 
 class Running:
     """A run of HiGHS, in a thread unless it is small, so that the clock and the keyboard can be looked at meanwhile.
 
-    A run that nobody waits for any more ends by itself, at its time limit.
+    Nothing stops HiGHS but its own time limit, which is always finite. A caller with the same limit waits for it there.
+    After Ctrl-C, or in a run that was resumed under a shorter limit, HiGHS works on up to its limit. The interpreter
+    waits for it before it exits: a daemon thread that returns from HiGHS while the interpreter is being finalised
+    aborts the process.
     """
 
     def __init__(self, program: Program, tol: float, seconds: float) -> None:
         self._answer: Answer | None = None
         self._error: Exception | None = None
         self._thread: Thread | None = None
+        seconds = seconds if np.isfinite(seconds) else LONGEST
+        self._end = time.perf_counter() + seconds
         if program.A.nnz <= SMALL:
             self._answer = run(program, tol, seconds)
         else:
-            self._thread = Thread(target=self._work, args=(program, tol, seconds), daemon=True)
+            self._thread = Thread(target=self._work, args=(program, tol, seconds), daemon=False)
             self._thread.start()
 
     def _work(self, program: Program, tol: float, seconds: float) -> None:
@@ -249,9 +263,10 @@ class Running:
             self._error = error
 
     def answer(self, seconds: float) -> Answer | None:
-        """Wait for the answer, and return None if it takes longer."""
+        """Wait for the answer, and return None if it takes longer; near its time limit wait for HiGHS to end."""
         if self._thread is not None:
-            self._thread.join(seconds)
+            left = self._end - time.perf_counter()
+            self._thread.join(seconds if left > seconds else max(left, 0.0) + GRACE)
         if self._error is not None:
             raise self._error
         return self._answer

@@ -13,6 +13,7 @@ import numpy as np
 
 from .cached import cached_property
 from .checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
+from .clock import Clock
 from .device import open_device
 from .diagnosis import diagnose, message, spread
 from .functions._base import Vector
@@ -30,7 +31,7 @@ from .rays import explanation, ray_of_empty_rows
 from .reductions import Reduction, merge_rows, reduce_problem
 from .registry import METHODS, make, refuse, resolve
 from .result import Certificate, Result, Status
-from .run import LIMITS, UNSOLVABLE, Clock, Contents, Limits, Run, run_until
+from .run import LIMITS, UNSOLVABLE, Contents, Limits, Run, run_until
 from .sharding import Shard, gathered
 from .threads import limited
 
@@ -206,7 +207,7 @@ def solve(
                 if options:  # for explicit strengths alone
                     start = replace(start, kept=reduction.kept())
                 state = chosen.init(
-                    reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol, seconds=clock.limit)
+                    reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol, seconds=clock.left())
                 )
                 run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
                 del state
@@ -250,7 +251,7 @@ def solve(
         if ray is not None:
             said += " " + explanation(problem, status, ray)
     x, y = run.judge.point()
-    stated = None if status in UNSOLVABLE else prices(problem.model, x, y)
+    stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
     return Result(
         x=problem.shape_x(x),
         y=problem.shape_y(y.vector()),

@@ -3,19 +3,20 @@
 Where there is none the iterates run away, and their direction comes closer and closer to a ray (``rays.py``). For a
 linear program two simpler ones answer sooner, as soon as there is reason to ask: without its costs the constraints
 alone decide whether there is a feasible point, and without right-hand sides and finite bounds whether there is a
-direction along which costs fall. HiGHS solves them where A is in memory, r2hpdhg elsewhere. Whatever is found is a
-verdict only if it is a proof.
+direction along which costs fall. HiGHS solves them where it is expected to be faster, r2hpdhg elsewhere. Whatever is
+found is a verdict only if it is a proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from .certificate import primal_side
+from .clock import Clock, slice_passes
 from .derived import derived, stored
 from .functions import Interval
 from .functions._base import Vector
@@ -27,7 +28,7 @@ from .methods.r2hpdhg import R2HPDHGState
 from .problem import Model
 from .rays import UNIT, Side, excluded, judge, prove, sides
 from .result import Status
-from .simplex import conflict, falling, pays, run, stated
+from .simplex import Answer, Program, conflict, falling, pays, run, stated
 
 SUSPECT = 1.0
 """A direction that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
@@ -105,7 +106,13 @@ class Unsolvable:
         return Status.INFEASIBLE if self._dual.excluded >= BELIEVED else None
 
     def found(
-        self, points: Sequence[Vector], y: Vector, rays: Sequence[tuple[Vector, Vector]], passes: float, tol: float
+        self,
+        points: Sequence[Vector],
+        y: Vector,
+        rays: Sequence[tuple[Vector, Vector]],
+        passes: float,
+        tol: float,
+        clock: Clock,
     ) -> Found | None:
         """Return a verdict if a ray of the method, or the way gone since work doubled, leads to a proof.
 
@@ -120,7 +127,7 @@ class Unsolvable:
             return found
         if max(self._dual.excluded, self._primal.excluded) < SUSPECT or as_linear_program(self.model) is None:
             return None
-        ray = self._by_simplex() if pays(self.model) else self._by_searches(passes)
+        ray = self._by_simplex(clock) if pays(self.model) else self._by_searches(passes, clock)
         return self._unbounded(self._points, tol) if ray is None else Found(Status.INFEASIBLE, ray)
 
     def _unbounded(self, points: Sequence[Vector], tol: float) -> Found | None:
@@ -155,30 +162,38 @@ class Unsolvable:
         found = prove(self.model, side, direction)
         return None if found is None else found[0]
 
-    def _by_simplex(self) -> Vector | None:
+    def _by_simplex(self, clock: Clock) -> Vector | None:
         """Ask HiGHS, each question once; return a ray of y if there is one."""
         n = self.model.A.shape[1]
-        if "falling" not in self._asked and self._primal.excluded >= SUSPECT:
-            self._asked.append("falling")
-            answer = run(falling(stated(self.model)), 0.0, SECONDS)
-            self._falls = self._primal_ray(np.zeros(n) if answer.x is None else answer.x)
-        if "conflict" not in self._asked and (self._dual.excluded >= SUSPECT or self._falls is not None):
-            self._asked.append("conflict")
-            answer = run(conflict(stated(self.model)), 0.0, SECONDS)
-            if answer.x is not None and answer.y is not None:
+        if self._primal.excluded >= SUSPECT:
+            answer = self._ask("falling", falling, clock)
+            if answer is not None and answer.x is not None:
+                self._falls = self._primal_ray(answer.x)
+        if self._dual.excluded >= SUSPECT or self._falls is not None:
+            answer = self._ask("conflict", conflict, clock)
+            if answer is not None and answer.x is not None and answer.y is not None:
                 self._points.append(answer.x[:n])
                 return self._dual_ray(answer.y)
         return None
 
-    def _by_searches(self, passes: float) -> Vector | None:
+    def _ask(self, name: str, question: Callable[[Program], Program], clock: Clock) -> Answer | None:
+        """Return what HiGHS answers in the time that is left; None for a question that it has answered before."""
+        if name in self._asked or clock.expired():
+            return None
+        answer = run(question(stated(self.model)), 0.0, min(SECONDS, clock.left()))
+        if not clock.expired():  # otherwise a run that goes on from a checkpoint may ask it again
+            self._asked.append(name)
+        return answer
+
+    def _by_searches(self, passes: float, clock: Clock) -> Vector | None:
         """Go on with r2hpdhg on the simpler programs; return a ray of y if there is one."""
         if self._primal.excluded >= SUSPECT and self._falls is None:
             self._directions = self._directions or Search(directions_alone(self.model))
-            self.passes += self._directions.advance(SHARE * passes)
+            self.passes += self._directions.advance(SHARE * passes, clock)
             self._falls = self._primal_ray(self._directions.ray[0])
         if self._dual.excluded >= SUSPECT or self._falls is not None:
             self._constraints = self._constraints or Search(constraints_alone(self.model))
-            self.passes += self._constraints.advance((SHARE if self._falls is None else SURE_SHARE) * passes)
+            self.passes += self._constraints.advance((SHARE if self._falls is None else SURE_SHARE) * passes, clock)
             self._points = [self._constraints.x]
             return self._dual_ray(self._constraints.ray[1])
         return None
@@ -231,11 +246,15 @@ class Search:
         self.state = self.method.init(model, Start(model.f.project(np.zeros(n)), np.zeros(m)))
         self.told = 0.0
 
-    def advance(self, passes: float) -> float:
-        """Go on until so many passes were made in all, and return those not told before, with one product for a ray."""
-        while self.state.passes < passes:
+    def advance(self, passes: float, clock: Clock) -> float:
+        """Go on until so many passes were made in all or the time is over, a slice at a time.
+
+        Returns the passes that were not counted before, and half a pass for the product that a ray needs.
+        """
+        while self.state.passes < passes and not clock.expired():
             self.state.ripe = False
-            self.state = self.method.advance(self.state, passes - self.state.passes)
+            ahead = min(slice_passes(self.state, self.state.model), passes - self.state.passes)
+            self.state = self.method.advance(self.state, ahead)
         told, self.told = self.told, self.state.passes
         return self.told - told + 0.5
 

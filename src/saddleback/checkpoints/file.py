@@ -17,7 +17,7 @@ from .check import DTYPES
 from .graph import Graph
 from .whole import replacing
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"

@@ -39,6 +39,7 @@ class HighsState(State):
     ----------
     asked, running : what HiGHS is asked, and its run.
     iterations : of the simplex method so far.
+    seconds : left to HiGHS.
     points, rays : feasible points, and directions of x and y that may prove that there is no solution.
     after : the method that goes on from the answer, once it was judged.
     """
@@ -48,6 +49,7 @@ class HighsState(State):
     asked: str = OPTIMUM
     running: Running | None = None
     iterations: int = 0
+    seconds: float
     points: list[Vector]
     rays: list[tuple[Vector, Vector]]
     after: R2HPDHGState | None = None
@@ -55,7 +57,11 @@ class HighsState(State):
 
 @dataclass(frozen=True)
 class Highs(Method[HighsState]):
-    """The simplex method of HiGHS, for linear programs: no options. It starts from a vertex of its own."""
+    """The simplex method of HiGHS, for linear programs: no options. It starts from a vertex of its own.
+
+    What HiGHS leaves, r2hpdhg goes on with, also if ``solve`` is asked for no layers. Then ``result.method`` is
+    "highs + r2hpdhg".
+    """
 
     name = "highs"
     layers = ("finish",)
@@ -80,6 +86,7 @@ class Highs(Method[HighsState]):
             settings=all_blocks(model) | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
             model=model,
             start=start,
+            seconds=start.seconds,
             points=[],
             rays=[],
         )
@@ -88,7 +95,7 @@ class Highs(Method[HighsState]):
         if state.asked == DONE:
             return self._go_on(state, passes)
         if state.running is None:
-            state.running = at_work(state.model, state.asked, state.start.tol, state.start.seconds)
+            state.running = at_work(state.model, state.asked, state.start.tol, state.seconds)
         answer = state.running.answer(POLL)
         if answer is not None:
             self._take(state, answer)
@@ -99,6 +106,7 @@ class Highs(Method[HighsState]):
         """Take over an answer, and ask the next question or let it be judged."""
         n, m = state.x.size, state.y.size
         state.iterations += answer.iterations
+        state.seconds = max(state.seconds - answer.seconds, 0.0)
         state.running = None
         if state.asked == OPTIMUM:
             state.settings["highs"] = answer.state
@@ -129,7 +137,7 @@ class Highs(Method[HighsState]):
         state.after = method.advance(state.after, passes)
         state.ripe = state.after.ripe
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
-        state.settings |= state.after.settings
+        state.settings |= state.after.settings | {"continued_by": [method.name]}
         return state
 
     def candidates(self, state: HighsState) -> Candidates:
