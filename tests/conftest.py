@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +23,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each process of an ``mpiexec`` temporary folders of its own: pytest clears old ones, and they would race."""
+    """Make Ctrl-C work for tests of it, and give each process of an ``mpiexec`` its own temporary folders.
+
+    A shell starts background jobs with SIGINT ignored. pytest clears old temporary folders, for which processes race.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "not_on(*backends, reason): what the test is about is not there on a backend")
     if config.getoption("--backend") == "mpi":
         folder = tempfile.mkdtemp(prefix="saddleback-")

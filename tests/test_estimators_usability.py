@@ -45,7 +45,7 @@ def slow_data(rng):
 
 
 def endless(**parameters):
-    return se.QuantileRegressor(alpha=1e-3, tol=0.0, max_iter=1e9, **parameters)
+    return se.QuantileRegressor(alpha=1e-3, tol=0.0, max_iter=1e9, time_limit=60, **parameters)
 
 
 def after(seconds, number=signal.SIGINT):
