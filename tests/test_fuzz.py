@@ -16,7 +16,7 @@ from fuzz.problems import Units, draw
 
 import saddleback as sb
 
-CASES = 300
+CASES = 150
 
 
 def test_random_cases() -> None:

@@ -181,7 +181,7 @@ def test_layers_and_their_options_contradict_each_other(problem):
         sb.solve(problem, method="sp-bcd", layers=False, finish=True)
     with pytest.raises(ValueError, match="layers=False leaves finish without a meaning"):
         sb.solve(problem, method="finish", layers=False)
-    with pytest.raises(TypeError, match="layers=0: expected True or False"):
+    with pytest.raises(ValueError, match="layers=0: expected True or False"):
         sb.solve(problem, layers=0)
 
 
