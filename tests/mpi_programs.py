@@ -233,11 +233,16 @@ def decisions():
         if COMM.rank == COMM.size - 1 and not sent:
             sent.append(os.kill(os.getpid(), signal.SIGINT))
 
+    def look(info):
+        if COMM.rank == 1:
+            assert info.current.x.shape == info.x.shape
+
     options = {"tol": 0, "max_passes": 1e9, "finish": False, "comm": COMM}
     return {
         "clock": report(sb.solve(problem, time_limit=0.2 if COMM.rank == 0 else 1e6, **options))["status"],
         "interrupt": report(sb.solve(problem, callback=interrupt, **options))["status"],
         "callback": report(sb.solve(problem, callback=lambda info: COMM.rank == 1, **options))["status"],
+        "one that looks": report(sb.solve(problem, callback=look, max_passes=50, comm=COMM))["status"],
     }
 
 

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.checkpoints import file, graph, keeper, thaw
+from saddleback.checkpoints import file, graph, keeper, thaw, whole
 from saddleback.derived import derived, stored
 from saddleback.functions import singular
 from saddleback.registry import METHODS
@@ -324,6 +324,38 @@ def test_foreign_and_newer_files_are_told(saved):
     rewritten(format=str(file.FORMAT))
     with pytest.raises(ValueError, match=rf"its format is '{file.FORMAT}', and not a number"):
         sb.solve(lasso(), tol=1e-10, resume=saved)
+
+
+@pytest.mark.parametrize("later", [0, 60])
+def test_an_error_of_a_function_of_the_user_is_not_blamed_on_the_file(later, tmp_path):
+    class Own:
+        separable, left = True, np.inf
+
+        def value(self, x):
+            return float(np.abs(x).sum())
+
+        def prox(self, v, step):
+            Own.left -= 1
+            if Own.left < 0:
+                raise ValueError("a mistake in prox")
+            return np.sign(v) * np.maximum(np.abs(v) - step, 0)
+
+    rng = np.random.default_rng(0)
+    problem = sb.Problem(Own(), rng.standard_normal((40, 30)), sb.Absolute(rng.standard_normal(40)))
+    sb.solve(problem, tol=1e-12, max_passes=20, checkpoint=tmp_path / "run")
+    Own.left = later
+    with pytest.raises(ValueError, match=r"^a mistake in prox$"):
+        sb.solve(problem, tol=1e-12, max_passes=400, resume=tmp_path / "run")
+
+
+def test_without_locks_a_file_is_closed_before_it_is_renamed(tmp_path, monkeypatch):
+    """Windows does not rename an open file."""
+    streams = []
+    monkeypatch.setattr(whole, "fcntl", None)
+    monkeypatch.setattr(whole.os, "replace", lambda old, new: streams.append(streams[0].closed))
+    with whole.replacing(tmp_path / "run") as stream:
+        streams.append(stream)
+    assert streams[1]
 
 
 def test_a_full_disk_is_a_warning_and_keeps_the_last_checkpoint(saved, monkeypatch):

@@ -18,6 +18,7 @@ from own_functions import (
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
+from saddleback import probing
 from saddleback.functions import as_term
 from saddleback.functions.probes import probe, probe_at
 
@@ -107,6 +108,73 @@ def test_operators_that_are_not_linear_are_errors(matvec, data):
     operator = LinearOperator(A.shape, matvec=lambda x: matvec(A, x), rmatvec=lambda y: A.T @ y, dtype=float)
     with pytest.raises(sb.ProbeError, match="not the adjoint"):
         sb.solve(sb.Problem(sb.L1(0.1), operator, sb.Squared(b)))
+
+
+@pytest.mark.parametrize("rest", [1.0, 0.7])
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
+def test_operators_that_compute_in_float32_and_return_float64_are_accepted(loss, rest, rng):
+    A, b = rng.standard_normal((300, 200)), rng.standard_normal(300)
+    single = A.astype(np.float32)
+
+    def made(factor):
+        return LinearOperator(
+            A.shape,
+            matvec=lambda x: rest * (single @ x.astype(np.float32)).astype(float),
+            rmatvec=lambda y: factor * rest * (single.T @ y.astype(np.float32)).astype(float),
+            dtype=float,
+        )
+
+    result = sb.solve(sb.Problem(sb.L1(1.0), made(1.0), loss(b)), tol=1e-4)
+    assert result.status is sb.Status.OPTIMAL
+    exact = sb.solve(sb.Problem(sb.L1(1.0), rest * A, loss(b)), tol=1e-6)
+    assert result.objective == pytest.approx(exact.objective, rel=2e-4)
+    sb.check(made(1.0))
+    for factor in (0.999, 1 - 1e-5):
+        with pytest.raises(sb.ProbeError, match=r"not the adjoint.*use float32 or float64"):
+            sb.solve(sb.Problem(sb.L1(1.0), made(factor), loss(b)), tol=1e-4)
+
+
+def test_operators_in_float64_are_still_tested_to_ten_digits(data):
+    A, b = data
+    operator = LinearOperator(A.shape, matvec=lambda x: A @ x, rmatvec=lambda y: (1 - 1e-8) * (A.T @ y), dtype=float)
+    with pytest.raises(sb.ProbeError, match="not the adjoint"):
+        sb.solve(sb.Problem(sb.L1(0.1), operator, sb.Squared(b)))
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_data_of_an_operator_may_change_between_solves(outputs, rng):
+    A, b = rng.standard_normal((30, 20)), rng.standard_normal((30, outputs))
+    operator = LinearOperator(A.shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y, dtype=float)
+    problem = sb.Problem([sb.L1(0.1), sb.L1(0.2)], [operator, rng.standard_normal((30, 3))], sb.Squared(b))
+    sb.solve(problem)
+    A *= 2
+    result = sb.solve(problem)
+    assert result.status is sb.Status.OPTIMAL
+    A *= 0.5
+    assert sb.certify(problem, result.x, result.y).error > 1e-3
+
+
+def test_certify_tests_a_loss_at_the_dual_point_of_its_bound(rng, monkeypatch):
+    """That is y after it was scaled, once."""
+
+    class Loss:
+        separable = True
+
+        def value(self, u):
+            return 0.5 * float(u @ u)
+
+        def prox(self, v, step):
+            return v / (1 + step)
+
+        def conjugate(self, y):
+            return 0.5 * float(y @ y)
+
+    tested = []
+    monkeypatch.setattr(probing, "probe_at", lambda f, x, y, rows: tested.append(y.copy()))
+    A, y = rng.standard_normal((20, 10)), 5 * rng.standard_normal(20)
+    sb.certify(sb.Problem(sb.L1(1.0), A, Loss()), np.zeros(10), y)
+    scale = 1.0 / np.abs(A.T @ y).max()
+    assert np.allclose(tested[-1], scale * y)
 
 
 def test_an_operator_that_changes_its_input_is_an_error(data):

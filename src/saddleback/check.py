@@ -187,6 +187,7 @@ class _Check:
 
     def products(self, product: Callable[[Vector], Vector], kind: str, points: list[Vector]) -> list[Vector]:
         """Return the products with some points, the first of which are dense, after tests of each and of their sums."""
+        self.A.measure(kind, points[0], product(points[0].copy()))
         found = []
         for point in points:
             given = point.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import zip_longest
 
 import numpy as np
@@ -100,13 +101,15 @@ class Judge:
         """Return what gives the best x and y so far, to those who ask for it."""
         assert self._best is not None
         reduction, (primal, dual) = self.reduction, self._best
-        return lambda: (reduction.restore_x(Whole(primal.x), primal.u), reduction.restore_y(dual.point))
+        return lambda: (reduction.restore_x(Whole(primal.x), lambda: primal.u), reduction.restore_y(dual.point))
 
     def restored(self, x: Vector, y: Vector) -> tuple[Point, Point]:
         """Return any x and y of the problem that is solved as points of the user's problem."""
-        point = Whole(x)
-        reduced = image(self.reduction.model.A, point).vector()
-        return self.reduction.restore_x(point, reduced), self.reduction.restore_y(Whole(y))
+        return self._restored_x(x), self.reduction.restore_y(Whole(y))
+
+    def _restored_x(self, x: Vector) -> Point:
+        # several reductions may ask for the product, most for none
+        return self.reduction.restore_x(Whole(x), cache(lambda: image(self.reduction.model.A, Whole(x)).vector()))
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
@@ -126,7 +129,8 @@ class Judge:
     def probe(self) -> None:
         """Test the user's own functions at the confirmed pair; raise ``ProbeError`` where one of them is wrong."""
         assert self._confirmed is not None
-        probe_certificate(self.model, *self._confirmed)
+        primal, dual = self._confirmed
+        probe_certificate(self.model, primal, dual, dual.scale)
 
     def check(self, model: Model, reduction: Reduction) -> None:
         """Raise unless this is a judge of a problem, whose best pair is as good as it says: it was read from a file.
@@ -192,8 +196,8 @@ class Judge:
             return None
         reduction, before = self.reduction, self.unsolvable.passes
         rays, self._rays = self._rays, []
-        point = reduction.restore_x(Whole(x), self._image(reduction.model, Whole(x)).vector()).vector()
-        points = [point, *(self.restored(x, y)[0].vector() for x in self._others)]
+        points = [self._restored_x(point).vector() for point in (x, *self._others)]
+        self.passes += 0.5 * len(points) * reduction.eliminates
         found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol, clock)
         self.passes += self.unsolvable.passes - before
         self.proof = found

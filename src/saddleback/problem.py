@@ -387,10 +387,13 @@ class Problem:
     def refreshed(self) -> Problem:
         """Return the problem for A as it is now: itself, unless a sparse A or the file of a map has changed.
 
+        Operators forget the products that they compare others with.
+
         A sparse A is used without a copy. An index that is changed later could lead anywhere in memory, so that every
         call that reads A on its own account asks for this first.
         """
         if not any(watch.changed() for watch in self.watches):
+            self.model.A.forget()
             return self
         try:
             fresh = Problem(self.penalty, self.A, self.loss)

@@ -159,8 +159,7 @@ class Run:
         if self.finishing and not self.settled:
             self.judge.settle(tol)
         certificate = self.judge.confirm()
-        if certificate != self.history.rows[-1][2]:  # the last entry is that of the result
-            self.history.add(self.passes, clock.seconds(), certificate)
+        self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
         return Status.OPTIMAL if rounded else status

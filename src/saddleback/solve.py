@@ -50,6 +50,8 @@ class Info:
     ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
     left is that of the method, however often it is looked at. ``x`` and ``y`` are the best points so far, ``current``
     is the iterate of the method as it is now; all are made when they are asked for, which has to be during the call.
+    On several processes each may ask for them alone, except for ``current`` where blocks were made part of the loss
+    (``eliminate``): that takes a product with A, so that either all processes ask for it or none.
     """
 
     passes: float

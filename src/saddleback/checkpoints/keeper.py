@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NamedTuple, Protocol
 
 from ..functions.checks import ProbeError
@@ -136,7 +138,6 @@ INTERNAL = (
     AssertionError,
     AttributeError,
     LookupError,
-    MemoryError,
     RuntimeError,
     TypeError,
     ValueError,
@@ -144,16 +145,27 @@ INTERNAL = (
 """What numbers that no run could have may lead to."""
 
 
+CALLERS = ("saddleback.functions.custom", "saddleback.operators.abstract")
+"""The modules that call functions and operators of the user's."""
+
+
+def _of_the_user(error: BaseException) -> bool:
+    """Return whether an error has passed through code that one of these modules has called."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return any(a in CALLERS and b.partition(".")[0] != "saddleback" for a, b in pairwise(modules))
+
+
 @contextmanager
 def going_on(path: Any) -> Iterator[None]:
     """Name the checkpoint in errors of a run that goes on from one; without one do nothing.
 
     All that a file says has the right form, but whether its numbers are those of a run shows only on the way.
+    Errors of the user's own functions and operators have nothing to do with the file.
     """
     try:
         yield
     except INTERNAL as error:
-        if path is None or isinstance(error, ProbeError):
+        if path is None or isinstance(error, ProbeError) or _of_the_user(error):
             raise
         raise ValueError(
             f"resume={str(path)!r}: the run could not go on from this file ({type(error).__name__}: {error}). Has the "

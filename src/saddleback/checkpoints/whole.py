@@ -30,6 +30,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+            if fcntl is None:
+                stream.close()  # Windows does not rename an open file
             os.replace(beside, path)  # while it is locked, so that nobody takes it for left over
     except BaseException:
         beside.unlink(missing_ok=True)

@@ -96,6 +96,14 @@ class Operator(ABC):
         """Return what the operator remembers, for a checkpoint."""
         return []
 
+    def forget(self) -> None:
+        """Forget what was seen of products: the data behind them may have changed."""
+        return
+
+    def measure(self, kind: str, vector: Vector, product: Vector) -> None:
+        """Measure the rounding of ``matvec`` or ``rmatvec`` at a vector, if the type of its result may not tell it."""
+        return
+
     holders: Holders | None = None
     """The processes that hold the columns, where these are spread over several; None where all of them are here."""
 

@@ -24,6 +24,10 @@ ACCURACY = 1e-10
 MARGIN = 1e2
 """Roundings that it may miss by, if that is more, as in float32."""
 
+COARSEST = 1e-8
+"""Largest rounding that a measurement may find for products in float64, which may have been computed in less precision:
+the adjoint then holds to 1e-6."""
+
 HOW_TO = "scipy.sparse.linalg.LinearOperator(shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y)"
 """What a user can write for an operator."""
 
@@ -46,28 +50,29 @@ class Abstract(Operator):
         self.name = name
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
         self.stored = self.shape[0] * self.shape[1]
-        self._norm = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        self.rounding = self._norm = 0.0
         self._images: tuple[Vector, Vector] | None = None
         self._slopes: tuple[Vector, Vector] | None = None
 
     def matvec(self, x: Vector) -> Vector:
         u = self._product("matvec", x, self.shape[0])
-        if self._slopes is not None:
-            self._compare(x, u, *self._slopes)
+        slopes = self._slopes  # another thread may make it None
+        if slopes is not None:
+            self._compare(x, u, *slopes)
         return u
 
     def rmatvec(self, y: Vector) -> Vector:
         z = self._product("rmatvec", y, self.shape[1])
-        if self._images is None:
-            self.probe()
-        assert self._images is not None
-        self._compare(*self._images, y, z)
+        self._compare(*(self._images or self.probe()), y, z)
         if np.any(y):
             self._slopes = y.copy(), z.copy()
         return z
 
-    def probe(self) -> None:
-        """Make the product with a random vector, the same each time, that adjoint products are tested against."""
+    def probe(self) -> tuple[Vector, Vector]:
+        """Return a random vector, the same each time, with its product, which adjoint products are tested against."""
         r = np.random.default_rng(0).standard_normal(self.shape[1])
         given = r.copy()
         image = self._product("matvec", given, self.shape[0])
@@ -76,6 +81,7 @@ class Abstract(Operator):
         if not np.all(np.isfinite(image)):
             raise ProbeError(f"matvec of {self.name} returned NaN or inf for a vector of random normal numbers")
         self._images = r, image
+        return self._images
 
     def _product(self, kind: str, vector: Vector, size: int) -> Vector:
         try:
@@ -98,15 +104,31 @@ class Abstract(Operator):
         """Raise unless <u, y> = <x, z> up to rounding, for u = A x and z = A'y."""
         forth, back = float(u @ y), float(x @ z)
         size = self._norm * float(np.linalg.norm(x)) * float(np.linalg.norm(y))
-        allowed = max(ACCURACY, MARGIN * self.rounding)
-        if not np.isfinite(size) or abs(forth - back) <= allowed * size:
+        if not np.isfinite(size) or abs(forth - back) <= self.accuracy * size:
             return  # a product that overflows is no fault of the operator
+        self.measure("matvec", x, u)
+        self.measure("rmatvec", y, z)
+        if abs(forth - back) <= (allowed := self.accuracy) * size:
+            return
         raise ProbeError(
             f"rmatvec of {self.name} is not the adjoint of matvec: <A x, y> = {forth:.9g} and <x, A'y> = {back:.9g} "
             f"for an x of length {np.linalg.norm(x):.3g} and a y of length {np.linalg.norm(y):.3g}. The difference is "
             f"{abs(forth - back):.1e}, and rounding explains {allowed * size:.1e}. Compare both with a small dense "
-            f"matrix; saddleback.check({self.name}) tests them one by one"
+            f"matrix; saddleback.check({self.name}) tests them one by one. Products in half precision are too "
+            "coarse: use float32 or float64"
         )
+
+    @property
+    def accuracy(self) -> float:
+        """What an identity may miss by, relative to the sizes of its products."""
+        return max(ACCURACY, MARGIN * self.rounding)
+
+    def measure(self, kind: str, vector: Vector, product: Vector) -> None:
+        # A(x / 3) is A x / 3 up to rounding, whether or not A is right
+        missed = float(np.linalg.norm(self._product(kind, vector / 3.0, product.size) - product / 3.0))
+        size = float(np.linalg.norm(product)) / 3.0
+        if size > 0:
+            self.rounding = max(self.rounding, min(missed / size, COARSEST))
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         everywhere = np.zeros(self.shape[1])

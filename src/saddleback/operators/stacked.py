@@ -64,6 +64,10 @@ class Stacked(Operator):
     def memories(self) -> list[Any]:
         return [memory for part in self.parts for memory in part.memories()]
 
+    def forget(self) -> None:
+        for part in self.parts:
+            part.forget()
+
     def side_by_side(self) -> Sequence[Operator]:
         return self.parts
 

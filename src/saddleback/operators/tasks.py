@@ -37,6 +37,9 @@ class Tasks(Operator):
     def rmatvec(self, y: Vector) -> Vector:
         return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
 
+    def forget(self) -> None:
+        self.single.forget()
+
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         columns = one_by_one(columns)
         result = np.zeros((self.single.shape[0], self.tasks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,8 +37,8 @@ class Reduction(ABC):
         """Return which rows and columns are left; with explicit strengths a method asks for it."""
 
     @abstractmethod
-    def restore_x(self, x: Point, u: Vector) -> Point:
-        """Return the point of the original problem; u is Ax of the smaller one."""
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
+        """Return the point of the original problem; u gives Ax of the smaller one, and is called only if needed."""
 
     @abstractmethod
     def restore_u(self, u: Vector) -> Vector:
@@ -76,7 +77,7 @@ class Unchanged(Reduction):
         m, n = self.model.A.shape
         return Kept((m, n), np.arange(m), np.arange(n))
 
-    def restore_x(self, x: Point, u: Vector) -> Point:
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x
 
     def restore_u(self, u: Vector) -> Vector:
@@ -132,8 +133,8 @@ class Chain(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return self.second.reduce_y(self.first.reduce_y(y))
 
-    def restore_x(self, x: Point, u: Vector) -> Point:
-        return self.first.restore_x(self.second.restore_x(x, u), self.second.restore_u(u))
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
+        return self.first.restore_x(self.second.restore_x(x, u), lambda: self.second.restore_u(u()))
 
     def restore_u(self, u: Vector) -> Vector:
         return self.first.restore_u(self.second.restore_u(u))

@@ -18,6 +18,7 @@ Of the three blocks of robust PCA one remains, of the same size as the data.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,9 +70,9 @@ class Elimination(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return y
 
-    def restore_x(self, x: Point, u: Vector) -> Point:
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         stretches = [x.stretch(own) for _, own in self.model.f.apart()]
-        stretches.insert(self.block, self._eliminated(u))
+        stretches.insert(self.block, self._eliminated(u()))
         return Apart(stretches)
 
     def restore_u(self, u: Vector) -> Vector:

@@ -6,6 +6,7 @@ no influence on Ax, so its variable is a minimiser of its penalty. Both are set 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +45,7 @@ class WithoutEmpty(Reduction):
 
     # Where nothing was left out a point is returned as it is.
 
-    def restore_x(self, x: Point, u: Vector) -> Point:
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x if self.columns.size == self.x.size else Whole(_among(self.x, self.columns, x.vector()))
 
     def restore_u(self, u: Vector) -> Vector:

@@ -6,6 +6,7 @@ their weights does for all of them, and each has its share of the dual variable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +49,7 @@ class Merged(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return np.bincount(self.place, y, self.model.A.shape[0]).astype(np.float64)
 
-    def restore_x(self, x: Point, u: Vector) -> Point:
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x
 
     def restore_u(self, u: Vector) -> Vector:
