@@ -117,6 +117,24 @@ def test_the_relative_gap_has_no_units(loss, unit, rng):
         assert there.relative_gap == pytest.approx(here.relative_gap, rel=1e-3, abs=1e-9)
 
 
+@pytest.mark.parametrize("length", [0.0, 1e6, 1e12, 1e15])
+def test_a_long_dual_point_does_not_make_a_gap_small(length):
+    """Both rows are the same, so that y may have any length along (1, -1)."""
+    problem = sb.Problem(sb.Linear([1.0, 2.0]) + sb.NonNegative(), np.ones((2, 2)), sb.Equality([1.0, 1.0]))
+    assert sb.certify(problem, [0.0, 1.0], [length - 1, -length]).relative_gap == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("method", ["auto", "r2hpdhg", "finish"])
+def test_a_linear_objective_whose_terms_cancel_is_recognised(method, rng):
+    A, x = rng.standard_normal((6, 12)), np.maximum(rng.standard_normal(12), 0.0)
+    y = rng.standard_normal(6)
+    y -= (A @ x) @ y / ((A @ x) @ (A @ x)) * (A @ x)  # so that the optimum <b, y> is 0
+    cost = A.T @ y + np.where(x > 0, 0.0, rng.uniform(0.1, 1.0, 12))
+    result = sb.solve(sb.Problem(sb.Linear(cost) + sb.NonNegative(), A, sb.Equality(A @ x)), method, tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    assert abs(result.objective) <= 1e-8
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_rise_bounds_what_a_loss_is_above_its_minimum(name, rng):
     g = LOSSES[name].bind((SIZE,))

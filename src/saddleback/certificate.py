@@ -30,6 +30,9 @@ PROJECTIONS = 20
 RESOLVED = 2.0**-31
 """Distance of u from b, relative to the size of the data, at which the loss is worth the floor of the relative gap."""
 
+MOST = 1e-3
+"""Most of the floor that a long y may cause, relative to the terms of the objective."""
+
 ROUNDED = 1e-6
 """Gaps up to this share of the floor, about two roundings of the data for a loss with kinks, cannot be told from 0."""
 
@@ -247,14 +250,15 @@ def trivial_side(model: Model) -> DualSide | None:
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 
-def floor(model: Model, reach: float, y_length: float) -> float:
+def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) -> float:
     """Return the objective below which a gap is no longer relative to it.
 
     It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``g.rise(d)`` above the
-    minimum of the loss, and ||y|| d where y is its slope.
+    minimum of the loss, and ||y|| d where y is its slope. The latter is at most a 1e-3 of ``terms``, the size of what
+    the objective is a sum of: a y that is far too long proves no more than another.
     """
     distance = RESOLVED * reach
-    return max(model.g.rise(distance), y_length * distance)
+    return max(model.g.rise(distance), min(y_length * distance, MOST * terms))
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
@@ -265,8 +269,10 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     variables in their own units instead, for those that have not moved yet.
     """
     gap = primal.value - dual.value
-    least = floor(model, primal.reach, dual.length)
-    scale = max(abs(primal.value), abs(dual.value), least)
+    values = max(abs(primal.value), abs(dual.value))
+    linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
+    least = floor(model, primal.reach, dual.length, max(values, linear))
+    scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance
     shift = in_units = 0.0
     if off_x:
