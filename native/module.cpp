@@ -8,7 +8,9 @@
 #include <nanobind/stl/tuple.h>
 
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "descent.hpp"
 #include "digest.hpp"
@@ -666,6 +668,7 @@ class BoundDescent {
 NB_MODULE(_native, m) {
   m.doc() = "Compiled core: products with a matrix and the block-coordinate iteration.";
 
+  m.attr("MOST_THREADS") = Pool::kMostThreads;
   m.def(
       "set_threads",
       [](int n) {

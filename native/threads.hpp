@@ -9,12 +9,10 @@
 #include <bit>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #if __has_include(<pthread.h>)
 #include <pthread.h>
@@ -30,27 +28,22 @@ inline void pause_briefly() {
 #endif
 }
 
-/// Workers that help one caller at a time.
+/// Workers that help one caller at a time: at most as many as this caller asks
+/// for, of all that were ever needed. They last as long as the process.
 class Pool {
+  static constexpr int kHelperBits = 10;
+
  public:
-  explicit Pool(int workers) {
-    try {
-      for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      // Fewer helpers than hoped for: the caller alone can finish any job.
-    }
+  static constexpr int kMostThreads = 1 << kHelperBits;  // a caller and its helpers
+
+  /// Takes the pool with `helpers` of its workers, or fewer if the system has
+  /// no more, unless another caller has it.
+  bool try_acquire(int helpers) {
+    if (busy_.test_and_set(std::memory_order_acquire)) return false;
+    engage(std::min(helpers, kMostHelpers));
+    return true;
   }
 
-  ~Pool() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    awake_.notify_all();
-    for (auto& worker : workers_) worker.join();
-  }
-
-  bool try_acquire() { return !busy_.test_and_set(std::memory_order_acquire); }
   void release() { busy_.clear(std::memory_order_release); }
 
   /// Calls task(0), ..., task(count - 1) in no particular order and returns
@@ -60,12 +53,12 @@ class Pool {
     task_ = &task;
     call_ = [](const void* body, int i) { (*static_cast<const Task*>(body))(i); };
     finished_.store(0, std::memory_order_relaxed);
-    ticket_.store((++stage_ << kCountBits) | static_cast<std::uint64_t>(count));
+    announce(count);
     if (sleepers_.load() > 0) {
       std::lock_guard lock(mutex_);
       awake_.notify_all();
     }
-    while (help()) {
+    while (help(kCaller)) {
     }
     for (int spins = 0; finished_.load(std::memory_order_acquire) < count; ++spins) {
       if (spins < kSpins) pause_briefly();
@@ -74,18 +67,49 @@ class Pool {
   }
 
  private:
-  static constexpr int kCountBits = 16;
-  static constexpr std::uint64_t kCountMask = (1u << kCountBits) - 1;
+  // A ticket has the stage, the number of helpers and the tasks left in one
+  // word. So a worker that wakes up late can never claim a task of a stage
+  // other than the one it saw, nor one of a caller that did not ask for it, and
+  // the caller need not wait for workers that claimed nothing.
+  static constexpr int kCountBits = 24;
+  static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
+  static constexpr int kMostHelpers = kMostThreads - 1;
+  static constexpr int kCaller = -1;  // comes before all workers, which are numbered from 0
   static constexpr int kSpins = 2000;  // some tens of microseconds
 
-  bool idle() const { return (ticket_.load() & kCountMask) == 0; }
+  static bool any_left(std::uint64_t ticket) { return (ticket & kCountMask) != 0; }
+  static bool may_help(int worker, std::uint64_t ticket) {
+    return worker < static_cast<int>((ticket >> kCountBits) & kMostHelpers);
+  }
 
-  // The stage and the tasks left share one word, so that a worker that wakes
-  // up late can never claim a task of a stage other than the one it saw, and
-  // the caller need not wait for workers that claimed nothing.
-  bool help() {
+  void announce(int count) {
+    ticket_.store((++stage_ << (kCountBits + kHelperBits)) |
+                  (static_cast<std::uint64_t>(helpers_) << kCountBits) |
+                  static_cast<std::uint64_t>(count));
+  }
+
+  // Workers beyond the number of helpers wait on a condition of their own, so
+  // that a caller that wants few of many does not wake up all at every stage.
+  void engage(int helpers) {
+    if (helpers == helpers_) return;
+    std::lock_guard lock(mutex_);
+    const bool more = helpers > helpers_;
+    helpers_ = helpers;
+    announce(0);
+    if (more) engaged_.notify_all();
+    try {
+      for (; workers_ < std::min(helpers, obtainable_); ++workers_) {
+        std::thread([this, worker = workers_] { work(worker); }).detach();
+      }
+    } catch (const std::system_error&) {
+      // Fewer helpers than hoped for: the caller alone can finish any job.
+      obtainable_ = workers_;
+    }
+  }
+
+  bool help(int worker) {
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while (ticket & kCountMask) {
+    while (any_left(ticket) && may_help(worker, ticket)) {
       if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         call_(task_, static_cast<int>(ticket & kCountMask) - 1);
@@ -96,31 +120,34 @@ class Pool {
     return false;
   }
 
-  void work() {
+  [[noreturn]] void work(int worker) {
+    const auto engaged = [&] { return may_help(worker, ticket_.load()); };
+    const auto waiting = [&] { return engaged() && !any_left(ticket_.load()); };
     for (;;) {
-      while (help()) {
+      while (help(worker)) {
       }
-      for (int spins = 0; spins < kSpins && idle(); ++spins) pause_briefly();
-      if (!idle()) continue;
+      for (int spins = 0; spins < kSpins && waiting(); ++spins) pause_briefly();
+      if (engaged() && !waiting()) continue;
       std::unique_lock lock(mutex_);
+      engaged_.wait(lock, engaged);
       sleepers_.fetch_add(1);
-      awake_.wait(lock, [this] { return stopping_ || !idle(); });
+      awake_.wait(lock, [&] { return !waiting(); });
       sleepers_.fetch_sub(1);
-      if (stopping_) return;
     }
   }
 
   const void* task_ = nullptr;
   void (*call_)(const void*, int) = nullptr;
   std::uint64_t stage_ = 0;
+  int helpers_ = 0;
+  int workers_ = 0;
+  int obtainable_ = kMostHelpers;
   alignas(64) std::atomic<std::uint64_t> ticket_{0};
   alignas(64) std::atomic<int> finished_{0};
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic_flag busy_;
   std::mutex mutex_;
-  std::condition_variable awake_;
-  bool stopping_ = false;
-  std::vector<std::thread> workers_;
+  std::condition_variable awake_, engaged_;
 };
 
 inline int hardware_threads() {
@@ -141,7 +168,7 @@ inline int& left_to_others() {
   return count;
 }
 
-/// The limit of the process, and a pool for every limit that was asked for.
+/// The limit of the process, and its pool.
 class Threads {
  public:
   static Threads& instance() { return *slot(); }
@@ -159,18 +186,14 @@ class Threads {
   int limit() const { return own_limit() > 0 ? own_limit() : limit_.load(); }
 
   /// The pool for the caller alone, or null if there is none to be had.
-  std::shared_ptr<Pool> borrow() {
-    const int most = limit();
-    if (most - left_to_others() <= 1) return nullptr;
-    std::lock_guard lock(mutex_);
-    auto& pool = pools_[most];
-    if (!pool) pool = std::make_shared<Pool>(most - 1);
-    return pool->try_acquire() ? pool : nullptr;
+  Pool* borrow() {
+    const int helpers = limit() - left_to_others() - 1;
+    return helpers > 0 && pool_.try_acquire(helpers) ? &pool_ : nullptr;
   }
 
  private:
   // Never destroyed: at exit the threads end with the process, and after a
-  // fork the parent's pools name threads that do not exist in the child.
+  // fork the parent's pool counts threads that do not exist in the child.
   static Threads*& slot() {
     static Threads* threads = create();
     return threads;
@@ -187,9 +210,8 @@ class Threads {
     return new Threads;
   }
 
-  std::mutex mutex_;
   std::atomic<int> limit_{hardware_threads()};
-  std::map<int, std::shared_ptr<Pool>> pools_;
+  Pool pool_;
 };
 
 /// Runs the stages of one computation, on the pool where that pays and it is
@@ -219,7 +241,7 @@ class Lease {
   }
 
   bool asked_ = false;
-  std::shared_ptr<Pool> pool_;
+  Pool* pool_ = nullptr;
 };
 
 /// A half-open range of indices.

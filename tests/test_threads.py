@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,6 +81,87 @@ def test_the_limit_of_a_user_is_restored():
         assert blas_threads() == found
     assert seen
     assert all(each == {1} for each in seen)
+
+
+needs_tasks = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs the list of threads of Linux")
+
+
+@needs_tasks
+def test_solves_with_different_limits_share_their_threads():
+    """In a fresh process: the pool is as large as the largest limit, also if two solves run at once."""
+    program = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import saddleback as sb
+
+rng = np.random.default_rng(0)
+problem = sb.Problem(sb.L1(0.5), rng.standard_normal((400, 300)), sb.Absolute(rng.standard_normal(400)))
+
+def count():
+    return len(os.listdir("/proc/self/task"))
+
+def bits(threads):
+    return sb.solve(problem, threads=threads, max_passes=50, finish=False).x.tobytes()
+
+found = {bits(1)}
+before = count()
+for threads in (3, 2, *range(2, 9), 2, 5):
+    found.add(bits(threads))
+    assert before < count(), count()
+assert count() == before + 7, (before, count())
+with ThreadPoolExecutor(2) as pool:
+    found |= set(pool.map(bits, [2, 8, 3, 7, 4, 6, 5, 2]))
+    assert count() <= before + 7 + 2, (before, count())
+assert len(found) == 1
+"""
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}  # what is computed outside of the solves has no helpers
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environ)
+
+
+@needs_tasks
+def test_a_solve_wakes_no_more_helpers_than_its_limit_allows():
+    """In a fresh process: of the workers that a larger limit needed, the others are not even woken."""
+    program = """
+import time
+from pathlib import Path
+import numpy as np
+import saddleback as sb
+
+rng = np.random.default_rng(0)
+problem = sb.Problem(sb.L1(0.5), rng.standard_normal((400, 300)), sb.Absolute(rng.standard_normal(400)))
+
+def solve(threads):
+    sb.solve(problem, threads=threads, max_passes=50, finish=False)
+    time.sleep(0.1)  # until all workers sleep
+
+def pauses():
+    lines = {task.name: (task / "status").read_text().splitlines() for task in Path("/proc/self/task").iterdir()}
+    return {(name, line) for name in lines for line in lines[name] if "ctxt_switches" in line}
+
+def woken(threads):
+    before = pauses()
+    solve(threads)
+    return len({name for name, _ in pauses() - before})
+
+solve(6)
+assert 1 < woken(6) <= 6
+for threads in (1, 2, 3):
+    solve(threads)  # the workers that are not needed go where they are left alone
+    assert woken(threads) <= threads, (threads, woken(threads))
+assert 3 < woken(6) <= 6
+"""
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environ)
+
+
+@pytest.mark.parametrize("threads", [1025, 10**6, 2**31, 10**30, -1, 2.0])
+def test_a_number_of_threads_that_makes_no_sense_is_refused(threads):
+    problem = lasso()
+    with pytest.raises(ValueError, match=r"threads=.*: expected None or an integer from 1 to 1024"):
+        sb.solve(problem, threads=threads)
+    with pytest.raises(ValueError, match=r"threads=.*: expected None or an integer from 1 to 1024"):
+        sb.path(sb.L1(1.0), problem.A, sb.Squared(np.ones(400)), threads=threads)
 
 
 FORKING = """

@@ -23,6 +23,8 @@ _Loss: TypeAlias = (
     | tuple[Literal["callable"]]
 )
 
+MOST_THREADS: int
+
 def set_threads(n: int) -> int:
     """Limit the threads used in calls from this thread; return the previous limit."""
 

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from ._native import MOST_THREADS
+
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 ROOT = Path("/")
@@ -34,7 +36,7 @@ def available(processes: int = 1, environ: Mapping[str, str] = os.environ, root:
     environ, root : the environment, and the folder in which ``proc`` and ``sys`` lie.
     """
     shared = [len(affine()), quota(root)]
-    counts = [count // processes for count in shared if count is not None]
+    counts = [MOST_THREADS, *(count // processes for count in shared if count is not None)]
     of_process = named(environ)
     if in_joblib():
         is_thread = threading.current_thread() is not threading.main_thread()

@@ -33,7 +33,7 @@ from .registry import METHODS, make, refuse, resolve
 from .result import Certificate, Result, Status
 from .run import LIMITS, UNSOLVABLE, Contents, Limits, Run, run_until
 from .sharding import Shard, gathered
-from .threads import limited
+from .threads import check_threads, limited
 
 
 class Iterate(NamedTuple):
@@ -122,7 +122,7 @@ def solve(
     seed : of the draws. The same seed gives the same result, bit by bit, at any number of threads.
     threads : most threads to use. By default those that this process may keep busy: the CPUs of its affinity, the CPU
         quota of its container, ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS`` and what joblib leaves to a worker,
-        whichever is least. The BLAS uses one thread meanwhile.
+        whichever is least. At most 1024. The BLAS uses one thread meanwhile.
     callback : called with an ``Info`` at every certificate; returning True stops the run.
     progress : show a progress bar.
     x0, y0 : where to start, in the problem's shapes; 0 by default. x0 may be the ``Result`` of a similar problem, which
@@ -378,5 +378,4 @@ def _check_arguments(
         raise TypeError(f"callback={shown(callback)}: expected a function of one argument")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed={shown(seed)}: expected an integer that is at least 0")
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or not 1 <= threads < 2**31):
-        raise ValueError(f"threads={shown(threads)}: expected None or an integer that is at least 1")
+    check_threads(threads)

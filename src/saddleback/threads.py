@@ -11,16 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from . import _native
 from .blas_threads import single_threaded
 from .cpus import available
+from .functions.checks import shown
 
 _native.set_process_threads(available())  # for what is computed outside of a solve
+
+
+def check_threads(threads: int | None) -> None:
+    """Raise a ValueError if ``threads`` is not a number of threads that a solve can use, nor None."""
+    if threads is None:
+        return
+    if not isinstance(threads, (int, np.integer)) or not 1 <= threads <= _native.MOST_THREADS:
+        raise ValueError(f"threads={shown(threads)}: expected None or an integer from 1 to {_native.MOST_THREADS}")
 
 
 @contextmanager
 def limited(threads: int | None) -> Iterator[None]:
     """Work on at most ``threads`` threads, those that are available for None; calls of the BLAS use one."""
+    check_threads(threads)
     before = _native.set_threads(threads or available())
     try:
         with single_threaded():
