@@ -209,7 +209,10 @@ def test_a_file_for_a_program_without_a_solution_has_no_solution(tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("nan", "the number NaN in line 12"),
+        ("nan", "line 12 has 'nan': expected a finite number"),
+        ("3,0", "line 12 has '3,0': expected a finite number"),
+        ("abc", "line 12 has 'abc': expected a finite number"),
+        ("3.0\n    Y  ranged  4", "not defined"),
         ("3.0\n    Y  RANGED  4", 'Column "Y" has duplicate nonzero 4 in row "RANGED"'),
     ],
 )

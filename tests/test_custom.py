@@ -228,3 +228,18 @@ def test_a_prox_that_is_not_finite_is_named_as_the_cause(data):
 
     with pytest.raises(sb.ProbeError, match=r"prox of Bad returned .*nan.*expected finite numbers"):
         sb.Problem(Bad(1.0), A, sb.Squared(b))
+
+
+@pytest.mark.parametrize(("returned", "said"), [(lambda x: np.abs(x), "an array of shape"), (lambda x: None, "None")])
+def test_a_value_that_is_not_a_number_is_named(returned, said):
+    class NoSum:
+        separable = True
+
+        def value(self, x):
+            return returned(x)
+
+        def prox(self, v, step):
+            return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
+
+    with pytest.raises(sb.ProbeError, match=f"value of NoSum returned {said}.*expected one number"):
+        sb.Problem(NoSum(), np.eye(3), sb.Squared(np.ones(3)))

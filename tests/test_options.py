@@ -51,7 +51,8 @@ OPTIONS = [
 
 @pytest.mark.parametrize("value", JUNK.values(), ids=JUNK)
 @pytest.mark.parametrize(("option", "others", "problem"), OPTIONS, ids=[option for option, _, _ in OPTIONS])
-def test_a_bad_value_is_named(option, others, problem, value):
+def test_a_bad_value_is_named(option, others, problem, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some options name files
     with pytest.raises((TypeError, ValueError), match=rf"^{option}\b") as caught:
         sb.solve(problem, **others, **{option: value})
     assert len(str(caught.value).splitlines()) == 1

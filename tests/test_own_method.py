@@ -93,6 +93,13 @@ class WrongShape(ArrowHurwicz):
         return state
 
 
+class Shrinks(ArrowHurwicz):
+    def advance(self, state, passes):
+        state = super().advance(state, passes)
+        state.x = state.x[:-1]
+        return state
+
+
 class NoWork(ArrowHurwicz):
     def advance(self, state, passes):
         return state
@@ -118,6 +125,7 @@ class BareVectors(ArrowHurwicz):
     [
         (NoState, "init returned ndarray: expected a State"),
         (WrongShape, r"init made state.y a ndarray of shape \(29,\): expected a float64 array of shape \(30,\)"),
+        (Shrinks, r"advance made state.x a ndarray of shape \(19,\)"),
         (NoWork, "advance left state.passes at 0"),
         (NoCandidates, "candidates returned tuple: expected Candidates"),
         (NoDual, "candidates offered no primal or no dual point"),

@@ -188,7 +188,7 @@ def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
         drawn, blocks = settings["blocks_per_iteration"], settings["n_blocks"]
         facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
     if PACED.isdisjoint(settings):
-        facts.append("There were no restarts, and no primal weight: method='auto' has both.")
+        facts.append("There were no restarts, and no primal weight: method='auto' with its layers has both.")
     if settings.get("newton_steps") == 0:
         facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")
     return facts

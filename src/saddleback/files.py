@@ -36,6 +36,12 @@ MATRIX_KEYS = ("A", "data", "indices", "indptr")
 SPARSE_FLAG = "_is_array"
 """What it adds for a sparse array, to tell it from a sparse matrix; the problem is the same."""
 
+WITH_NUMBERS, WITHOUT_NUMBER = ("COLUMNS", "RHS", "RANGES", "BOUNDS"), ("FR", "MI", "PL", "BV")
+"""Sections of an MPS file whose lines end with a number, and the kinds of bounds that need none."""
+
+IGNORED = r"^WARNING: +(.*(?:not defined|undefined|duplicate|same name|not in \w+ +section).*)"
+"""What HiGHS warns of where it solves another program than the file states."""
+
 INFINITE_BOUND = 1e20
 """Bounds of this size and more are infinite in an MPS file, which has no other way to say so; HiGHS reads them so."""
 
@@ -268,7 +274,7 @@ def _read_linear_program(path: Path) -> LoadedProblem:
     """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
     highspy = import_highspy("reading an .mps file")
     reader = highspy.Highs()
-    _refuse_nan(path)
+    declared = _checked_columns(path)
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         for option, value in (("log_to_console", False), ("log_file", str(log))):
@@ -276,13 +282,16 @@ def _read_linear_program(path: Path) -> LoadedProblem:
         if reader.readModel(str(path)) == highspy.HighsStatus.kError:
             raise ValueError(f"{path.name} is not an MPS file that HiGHS can read")
         reader.setOptionValue("log_file", "")
-        ignored = re.findall(r"WARNING: +(.*(?:duplicate|undefined).*): ignored", log.read_text(errors="replace"))
-    if ignored:
+        warned = re.findall(IGNORED, log.read_text(errors="replace"), re.MULTILINE)
+    if warned:
         raise ValueError(
-            f"{path.name}: {ignored[0].strip()}: expected every coefficient once, in a row that is declared"
+            f"{path.name}: {warned[0].strip()}: expected every name once, and every coefficient once in a declared row"
         )
     model = reader.getModel()
     lp = model.lp_
+    unknown = [name for name in lp.col_names_ if name not in declared and " " not in name]
+    if unknown:
+        raise ValueError(f"{path.name} has bounds on {unknown[0]!r}, which is no column: expected a name from COLUMNS")
     if any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_):
         raise ValueError(f"{path.name} has integer variables: expected continuous ones only")
     if model.hessian_.dim_ > 0:
@@ -307,17 +316,30 @@ def _with_infinities(bound: Vector) -> Vector:
     return np.where(np.abs(bound) >= INFINITE_BOUND, np.copysign(np.inf, bound), bound)
 
 
-def _refuse_nan(path: Path) -> None:
-    """Raise where a number in an MPS file is NaN, which the reader of HiGHS leaves out without a word."""
+def _checked_columns(path: Path) -> set[str]:
+    """Return the names in COLUMNS, or raise for what the reader of HiGHS takes for another number without a word."""
     _check_compression(path)
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    has_numbers = False  # the sections before COLUMNS have names alone, which may be NAN
+    section, columns = "", set()
     with opened(path, "rt", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
+            words = line.split()
+            if not words or line.startswith("*"):
+                continue
             if not line[:1].isspace():
-                has_numbers |= line.startswith("COLUMNS")
-            elif has_numbers and "nan" in line.lower() and _has_nan(line.split()):
-                raise ValueError(f"{path.name} has the number NaN in line {number}: expected finite numbers")
+                section = words[0]
+            elif section in WITH_NUMBERS and "'MARKER'" not in words and words[0] not in WITHOUT_NUMBER:
+                if _has_nan(words) or not _is_number(words[-1]):
+                    raise ValueError(f"{path.name}: line {number} has {words[-1]!r}: expected a finite number there")
+                columns |= {words[0]} if section == "COLUMNS" else set()
+    return columns
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return not np.isnan(float(word))
+    except ValueError:
+        return False
 
 
 def _check_compression(path: Path) -> None:
@@ -329,5 +351,4 @@ def _check_compression(path: Path) -> None:
 
 
 def _has_nan(words: list[str]) -> bool:
-    numbers = [] if words[0] in ("FR", "MI", "PL", "BV") else words[1 + len(words) % 2 :: 2]
-    return any(word.lower().lstrip("+-") == "nan" for word in numbers)
+    return any(word.lower().lstrip("+-") == "nan" for word in words[1 + len(words) % 2 :: 2])

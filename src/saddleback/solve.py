@@ -152,8 +152,9 @@ def solve(
     Returns
     -------
     Result
-        The best pair of points seen, with its certificate. Ctrl-C gives it too: its status is then ``INTERRUPTED``,
-        also if the run came to its end before it could be stopped, so that a loop over several solves can look for it.
+        The best pair of points seen, with its certificate; after a finish, entries of x beside a kink or a bound are
+        put on it where that keeps the tolerance. Ctrl-C gives a result too. Its status is then ``INTERRUPTED``, even if
+        the run came to its end before it could be stopped: a loop over several solves can look for it.
         A second Ctrl-C raises KeyboardInterrupt, during the same solve or within 0.4 seconds.
     """
     team = team_of(comm)

@@ -82,7 +82,11 @@ class UserFunction(Function):
     # --- the function -------------------------------------------------------------------------------------------
 
     def value(self, x: Vector) -> float:
-        return float(self.term.value_of(x.reshape(self.shape)))
+        found = self.term.value_of(x.reshape(self.shape))
+        if found is None or np.ndim(found) > 0:
+            kind = "None" if found is None else f"an array of shape {np.shape(found)}"
+            raise ProbeError(f"value of {self.term.name} returned {kind}: expected one number; is a sum missing?")
+        return float(found)
 
     def finite_value(self, x: Vector) -> float:
         return self.value(x)

@@ -23,8 +23,8 @@ class Checked(Layer[State]):
         return self._checked(self.method.init(model, start), "init", model.A.shape)
 
     def advance(self, state: State, passes: float) -> State:
-        before = state.passes
-        state = self._checked(self.method.advance(state, passes), "advance", (state.y.size, state.x.size))
+        before, shape = state.passes, (state.y.size, state.x.size)
+        state = self._checked(self.method.advance(state, passes), "advance", shape)
         if not state.passes > before:
             raise self._error(
                 "advance",
