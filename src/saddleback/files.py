@@ -284,9 +284,8 @@ def _read_linear_program(path: Path) -> LoadedProblem:
         reader.setOptionValue("log_file", "")
         warned = re.findall(IGNORED, log.read_text(errors="replace"), re.MULTILINE)
     if warned:
-        raise ValueError(
-            f"{path.name}: {warned[0].strip()}: expected every name once, and every coefficient once in a declared row"
-        )
+        said = " ".join(warned[0].split())  # names may have characters that end a line
+        raise ValueError(f"{path.name}: {said}: expected every name once, and each coefficient once in a declared row")
     model = reader.getModel()
     lp = model.lp_
     unknown = [name for name in lp.col_names_ if name not in declared and " " not in name]
