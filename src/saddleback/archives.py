@@ -99,7 +99,7 @@ class Member:
             )
 
     def skip(self, entries: int) -> None:
-        """Leave out so many entries."""
+        """Skip the given number of entries."""
         left = entries * self.dtype.itemsize
         while left > 0:
             left -= len(self._bytes(left))

@@ -1,7 +1,7 @@
 """``cached_property`` without a lock.
 
 That of Python before 3.12 holds a lock, one for all objects of a class, while it computes. A process that is forked at
-that moment inherits the lock from a thread that it does not have, and waits for it for ever; and threads that solve
+that moment inherits the lock from a thread that it does not have, and waits for it forever; and threads that solve
 different problems wait for each other.
 """
 
