@@ -244,6 +244,21 @@ def test_value_of_blocks_and_matrices(rng):
     assert problem.value([sparse, low_rank]) == pytest.approx(expected)
 
 
+def test_a_block_of_one_entry_may_be_a_number(rng):
+    A, b = rng.standard_normal((20, 3)), rng.standard_normal(20)
+    problem = sb.Problem([sb.L1(1.0), sb.Zero()], [A, np.ones(20)], sb.Squared(b))
+    coefficients, intercept = sb.solve(problem).x
+    number, array = [coefficients, float(intercept[0])], [coefficients, intercept]
+    assert problem.value(number) == problem.value(array)
+    assert sb.certify(problem, number) == sb.certify(problem, array)
+    starts = [sb.solve(problem, "pdhg", x0=x, max_passes=5).x for x in (number, array)]
+    assert all(np.array_equal(*blocks) for blocks in zip(*starts, strict=True))
+    alone = sb.Problem(sb.L1(1.0), np.ones(20), sb.Squared(b))
+    assert alone.value(0.5) == alone.value([0.5])
+    with pytest.raises(ValueError, match=r"x\[0\] has shape \(\): expected \(3,\)"):
+        problem.value([0.0, 0.0])
+
+
 @pytest.mark.parametrize("seed", [69, 108])
 def test_the_returned_y_is_the_point_behind_the_dual_value(seed):
     """A free column leaves y = 0 alone: y is moved there, and what is returned has to be what was moved."""

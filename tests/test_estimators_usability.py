@@ -105,6 +105,40 @@ def test_names_of_columns_need_columns_with_names(table):
         se.GroupLasso(groups=BY_NAME["lists"]).fit(X.to_numpy(), y)
 
 
+@pytest.mark.parametrize("form", ["dict", "labels"])
+def test_weights_by_the_names_of_the_groups_are_those_in_their_order(table, form):
+    weights = {"job": 0.5, "city": 3.0, "age": 1.0, "income": 0.0}
+    by_name = se.GroupLasso(0.2, groups=BY_NAME[form], weights=weights).fit(*table)
+    by_index = se.GroupLasso(0.2, groups=BY_INDEX, weights=[1.0, 3.0, 0.0, 0.5]).fit(*table)
+    assert np.array_equal(by_name.coef_, by_index.coef_)
+    assert not np.array_equal(by_name.coef_, se.GroupLasso(0.2, groups=BY_INDEX).fit(*table).coef_)
+
+
+def test_weights_by_name_in_cross_validation_and_by_column(table):
+    X, y = table
+    weights = [1.0, 3.0, 0.5, 2.0]
+    named = dict(zip(BY_NAME["dict"], weights, strict=True))
+    few = {"n_alphas": 4, "eps": 1e-3, "cv": 2}
+    by_name = se.GroupLassoCV(groups=BY_NAME["dict"], weights=named, **few).fit(X, y)
+    assert np.array_equal(by_name.coef_, se.GroupLassoCV(groups=BY_INDEX, weights=weights, **few).fit(X, y).coef_)
+    per_column = np.arange(1.0, 8.0)
+    l1 = se.SparseRegressor(alpha=0.05, weights=dict(zip(COLUMNS, per_column, strict=True))).fit(X, y)
+    assert np.array_equal(l1.coef_, se.SparseRegressor(alpha=0.05, weights=per_column).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("groups", "weights", "match"),
+    [
+        ("dict", {"age": 1.0, "town": 2.0}, "weights has weights for 'town': .* each of the groups, 'age', 'city', "),
+        ("dict", {"age": 1.0, "job": 2.0}, "weights has no weight for 'city', 'income': expected one weight for each"),
+        ("lists", {"age": 1.0}, "weights is a dict, but the groups have no names: pass a list of weights"),
+    ],
+)
+def test_weights_by_wrong_names_are_refused(table, groups, weights, match):
+    with pytest.raises(ValueError, match=match):
+        se.GroupLasso(groups=BY_NAME[groups], weights=weights).fit(*table)
+
+
 def test_groups_that_nobody_reads_give_a_warning(table):
     with pytest.warns(UserWarning, match="groups was set"):
         se.SparseRegressor(groups=BY_INDEX).fit(*table)
@@ -264,8 +298,10 @@ def test_several_classes_have_an_axis_each(table, pyplot):
     axes = model.plot()
     assert [axis.get_title() for axis in axes] == ["class low", "class mid", "class top", ""]
     assert axes[-1].get_ylabel() == "mean squared hinge loss on held-out samples"
-    with pytest.raises(ValueError, match="axis has 1 axes: expected 3"):
-        model.path_.plot(axes[0])
+    with pytest.raises(ValueError, match="ax has 1 axes: expected 3, one per class or target"):
+        model.path_.plot(ax=axes[0])
+    with pytest.raises(ValueError, match="ax has 1 axes: expected 4, one per class or target, and one for the loss"):
+        model.plot(ax=axes[0])
 
 
 def test_paths_that_jump_are_drawn_as_steps_and_mean_squared_errors_by_their_name(table, pyplot):

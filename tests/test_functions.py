@@ -270,6 +270,15 @@ def test_sums_that_the_catalogue_lacks_are_refused(first, second):
         second + first
 
 
+def test_the_message_lists_what_can_be_added():
+    with pytest.raises(
+        TypeError, match=r"Box cannot be added to GroupL2: expected L1, Linear or NonNegative, the only"
+    ):
+        sb.GroupL2(1.0, 2) + sb.Box(0, 1)
+    with pytest.raises(TypeError, match="NonNegative cannot be added to Nuclear: expected Linear, the only"):
+        sb.Nuclear(1.0, (2, 3)) + sb.NonNegative()
+
+
 ADDABLE = {
     "L1": sb.L1(0.3),
     "L1 weighted": sb.L1(0.7, [1.0, 0.0, 2.0, 0.5]),

@@ -184,6 +184,29 @@ def test_problems_and_functions_show_what_they_are():
     assert "quantile=0.3" in repr(problem)
 
 
+class Own:
+    def value(self, x):
+        return np.abs(x).sum()
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
+
+
+class OwnWithRepr(Own):
+    def __repr__(self):
+        return "OwnWithRepr(alpha=1)"
+
+
+def test_functions_of_ones_own_are_shown_by_name():
+    assert repr(sb.Linear(np.ones(3)) + Own()) == "Linear(c=array(3,)) + Own"
+    assert repr(Own() + sb.Linear(np.ones(3))) == "Own + Linear(c=array(3,))"
+    assert repr(OwnWithRepr() + sb.Linear(np.ones(3))) == "OwnWithRepr(alpha=1) + Linear(c=array(3,))"
+    assert repr(sb.Problem(Own(), np.eye(3), Own())) == "Problem(Own, 3 x 3, Own; 1 blocks)"
+    assert repr(sb.Problem([Own()], [np.eye(3)], sb.Equality(np.zeros(3)))).startswith(
+        "Problem([Own], 3 x 3, Equality("
+    )
+
+
 def test_a_list_of_rows_is_a_matrix():
     assert sb.Problem(sb.L1(1.0), [[1.0, 2.0], [3.0, 4.0]], sb.Squared([1.0, 2.0])).n_blocks == 2
 

@@ -221,8 +221,13 @@ def test_plot_takes_one_axis_and_a_label(lasso):
     from matplotlib.figure import Figure
 
     axis = Figure().subplots()
-    assert sb.solve(lasso).plot(axis, label="mine") is axis
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["mine"]
+    result = sb.solve(lasso)
+    assert result.plot(axis, label="mine") is axis
+    assert result.plot(ax=axis, label="again") is axis
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["mine", "again"]
+    for wrong in ([axis] * 3, [], [[axis]]):
+        with pytest.raises(ValueError, match=r"ax=.*: expected one matplotlib axis, or two of them"):
+            result.plot(ax=wrong)
 
 
 def test_plot_does_not_show_an_infeasible_start_as_solved(rng):

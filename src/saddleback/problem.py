@@ -430,7 +430,8 @@ class Problem:
 
     def __repr__(self) -> str:
         rows, columns = self.model.A.shape
-        return f"Problem({self.penalty!r}, {rows} x {columns}, {self.loss!r}; {self.n_blocks} blocks)"
+        penalty = self.terms if self.is_list else self.terms[0]
+        return f"Problem({penalty!r}, {rows} x {columns}, {_loss(self.loss)!r}; {self.n_blocks} blocks)"
 
     @property
     def n_blocks(self) -> int:
@@ -439,6 +440,8 @@ class Problem:
 
     def value(self, x: Any) -> float:
         """Return the objective f(x) + g(Ax) at x, in the problem's own shape: infinite where x is infeasible.
+
+        A block with one entry may be a number, as in ``problem.value([coefficients, intercept])``.
 
         A point is feasible if it violates no constraint by more than rounding. For a solution to a tolerance, which
         may violate them by that much, ``certify`` gives the objective and the violation apart.
@@ -595,7 +598,7 @@ def _flat(value: Any, shape: Shape, name: str) -> Vector:
         raise ValueError(f"{name} is a {type(value).__name__} that makes no array: expected shape {shape}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers")
-    if array.shape != shape:
+    if array.shape != shape and not (array.ndim == 0 and np.prod(shape) == 1):  # a number for a block of one
         raise ValueError(f"{name} has shape {array.shape}: expected {shape}")
     flat = array.astype(np.float64).ravel()
     if not np.all(np.isfinite(flat)):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .derived import stored
+from .functions.checks import shown
 
 Series = NDArray[np.float64]
 
@@ -258,7 +259,7 @@ class Result:
             f"passes={counted(self.passes)}, seconds={self.seconds:.3g}, method={self.method!r})"
         )
 
-    def plot(self, axes: Any = None, label: str | None = None) -> Any:
+    def plot(self, ax: Any = None, label: str | None = None) -> Any:
         """Draw the certified error against passes and against seconds.
 
         The error is the largest figure of the certificate: the gap alone means little while a point is infeasible. A
@@ -266,7 +267,7 @@ class Result:
 
         Parameters
         ----------
-        axes : matplotlib axes or pair of matplotlib axes, optional
+        ax : matplotlib axes or pair of matplotlib axes, optional
             One to draw against passes, two to draw against passes and seconds; two new ones by default.
         label : str, optional
             Name in the legend, the method by default.
@@ -279,9 +280,11 @@ class Result:
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
-        if axes is None:
-            _, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
-        drawn = [axes] if hasattr(axes, "semilogy") else list(axes)
+        if ax is None:
+            _, ax = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
+        drawn = [ax] if hasattr(ax, "semilogy") else list(ax)
+        if len(drawn) not in (1, 2) or not all(hasattr(axis, "semilogy") for axis in drawn):
+            raise ValueError(f"ax={shown(ax)}: expected one matplotlib axis, or two of them")
         history = self.history
         error = np.maximum(history.error, 1e-16)
         finishing = history.passes >= (np.inf if history.finish_begins is None else history.finish_begins)
@@ -293,7 +296,7 @@ class Result:
             axis.grid(alpha=0.3)
         drawn[0].set_ylabel("certified error")
         drawn[0].legend()
-        return axes
+        return ax
 
 
 def _listed(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -153,7 +154,7 @@ class SparseClassifier(LinearClassifier):
         *,
         l1_ratio: float = 0.5,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,

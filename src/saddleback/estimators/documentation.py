@@ -47,9 +47,10 @@ groups : int, list or dict
     Groups of features: a size, for neighbouring groups of that size; a list of sizes; a list of lists of columns; a
     dict from the name of each group to a list of columns; or a list with one label (a string) per column, where
     equal labels make a group. Columns are indices, or names if X is a DataFrame. None makes each feature a group.
-weights : array-like
+weights : array-like or dict
     Weights in the penalty: per feature for "l1" (1 by default), per group for group penalties (the square root of
-    the size of the group by default). Weight 0 means no penalty.
+    the size of the group by default). Weight 0 means no penalty. A dict has one weight per name: of the groups if
+    these have names, or of the columns for "l1".
 quantile : float
     Quantile to predict, strictly between 0 and 1.
 delta : float

@@ -1,4 +1,4 @@
-"""Groups of features by the names of their columns."""
+"""Groups of features by the names of their columns, and weights by the names of groups or columns."""
 
 from __future__ import annotations
 
@@ -52,15 +52,42 @@ def named(groups: Any, names: Sequence[str] | None, n_features: int) -> list[tup
     columns = list(partition(by_index(groups, names, n_features), n_features))
     if all(own.size == 1 for own in columns):
         return []
+    known = group_names(groups)
+    titles = [
+        str(names[own[0]]) if names is not None and own.size == 1 else f"group {i}" for i, own in enumerate(columns)
+    ]
+    return list(zip(titles if known is None else map(str, known), columns, strict=True))
+
+
+def group_names(groups: Any) -> list[Any] | None:
+    """Return the names of the groups in their order: keys of a dict, or distinct labels; None if they have none."""
     if isinstance(groups, Mapping):
-        titles = [str(name) for name in groups]
-    elif isinstance(groups, Iterable) and all(isinstance(label, str) for label in groups):
-        titles = list(dict.fromkeys(groups))
-    else:
-        titles = [
-            str(names[own[0]]) if names is not None and own.size == 1 else f"group {i}" for i, own in enumerate(columns)
-        ]
-    return list(zip(titles, columns, strict=True))
+        return list(groups)
+    if isinstance(groups, Iterable) and all(isinstance(label, str) for label in groups):
+        return list(dict.fromkeys(groups))
+    return None
+
+
+def in_order(weights: Any, owners: str, names: Sequence[Any] | None) -> Any:
+    """Return weights that are given by name as a list in the order of these names, and others as they are.
+
+    Parameters
+    ----------
+    weights : a dict with one weight per name, or anything else.
+    owners : what is weighed, for messages: "groups" or "columns of X".
+    names : of the owners; None if they have none.
+    """
+    if not isinstance(weights, Mapping):
+        return weights
+    if names is None:
+        raise ValueError(f"weights is a dict, but the {owners} have no names: pass a list of weights in their order")
+    names = list(names)
+    unknown = [name for name in weights if name not in names]
+    missing = [name for name in names if name not in weights]
+    if unknown or missing:
+        wrong = f"weights for {_shown(unknown)}" if unknown else f"no weight for {_shown(missing)}"
+        raise ValueError(f"weights has {wrong}: expected one weight for each of the {owners}, {_shown(names)}")
+    return [weights[name] for name in names]
 
 
 def _by_label(labels: list[str], n_features: int) -> list[list[int]]:
@@ -101,5 +128,5 @@ def _check_partition(groups: list[list[Any]], names: list[str]) -> None:
         raise ValueError(f"groups has {_shown(repeated)} more than once: every column must be in exactly one group")
 
 
-def _shown(names: Sequence[str]) -> str:
+def _shown(names: Sequence[Any]) -> str:
     return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")

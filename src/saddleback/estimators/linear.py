@@ -27,7 +27,7 @@ from ..ranks import team_of
 from . import rotation
 from .certified import Certified
 from .design import Design
-from .groups import by_index, named
+from .groups import by_index, group_names, in_order, named
 from .objective import Objective
 from .path import Path, coefficients
 from .samples import Samples, distinct
@@ -218,7 +218,12 @@ class LinearModel(Certified, ABC):
             compare(team, {"X": X.sample()})
         objective = self._objective()
         names = getattr(self, "feature_names_in_", None)
-        objective = replace(objective, groups=by_index(objective.groups, names, X.shape[1]))
+        weighed = ("groups", group_names(objective.groups)) if objective.grouped else ("columns of X", names)
+        objective = replace(
+            objective,
+            groups=by_index(objective.groups, names, X.shape[1]),
+            weights=in_order(objective.weights, *weighed),
+        )
         samples = distinct(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
         total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
@@ -249,7 +254,7 @@ class LinearModel(Certified, ABC):
     def _labels(self, ready: Fit) -> dict[str, Any]:
         """Return what a picture of a path says of features, groups and targets."""
         names, groups = getattr(self, "feature_names_in_", None), self._objective().groups
-        grouped = ready.objective.penalty in ("group", "sparse_group") and groups is not None
+        grouped = ready.objective.grouped and groups is not None
         return {
             "feature_names": None if names is None else list(names),
             "groups": named(groups, names, ready.design.n_features) if grouped else [],

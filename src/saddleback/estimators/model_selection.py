@@ -7,6 +7,7 @@ well they predict. What is compared is the very loss that was minimised, on the 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from .classification import LinearClassifier
 from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, documented, entries
 from .linear import LinearModel
 from .objective import Objective
-from .path import new_axes
+from .path import given_axes
 from .regression import LinearRegressor
 from .table import Table
 
@@ -110,19 +111,19 @@ class CrossValidated(LinearModel):
             stacklevel=calling_level(),
         )
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the path and the loss on held-out samples against alpha.
 
         Parameters
         ----------
-        axes : matplotlib axes, one per panel of ``path_.plot()`` and one for the loss; new ones by default.
+        ax : matplotlib axes, one per panel of ``path_.plot()`` and one for the loss; new ones by default.
 
         Returns
         -------
         array of matplotlib axes
             The last one has the loss.
         """
-        axes = new_axes(self.path_.n_panels + 1) if axes is None else axes
+        axes = given_axes(ax, self.path_.n_panels + 1, "one per class or target, and one for the loss")
         self.path_.plot(axes[:-1])
         name, factor = self._objective().drawn_loss
         axes[-1].semilogx(self.alphas_, factor * self.loss_path_, color="0.8", linewidth=1)
@@ -162,7 +163,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         *,
         l1_ratio: float = 0.5,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
@@ -233,7 +234,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         *,
         l1_ratio: float = 0.5,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         class_weight: Any = None,
         eps: float = 1e-2,
         n_alphas: int = 20,
@@ -338,7 +339,7 @@ class GroupLassoCV(LassoCV):
         self,
         *,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         eps: float = 1e-3,
         n_alphas: int = 100,
         alphas: ArrayLike | None = None,

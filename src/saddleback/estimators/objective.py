@@ -131,6 +131,11 @@ class Objective:
         return self._loss.mean_is_best
 
     @property
+    def grouped(self) -> bool:
+        """Whether the penalty is a sum over groups of features."""
+        return "groups" in PENALTIES[self.penalty].reads
+
+    @property
     def piecewise_constant(self) -> bool:
         """Whether solutions are constant between the alphas at which they jump, as those of a linear program are."""
         return self._loss.polyhedral and self.penalty == "l1"

@@ -56,7 +56,7 @@ class Path:
         """The number of axes that ``plot`` draws on."""
         return len(self._by_panel())
 
-    def plot(self, axis: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw every coefficient against alpha.
 
         The largest coefficients, or groups of them, have colours and names, the others are grey. Lines are steps if
@@ -64,15 +64,13 @@ class Path:
 
         Parameters
         ----------
-        axis : a matplotlib axis, or one per class or target; new ones by default.
+        ax : a matplotlib axis, or one per class or target; new ones by default.
 
         Returns
         -------
         the axis, or an array of axes for several classes or targets
         """
-        axes = new_axes(self.n_panels) if axis is None else np.atleast_1d(np.asarray(axis, dtype=object))
-        if axes.size != self.n_panels:
-            raise ValueError(f"axis has {axes.size} axes: expected {self.n_panels}, one per class or target")
+        axes = given_axes(ax, self.n_panels, "one per class or target")
         for each, lines, title in zip(axes, self._by_panel(), self.panels or [""], strict=True):
             self._draw(each, lines)
             each.set_title(title, fontsize="medium")
@@ -99,7 +97,17 @@ class Path:
             axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
-def new_axes(count: int) -> Any:
+def given_axes(ax: Any, count: int, meaning: str) -> Any:
+    """Return an array of matplotlib axes: those that were given, if they are as many as needed, or new ones."""
+    if ax is None:
+        return _new_axes(count)
+    axes = np.atleast_1d(np.asarray(ax, dtype=object))
+    if axes.shape != (count,):
+        raise ValueError(f"ax has {axes.size} axes: expected {count}, {meaning}")
+    return axes
+
+
+def _new_axes(count: int) -> Any:
     """Return new matplotlib axes side by side."""
     try:
         import matplotlib.pyplot as plt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class SparseRegressor(LinearRegressor):
         *,
         l1_ratio: float = 0.5,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
@@ -262,7 +263,7 @@ class GroupLasso(Lasso):
         alpha: float = 1.0,
         *,
         groups: Any = None,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
         time_limit: float | None = None,
@@ -312,7 +313,7 @@ class SparseGroupLasso(GroupLasso):
         *,
         groups: Any = None,
         l1_ratio: float = 0.5,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         max_iter: float = 10_000,
         time_limit: float | None = None,

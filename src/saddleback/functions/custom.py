@@ -47,6 +47,10 @@ class UserTerm(Term):
     def name(self) -> str:
         return type(self.source).__name__
 
+    def __repr__(self) -> str:
+        has_own = any("__repr__" in vars(cls) for cls in type(self.source).__mro__[:-1])
+        return repr(self.source) if has_own else self.name
+
     def bind(self, shape: tuple[int, ...]) -> Function:
         return UserFunction(self, shape)
 

@@ -305,10 +305,10 @@ def add(first: object, second: object) -> Penalty:
         accepts = base.accepts if isinstance(base, Penalty) else frozenset({"linear"})
         for term in terms:
             if isinstance(term, Piece) and term.kind not in accepts | {"nothing"}:
-                possible = " and ".join(ADDED_TO_OTHERS[kind] for kind in sorted(accepts))
+                *first_ones, last = (ADDED_TO_OTHERS[kind] for kind in sorted(accepts))
+                possible = f"{', '.join(first_ones)} or {last}" if first_ones else last
                 raise TypeError(
-                    f"{term.name} and {base.name} cannot be added: the catalogue has sums of {base.name} with "
-                    f"{possible} alone"
+                    f"{term.name} cannot be added to {base.name}: expected {possible}, the only penalties that can be"
                 )
     return Sum(tuple(terms))
 
