@@ -15,7 +15,7 @@ from profiles import examples
 
 import saddleback as sb
 from saddleback import cpus
-from saddleback.estimators import SparseRegressor
+from saddleback.estimators import SparseRegressor, SparseRegressorCV
 
 V1_MOUNT = "30 25 0:26 {top} {place} rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct"
 V2_MOUNT = "29 23 0:26 {top} {place} rw,nosuid,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate"
@@ -181,6 +181,8 @@ def test_n_jobs_of_an_estimator(monkeypatch, n_jobs, expected):
     assert (seen[0] or cpus.available()) == expected
 
 
-def test_n_jobs_of_0_is_refused():
-    with pytest.raises(ValueError, match="n_jobs=0"):
-        SparseRegressor(n_jobs=0).fit([[1.0], [2.0]], [1.0, 2.0])
+@pytest.mark.parametrize("n_jobs", [0, 10**6, 2.5, "all"])
+@pytest.mark.parametrize("model", [SparseRegressor, SparseRegressorCV])
+def test_n_jobs_out_of_range_is_refused_by_its_own_name(model, n_jobs):
+    with pytest.raises(ValueError, match=rf"^n_jobs={n_jobs!r}: expected None, a number from 1 to 1024, or -1"):
+        model(n_jobs=n_jobs).fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0])

@@ -22,7 +22,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 from saddleback.methods import Start
-from saddleback.operators import Dense, Stacked, Streamed, as_operator
+from saddleback.operators import Dense, Stacked, Streamed, Tasks, as_operator
 from saddleback.registry import make
 
 RNG = np.random.default_rng(2)
@@ -462,3 +462,24 @@ def test_a_map_of_a_truncated_file_is_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=r"A is a memory map of .*A\.npy, which was truncated"):
             use()
+
+
+@pytest.mark.parametrize("method", ["auto", "sp-bcd"])
+def test_scattered_groups_of_a_matrix_variable_beside_single_entries(tmp_path, method):
+    """Single entries of a matrix variable are blocks of less than a row, which a panel of whole rows is too wide for."""
+    b = RNG.standard_normal((37, 2))
+    given, beside = A[:, :12], A[:, 20:24]
+    penalty = [sb.GroupL2(0.1, [[0, 3, 6], [1, 2, 4, 5], [7, 8, 9, 10, 11]]), sb.L1(0.1)]
+    path = stored(tmp_path, "column-major", given)
+    found = sb.solve(sb.Problem(penalty, [Streamed(path, memory=TINY), beside], sb.Squared(b)), method=method)
+    expected = sb.solve(sb.Problem(penalty, [given, beside], sb.Squared(b)))
+    assert found.status is sb.Status.OPTIMAL
+    assert found.certificate.primal_value == pytest.approx(expected.certificate.primal_value, rel=1e-5)
+
+
+@given(st.lists(st.integers(0, 23), min_size=1, max_size=24, unique=True))
+@examples(30)
+def test_any_columns_of_a_matrix_variable_can_be_loaded(columns):
+    tasks, run = Tasks(Dense(np.asfortranarray(A[:, :8])), 3), np.array(columns)
+    (loaded,) = tasks.loaded([run])
+    np.testing.assert_array_equal(loaded.dense_columns(np.arange(run.size)), tasks.dense_columns(run))

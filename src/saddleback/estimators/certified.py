@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 import saddleback as sb
 
+from .._native import MOST_THREADS
 from ..cpus import available
 
 OF_OTHERS = {
@@ -97,6 +98,11 @@ class Certified(BaseEstimator):
         limit = self.time_limit
         if limit is not None and (not isinstance(limit, (int, float, np.number)) or not limit > 0):
             raise ValueError(f"time_limit={limit!r}: expected None or a positive number of seconds")
+        jobs = self.n_jobs
+        if jobs is not None and (not isinstance(jobs, (int, np.integer)) or jobs == 0 or jobs > MOST_THREADS):
+            raise ValueError(
+                f"n_jobs={jobs!r}: expected None, a number from 1 to {MOST_THREADS}, or -1 for all that are available"
+            )
         return {
             "tol": self.tol,
             "max_passes": passes,
@@ -112,8 +118,6 @@ class Certified(BaseEstimator):
         """Return how many threads a solve may use."""
         if self.n_jobs is None or self.n_jobs > 0:
             return self.n_jobs
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs=0: expected None, a positive number of threads, or -1 for all that are available")
         return max(1, available() + 1 + self.n_jobs)
 
     def _warn(self, results: Sequence[sb.Result]) -> None:

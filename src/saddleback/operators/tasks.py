@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..functions._base import Columns, Indices, Vector
 from ._base import Operator, one_by_one
+from .dense import Dense
 from .gram import square
 
 if TYPE_CHECKING:
@@ -125,8 +126,21 @@ class Tasks(Operator):
         return Tasks(self.single.leaving(size), self.tasks)
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
-        rows = [run[:: self.tasks] // self.tasks for run in runs]
-        return (Tasks(single, self.tasks) for single in self.single.loaded(rows))
+        places = [self._places(run) for run in runs]
+        for (_, inside), single in zip(places, self.single.loaded([rows for rows, _ in places]), strict=True):
+            whole = Tasks(single, self.tasks)
+            yield whole if inside is None else Dense(whole.dense_columns(inside))
+
+    def _places(self, run: Indices) -> tuple[Indices, Indices | None]:
+        """Return the rows of x that a run of columns belongs to, and where it lies in these: None if it is all of them.
+
+        Blocks under a penalty of single entries are parts of a row.
+        """
+        rows = run[:: self.tasks] // self.tasks
+        if np.array_equal(run, (rows[:, None] * self.tasks + np.arange(self.tasks)).ravel()):
+            return rows, None
+        rows, inverse = np.unique(run // self.tasks, return_inverse=True)
+        return rows, inverse * self.tasks + run % self.tasks
 
     def columnar(self) -> Operator:
         single = self.single.columnar()
