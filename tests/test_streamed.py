@@ -466,7 +466,7 @@ def test_a_map_of_a_truncated_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize("method", ["auto", "sp-bcd"])
 def test_scattered_groups_of_a_matrix_variable_beside_single_entries(tmp_path, method):
-    """Single entries of a matrix variable are blocks of less than a row, which a panel of whole rows is too wide for."""
+    """Single entries of a matrix variable are blocks of less than a row: a panel of whole rows is too wide for them."""
     b = RNG.standard_normal((37, 2))
     given, beside = A[:, :12], A[:, 20:24]
     penalty = [sb.GroupL2(0.1, [[0, 3, 6], [1, 2, 4, 5], [7, 8, 9, 10, 11]]), sb.L1(0.1)]
