@@ -22,8 +22,8 @@ import saddleback as sb
 import saddleback.estimators as se
 from saddleback.datasets import make_group_hinge, make_lasso
 from saddleback.operators import Stacked, as_operator
-from saddleback.ranks import Ranks
-from saddleback.sharding import gathered
+from saddleback.places.mpi.communicator import Ranks
+from saddleback.places.mpi.distribute import gathered
 
 
 def lasso():

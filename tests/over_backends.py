@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 
 import saddleback as sb
-from saddleback import backends
-from saddleback.device import open_device
-from saddleback.operators import on_device as on_device_operators
-from saddleback.ranks import Ranks
-from saddleback.sharding import gathered
+from saddleback.places import choose as backends
+from saddleback.places.mpi.communicator import Ranks
+from saddleback.places.mpi.distribute import gathered
+from saddleback.places.torch import open_device
+from saddleback.places.torch import operator as on_device_operators
 
 DEVICES = {"torch": "cpu", "cuda": "cuda"}
 

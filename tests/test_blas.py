@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 
-from saddleback import _native, blas
-from saddleback.blas_threads import libraries
-from saddleback.threads import limited
+from saddleback import _native
+from saddleback.machine import tiled_blas as blas
+from saddleback.machine.blas_threads import libraries
+from saddleback.machine.threads import limited
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([199, 200, 201, 255, 257, 400, 513, 530]))
 

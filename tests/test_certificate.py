@@ -9,7 +9,7 @@ from oracle import random_case
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback.certificate import dual_side
+from saddleback.certificates.certificate import dual_side
 from saddleback.functions.points import Whole
 
 

@@ -25,10 +25,12 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.checkpoints import file, graph, keeper, thaw, whole
-from saddleback.derived import derived, stored
+from saddleback.checkpoints import atomic_file as whole
+from saddleback.checkpoints import file, graph, thaw
+from saddleback.checkpoints import writer as keeper
+from saddleback.common.rebuildable import derived, stored
+from saddleback.engine.registry import METHODS
 from saddleback.functions import singular
-from saddleback.registry import METHODS
 
 RNG = np.random.default_rng(3)
 A = RNG.standard_normal((60, 20)) * (RNG.random((60, 20)) < 0.6)
@@ -565,7 +567,7 @@ def test_a_link_stays_a_link(tmp_path):
 DYING = """
 import os, sys
 from pathlib import Path
-from saddleback.checkpoints.whole import replacing
+from saddleback.checkpoints.atomic_file import replacing
 with replacing(Path(sys.argv[1])) as stream:
     stream.write(b"half a file")
     stream.flush()

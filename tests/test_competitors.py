@@ -8,10 +8,10 @@ from catalogue import LOSSES, PENALTIES, SIZE, B
 from scipy.optimize import minimize
 
 import saddleback as sb
+from saddleback.engine.registry import make
 from saddleback.methods import Start
 from saddleback.methods.osga import _farthest
-from saddleback.registry import make
-from saddleback.sampling import KNice
+from saddleback.steps.sampling import KNice
 
 
 def start(model, K=None, seed=0):

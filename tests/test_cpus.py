@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from profiles import examples
 
 import saddleback as sb
-from saddleback import cpus
 from saddleback.estimators import SparseRegressor, SparseRegressorCV
+from saddleback.machine import cpus
 
 V1_MOUNT = "30 25 0:26 {top} {place} rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct"
 V2_MOUNT = "29 23 0:26 {top} {place} rw,nosuid,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate"

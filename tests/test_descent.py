@@ -11,9 +11,9 @@ from scipy import sparse
 
 import saddleback as sb
 from saddleback import _native
-from saddleback.backends import descender_for, smooth_part
 from saddleback.methods import Descent, Start
 from saddleback.operators import Dense
+from saddleback.places.choose import descender_for, smooth_part
 
 SMOOTH = ["Squared", "Squared weighted", "Huber", "SquaredHinge", "Logistic"]
 DESCENDED = [name for name, f in PENALTIES.items() if not name.startswith("Nuclear") and name != "Linear"]

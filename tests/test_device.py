@@ -12,12 +12,12 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.backends import descender_for, smooth_part, sweeper_for
 from saddleback.datasets import make_lasso, make_robust_pca
-from saddleback.device import open_device
-from saddleback.methods._base import Averages
+from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
-from saddleback.steps import Strengths
+from saddleback.places.choose import descender_for, smooth_part, sweeper_for
+from saddleback.places.torch import open_device
+from saddleback.steps.strengths import Strengths
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -223,7 +223,7 @@ def test_descent_descends_and_its_points_fit_together(penalty, loss, rng):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_newton_systems(direct, rng, monkeypatch):
-    from saddleback.backends import on_device
+    from saddleback.places.torch import kernels as on_device
 
     if not direct:
         monkeypatch.setattr(on_device, "DIRECT", 0)

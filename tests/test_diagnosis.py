@@ -9,10 +9,10 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.diagnosis import diagnose, pace, spread
+from saddleback.engine.diagnosis import diagnose, pace, spread
 from saddleback.operators import as_operator
 from saddleback.result import Certificate, History, Status
-from saddleback.steps import WEIGHT_RANGE
+from saddleback.steps.strengths import WEIGHT_RANGE
 
 SETTINGS = {"primal_weight": 1.0, "blocks_per_iteration": 1, "n_blocks": 63}
 

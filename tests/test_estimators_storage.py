@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import saddleback as sb
 import saddleback.estimators as se
 from saddleback.estimators import table
-from saddleback.operators.stores import window
+from saddleback.places.files.stores import window
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((90, 40)) + RNG.uniform(-5.0, 5.0, 40)

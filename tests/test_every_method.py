@@ -16,9 +16,9 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
+from saddleback.engine.registry import LAYERS, METHODS, make
 from saddleback.methods import Start
 from saddleback.operators import Dense
-from saddleback.registry import LAYERS, METHODS, make
 
 M, N = 12, 8
 RNG = np.random.default_rng(7)

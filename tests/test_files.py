@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.files import read_problem
+from saddleback.io.problem_files import read_problem
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((5, 7))

@@ -11,9 +11,9 @@ from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_pair, penalty_pair,
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.acceleration.finish import finish_passes, passes_left
-from saddleback.interior import SingularSystem
+from saddleback.layers.finish import finish_passes, passes_left
 from saddleback.methods import interior_point
+from saddleback.methods.interior import SingularSystem
 
 TOL = 1e-8
 HERE = [name for name in PENALTIES if name != "Nuclear"]

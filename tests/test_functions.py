@@ -12,7 +12,7 @@ from profiles import examples
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
-from saddleback.functions._base import Restrictable
+from saddleback.functions.contract import Restrictable
 from saddleback.functions.group import shrink_norms
 
 vectors = arrays(float, SIZE, elements=st.floats(-5, 5))

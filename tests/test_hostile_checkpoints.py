@@ -19,11 +19,11 @@ from test_checkpoints import PROBLEMS, lasso, slow, stopped_after
 
 import saddleback as sb
 from saddleback.checkpoints import check, declared, graph, thaw
-from saddleback.clock import Clock
-from saddleback.derived import CLASSES, MAKERS
+from saddleback.common.rebuildable import CLASSES, MAKERS
+from saddleback.engine.clock import Clock
+from saddleback.engine.run import Contents, Limits
 from saddleback.methods import State
-from saddleback.ranks import ALONE
-from saddleback.run import Contents, Limits
+from saddleback.places.mpi.communicator import ALONE
 
 OPTIONS: dict[str, Any] = {"tol": 1e-12, "method": "sp-bcd", "finish": False}
 

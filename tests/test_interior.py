@@ -15,13 +15,13 @@ from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 import saddleback as sb
-from saddleback.functions._base import Blocks, Compiled
-from saddleback.functions.coordinate import Coordinate
-from saddleback.interior import SingularSystem, factored, started
-from saddleback.interior.atoms import Bound, Cones, Entropy, Kink, Norm, Quadratic, longest_step
-from saddleback.interior.barrier import Guess, Stiffness, barrier_at, normalised
-from saddleback.interior.system import ByColumns, ByRows, Whole
-from saddleback.methods._base import Start
+from saddleback.functions.contract import Blocks, Compiled
+from saddleback.functions.piecewise import Coordinate
+from saddleback.methods.contract import Start
+from saddleback.methods.interior import SingularSystem, factored, started
+from saddleback.methods.interior.atoms import Bound, Cones, Entropy, Kink, Norm, Quadratic, longest_step
+from saddleback.methods.interior.barrier import Guess, Stiffness, barrier_at, normalised
+from saddleback.methods.interior.system import ByColumns, ByRows, Whole
 from saddleback.methods.interior_point import InteriorPoint, matrix_bytes
 from saddleback.operators import Stacked, as_operator
 

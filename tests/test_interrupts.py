@@ -12,8 +12,8 @@ import pytest
 
 import saddleback as sb
 import saddleback.estimators as se
-from saddleback.interrupts import Interrupts
-from saddleback.ranks import ALONE
+from saddleback.engine.interrupts import Interrupts
+from saddleback.places.mpi.communicator import ALONE
 
 pytestmark = pytest.mark.not_on("mpi", reason="it is for the first signal that comes; test_mpi.py has one for all")
 
@@ -76,7 +76,7 @@ def test_a_path_ends_with_a_solve_that_was_about_to_end(data):
 
 
 def test_a_path_that_is_interrupted_between_two_solves_keeps_its_results(data, monkeypatch):
-    module = import_module("saddleback.path")
+    module = import_module("saddleback.paths.path")
     start = module._start
 
     def pressed(*args: Any) -> Any:
@@ -99,7 +99,7 @@ def test_cross_validation_ends_with_a_solve_that_was_about_to_end(at, data, monk
         calls.append(None)
         return solved(*args, **(options | {"callback": lambda info: press() if len(calls) == at else None}))
 
-    monkeypatch.setattr(import_module("saddleback.path"), "solve", pressed)
+    monkeypatch.setattr(import_module("saddleback.paths.path"), "solve", pressed)
     with pytest.raises(KeyboardInterrupt):
         se.LassoCV(n_alphas=4, cv=2).fit(*data)
     assert len(calls) == at

@@ -12,11 +12,11 @@ from scipy import sparse
 
 import saddleback as sb
 from saddleback import _native
-from saddleback.backends import lazy
-from saddleback.backends.lazy import repeated_steps
-from saddleback.functions.coordinate import Coordinate
+from saddleback.engine.registry import make
+from saddleback.functions.piecewise import Coordinate
 from saddleback.methods import Start
-from saddleback.registry import make
+from saddleback.places.numpy import lazy
+from saddleback.places.numpy.lazy import repeated_steps
 
 INF = np.inf
 ROWS = 40

@@ -20,12 +20,13 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback import simplex, unsolvable
-from saddleback.clock import Clock
-from saddleback.files import read_problem
-from saddleback.linear_program import as_linear_program, is_vertex
+from saddleback.engine import infeasibility as unsolvable
+from saddleback.engine.clock import Clock
+from saddleback.io.problem_files import read_problem
+from saddleback.linear_programs import highs as simplex
+from saddleback.linear_programs.program import as_linear_program, is_vertex
 from saddleback.methods import Highs
-from saddleback.ranks import ALONE
+from saddleback.places.mpi.communicator import ALONE
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
 CONSTRAINTS = {"Equality", "Interval", "Interval mixed"}
@@ -356,7 +357,7 @@ LEFT_BEHIND = """
 import time
 import numpy as np
 import saddleback as sb
-from saddleback import simplex
+from saddleback.linear_programs import highs as simplex
 simplex.SMALL = 0
 simplex.run = lambda *args: (time.sleep(0.5), print("ended"))
 problem = sb.Problem(sb.Linear([1.0]) + sb.NonNegative(), np.ones((1, 1)), sb.Equality([1.0]))

@@ -12,7 +12,7 @@ import pytest
 import saddleback as sb
 from saddleback.estimators import RobustPCA
 from saddleback.functions import panels, singular
-from saddleback.functions.coordinate import Coordinate
+from saddleback.functions.piecewise import Coordinate
 from saddleback.functions.points import Apart, Whole
 from saddleback.operators import ScaledIdentity, Stacked
 

@@ -8,10 +8,10 @@ from catalogue import LOSSES, PENALTIES, SIZE
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.engine.registry import make
 from saddleback.methods import Start
-from saddleback.registry import make
-from saddleback.sampling import KNice
-from saddleback.steps import measure_norms, norm_strengths
+from saddleback.steps.sampling import KNice
+from saddleback.steps.strengths import measure_norms, norm_strengths
 
 
 def start(model, K=None, seed=0):

@@ -20,11 +20,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 import saddleback as sb
-from saddleback.backends.descent import ArrayDescender, NativeDescender
-from saddleback.functions._base import Blocks
-from saddleback.sampling import KNice, Strata
-from saddleback.sharding import division
-from saddleback.steps import measure_norms, norm_strengths
+from saddleback.functions.contract import Blocks
+from saddleback.places.mpi.distribute import division
+from saddleback.places.numpy.descent import ArrayDescender, NativeDescender
+from saddleback.steps.sampling import KNice, Strata
+from saddleback.steps.strengths import measure_norms, norm_strengths
 
 pytest.importorskip("mpi4py")
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import saddleback as sb
 from saddleback.functions import Term
-from saddleback.path import _start
+from saddleback.paths.path import _start
 
 
 def data(m=60, n=500):

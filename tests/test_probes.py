@@ -18,7 +18,7 @@ from own_functions import (
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
-from saddleback import probing
+from saddleback.certificates import probes as probing
 from saddleback.functions import as_term
 from saddleback.functions.probes import probe, probe_at
 

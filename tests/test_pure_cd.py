@@ -15,9 +15,9 @@ from oracle import has_no_minimiser, random_case
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.engine.registry import make
 from saddleback.methods import Start
-from saddleback.registry import make
-from saddleback.steps import coverage, pure_strengths
+from saddleback.steps.strengths import coverage, pure_strengths
 
 PLAIN = {"restarts": False, "working_set": False}
 TOL = 1e-6

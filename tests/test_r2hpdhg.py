@@ -10,10 +10,10 @@ from oracle import random_case
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.engine.registry import make
 from saddleback.methods import R2HPDHG, Start
 from saddleback.methods.r2hpdhg import EVEN, Epoch, Point, fixed_point_error, halpern, pdhg_step
-from saddleback.registry import make
-from saddleback.steps import Strengths, measure_norms, norm_strengths
+from saddleback.steps.strengths import Strengths, measure_norms, norm_strengths
 
 
 def start(model):

@@ -9,7 +9,7 @@ from scipy.io import loadmat
 
 import saddleback as sb
 from saddleback.datasets import load_memset
-from saddleback.files import read_problem
+from saddleback.io.problem_files import read_problem
 
 
 @pytest.mark.parametrize(

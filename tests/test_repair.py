@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import saddleback as sb
-from saddleback.acceleration import restarts
-from saddleback.acceleration.repair import repair
-from saddleback.certificate import dual_side
+from saddleback.certificates.certificate import dual_side
 from saddleback.datasets import make_group_hinge
 from saddleback.functions.points import Whole
+from saddleback.layers import restarts
+from saddleback.layers.dual_repair import repair
 
 
 def hinge(rng, m=200, n=60):

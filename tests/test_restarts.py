@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import saddleback as sb
-from saddleback.acceleration import Finish, Restarted, WorkingSet
-from saddleback.acceleration.restarts import Point
+from saddleback.engine.registry import make
+from saddleback.layers import Finish, Restarted, WorkingSet
+from saddleback.layers.restarts import Point
 from saddleback.methods import SPBCD, Start
-from saddleback.registry import make
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_one_column_in_other_units(unit, rng):
 
 
 def test_a_result_that_is_not_optimal_says_which_problem_it_solves(data):
-    from saddleback.files import read_problem
+    from saddleback.io.problem_files import read_problem
 
     pytest.importorskip("highspy")
     problem = read_problem(data / "netlib" / "stocfor1.mps.gz")

@@ -329,7 +329,7 @@ def test_arguments_of_the_wrong_type_are_named(lasso, options):
 
 
 def test_a_run_that_diverges_before_its_first_judgement(rng, device, monkeypatch):
-    monkeypatch.setattr(import_module("saddleback.methods._base"), "HUGE", 0.01)
+    monkeypatch.setattr(import_module("saddleback.methods.contract"), "HUGE", 0.01)
     X = rng.standard_normal((8, 6))
     result = sb.solve(sb.Problem(sb.L1(0.1), sb.Identity(), sb.Squared(X)), device=device)
     assert result.status is sb.Status.DIVERGED

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.steps import (
+from saddleback.steps.strengths import (
     base_weights,
     l1_strengths,
     measure_norms,

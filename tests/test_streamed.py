@@ -21,9 +21,9 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
+from saddleback.engine.registry import make
 from saddleback.methods import Start
 from saddleback.operators import Dense, Stacked, Streamed, Tasks, as_operator
-from saddleback.registry import make
 
 RNG = np.random.default_rng(2)
 A = RNG.standard_normal((37, 53)) * (RNG.random((37, 53)) < 0.8)

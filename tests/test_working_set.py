@@ -8,8 +8,8 @@ from catalogue import PENALTIES, SIZE
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.acceleration import WorkingSet
-from saddleback.acceleration.working_set import Products
+from saddleback.layers import WorkingSet
+from saddleback.layers.working_set import Products
 from saddleback.methods import Descent, Start
 
 N = 600

@@ -2,11 +2,12 @@
 
 from importlib.metadata import version as _version
 
-from .alpha_max import alpha_max
-from .certifying import certify
+from .certificates.rays import RayCertificate, certify_ray
 from .check import Report, check
-from .column_files import ColumnFile
-from .files import read_problem
+from .common.checks import ProbeError
+from .engine.certify import certify
+from .engine.registry import methods
+from .engine.solve import Info, solve
 from .functions import (
     L1,
     Absolute,
@@ -30,14 +31,14 @@ from .functions import (
     SquaredL2,
     Zero,
 )
-from .functions.checks import ProbeError
+from .io.column_files import ColumnFile
+from .io.problem_files import read_problem
 from .operators import Identity, Streamed
-from .path import path
+from .paths.alpha_max import alpha_max
+from .paths.path import path
+from .places.torch import open_device
 from .problem import Problem
-from .rays import RayCertificate, certify_ray
-from .registry import methods
 from .result import Certificate, History, Result, Status
-from .solve import Info, solve
 
 __version__ = _version("saddleback")
 
@@ -80,6 +81,7 @@ __all__ = [
     "certify_ray",
     "check",
     "methods",
+    "open_device",
     "path",
     "read_problem",
     "solve",

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .common.checks import ProbeError
 from .functions import Function, Term, as_term
-from .functions._base import Step, Vector
-from .functions.checks import ProbeError
-from .functions.custom import UserFunction, UserTerm
+from .functions.contract import Step, Vector
 from .functions.probes import Tested, Tests, probe, short
+from .functions.user import UserFunction, UserTerm
 from .operators import Operator, as_operator
 from .problem import Problem
 

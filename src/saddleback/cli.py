@@ -26,8 +26,8 @@ from .bench import runner
 from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .files import check_writable, read_together, write_solution
-from .ranks import team_of, world
+from .io.problem_files import check_writable, read_together, write_solution
+from .places.mpi.communicator import team_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
 from .reproduce.experiment import Settings as ReproduceSettings

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .cached import cached_property
-from .derived import derived
-from .device import device_of, on_host
+from .common.cached import cached_property
+from .common.checks import unmasked
+from .common.rebuildable import derived
 from .functions import Function, Loss, Term, as_term
-from .functions._base import ROUNDING, Blocks, Compiled, Indices, Restrictable, Slopes, Vector
 from .functions.calculus import BlockSum
-from .functions.checks import unmasked
-from .functions.coordinate import combined, everywhere
+from .functions.contract import ROUNDING, Blocks, Compiled, Indices, Restrictable, Slopes, Vector
 from .functions.penalties import Penalty
+from .functions.piecewise import combined, everywhere
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
+from .model.ranges import check_range
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
-from .ranges import check_range
-from .sampling import Strata
+from .places.torch import device_of, on_host
+from .steps.sampling import Strata
 
 if TYPE_CHECKING:
-    from .device.place import Device
+    from .places.torch.device import Device
 
 Shape = tuple[int, ...]
 

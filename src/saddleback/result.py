@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .derived import stored
-from .functions.checks import shown
+from .common.checks import shown
+from .common.rebuildable import stored
 
 Series = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.stats import t
 
 from ..datasets import load_memset, make_lasso
-from ..files import read_problem
+from ..io.problem_files import read_problem
 from .worker.task import Task
 
 NOISE = np.sqrt(1e-3)

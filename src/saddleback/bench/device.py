@@ -204,7 +204,7 @@ def group_hinge(device: str, named: str) -> Iterator[Case]:
 
 
 def _opened(device: str) -> Any:
-    from saddleback.device import open_device
+    from saddleback.places.torch import open_device
 
     return open_device(device)
 

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.native import NativeSweeper
 from ..functions import L1, Squared
-from ..functions._base import Vector
-from ..methods._base import Averages
+from ..functions.contract import Vector
+from ..machine.threads import limited
+from ..methods.contract import Averages
 from ..methods.spbcd import SPBCDState
+from ..places.mpi.communicator import Ranks, import_mpi
+from ..places.native.kernels import NativeSweeper
 from ..problem import Problem
-from ..ranks import Ranks, import_mpi
-from ..sampling import KNice
-from ..steps import Strengths
-from ..threads import limited
+from ..steps.sampling import KNice
+from ..steps.strengths import Strengths
 
 ROWS = (10, 100, 1000, 5000, 20_000, 100_000, 1_000_000)
 SECONDS = 0.5

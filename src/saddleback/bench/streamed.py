@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import saddleback as sb
-from saddleback.functions._base import Vector
-from saddleback.operators.stores import File
+from saddleback.functions.contract import Vector
+from saddleback.places.files.stores import File
 
 TOL = 1e-5
 BOUND = 500e6

@@ -2,6 +2,6 @@
 
 from .fingerprint import compare, described, fingerprint
 from .graph import Known
-from .keeper import Keeper, Kept, going_on, restore, writable
+from .writer import Keeper, Kept, going_on, restore, writable
 
 __all__ = ["Keeper", "Kept", "Known", "compare", "described", "fingerprint", "going_on", "restore", "writable"]

@@ -2,7 +2,8 @@
 
 The file may come from anyone. All of it is checked before anything is made of it. Every entry has one of the forms that
 ``graph.freeze`` writes. Every reference leads to an entry, and never back to itself. Every name is in the tables of
-``derived.py``. Every array lies inside its buffer. Every attribute and argument has the type that the code declares.
+``common/rebuildable.py``. Every array lies inside its buffer. Every attribute and argument has the type that the code
+declares.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from ..derived import CLASSES, MAKERS
+from ..common.rebuildable import CLASSES, MAKERS
 from .declared import attributes, call
 from .graph import PLAIN, Graph, Known
 

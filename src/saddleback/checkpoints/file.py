@@ -13,9 +13,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from .atomic_file import replacing
 from .check import DTYPES
 from .graph import Graph
-from .whole import replacing
 
 FORMAT = 5
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..cached import cached_property
-from ..derived import RECIPE
-from ..functions._base import Function, Vector
+from ..common.cached import cached_property
+from ..common.rebuildable import RECIPE
+from ..functions.contract import Function, Vector
+from ..places.mpi.communicator import Team
 from ..problem import Problem
-from ..ranks import Team
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """What the name of an object of one's own says of where it lies in memory, which is another in every process."""

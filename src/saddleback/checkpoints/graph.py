@@ -3,7 +3,7 @@
 A run is a graph of objects: numbers and arrays, in lists, tuples, dictionaries and classes of this library. Each object
 becomes one entry of a table, so that what was shared is shared again; an array becomes a view of the buffer it lies in,
 for the same reason, with the same strides, as the order in memory may show in the last bits of a product. What comes
-from the problem is stored by its name, and what was made of that as the call that made it (``derived.py``).
+from the problem is stored by its name, and what was made of that as the call that made it (``common/rebuildable.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..derived import CLASSES, carried, name_of, recipe_of
+from ..common.rebuildable import CLASSES, carried, name_of, recipe_of
 
 Known = Mapping[str, Any]
 """Objects that are there before a run begins, by name."""

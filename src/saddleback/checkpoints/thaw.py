@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derived import CLASSES, MAKERS, carried
+from ..common.rebuildable import CLASSES, MAKERS, carried
 from ..methods import State
 from .check import Unreadable, array_of, checked
 from .graph import Graph, Known

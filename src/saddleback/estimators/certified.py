@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 from .._native import MOST_THREADS
-from ..cpus import available
+from ..machine.cpus import available
 
 OF_OTHERS = {
     "C": "the penalty is measured by alpha, which is 1 / (C * n_samples)",

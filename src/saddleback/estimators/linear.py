@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..checkpoints import compare
-from ..device import on_host
-from ..functions._base import Vector
-from ..functions.checks import unmasked
-from ..ranks import team_of
+from ..common.checks import unmasked
+from ..functions.contract import Vector
+from ..places.mpi.communicator import team_of
+from ..places.torch import on_host
 from . import rotation
 from .certified import Certified
 from .design import Design

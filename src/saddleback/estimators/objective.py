@@ -20,8 +20,8 @@ import numpy as np
 
 import saddleback as sb
 
-from ..functions._base import Vector
-from ..functions.checks import scalar
+from ..common.checks import scalar
+from ..functions.contract import Vector
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from sklearn.utils.validation import validate_data
 
 import saddleback as sb
 
-from ..cached import cached_property
-from ..device import on_host
-from ..functions._base import Indices, Vector
-from ..functions.checks import unmasked
+from ..common.cached import cached_property
+from ..common.checks import unmasked
+from ..functions.contract import Indices, Vector
 from ..operators import as_operator
 from ..operators.sparse_input import canonical
-from ..operators.streamed import is_streamed
+from ..places.files.operator import is_streamed
+from ..places.torch import on_host
 
 Keys = NDArray[np.uint64]
 

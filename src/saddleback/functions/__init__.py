@@ -1,7 +1,6 @@
 """What f and g may be: value, prox and conjugate, from both sides."""
 
-from ._base import Function, Term
-from .custom import as_term
+from .contract import Function, Term
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -16,18 +15,8 @@ from .losses import (
     Squared,
     SquaredHinge,
 )
-from .penalties import (
-    L1,
-    Box,
-    ElasticNet,
-    GroupL2,
-    Linear,
-    NonNegative,
-    Nuclear,
-    SparseGroup,
-    SquaredL2,
-    Zero,
-)
+from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
+from .user import as_term
 
 __all__ = [
     "L1",

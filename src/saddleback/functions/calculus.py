@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._base import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from .contract import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .points import Apart, Held
 
 if TYPE_CHECKING:
-    from .custom import UserFunction
+    from .user import UserFunction
 
 BISECTIONS = 60
 

@@ -4,7 +4,7 @@ r"""Group norms under a diagonal metric, by the secular equation.
 
     f(x) = \sum_g \lambda_g \|x_g\|_2 + \sum_d s_d(x_d),
 
-with the two slopes :math:`s_d` of ``coordinate.py`` (an infinite left slope is a sign constraint).
+with the two slopes :math:`s_d` of ``piecewise.py`` (an infinite left slope is a sign constraint).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
-from .checks import shown
-from .coordinate import shrink
+from ..common.checks import shown
+from .contract import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .kinks import Box, least_alpha
+from .piecewise import shrink
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]]
 

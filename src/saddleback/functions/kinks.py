@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._base import Blocks, Kinks, Vector
+from .contract import Blocks, Kinks, Vector
 
 NEWTON_STEPS = 60
 

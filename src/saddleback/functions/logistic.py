@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Compiled, Indices, Place, Ray, Restrictable, Slopes, Step, Vector
-from .coordinate import interval_room
+from .contract import ROUNDING, Blocks, Compiled, Indices, Place, Ray, Restrictable, Slopes, Step, Vector
+from .piecewise import interval_room
 
 NEWTON_STEPS = 60
 

@@ -5,7 +5,7 @@ normalised). Data b are copied, unless nobody can write to them (``b.flags.write
 these stay where they are, and in float32 if they come so.
 
 A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of
-the family in ``coordinate.py``; with :math:`s_i = \text{scale}\, w_i`:
+the family in ``piecewise.py``; with :math:`s_i = \text{scale}\, w_i`:
 
 ====================  =========================================  ===================================================
 loss                  l(u)                                       conjugate at y, and its domain
@@ -33,13 +33,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..device import device_of
-from ._base import Function, Term, Vector
-from .checks import bounds, data, finite, multiple, nonnegative, positive_multiple, scalar
-from .coordinate import ConjugateOfCoordinate, Coordinate, everywhere, spread
+from ..common.checks import bounds, data, finite, multiple, nonnegative, positive_multiple, scalar
+from ..places.torch import device_of
+from .contract import Function, Term, Vector
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
 from .panels import double
+from .piecewise import ConjugateOfCoordinate, Coordinate, everywhere, spread
 
 
 class Loss(Term):
@@ -76,7 +76,7 @@ class Dual(NamedTuple):
 
 
 class SeparableLoss(Loss):
-    """A loss whose conjugate is a member of the family in ``coordinate.py``."""
+    """A loss whose conjugate is a member of the family in ``piecewise.py``."""
 
     def __init__(self, sample_weight: ArrayLike | None, scale: float) -> None:
         self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)

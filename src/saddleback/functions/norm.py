@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import ROUNDING, Blocks, Function, Indices, Place, Ray, Step, Vector
+from .contract import ROUNDING, Blocks, Function, Indices, Place, Ray, Step, Vector
 from .group import shrink_norms
 
 

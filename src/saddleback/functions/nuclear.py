@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..derived import stored
-from ._base import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from ..common.rebuildable import stored
 from .calculus import Tilted
-from .coordinate import compact
+from .contract import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
 from .panels import panels_of_rows
+from .piecewise import compact
 from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
 

@@ -1,6 +1,6 @@
 """The penalties f: what may stand on x.
 
-Each class states its formula; the mathematics lives in ``coordinate.py`` (all sums over coordinates), ``group.py`` and
+Each class states its formula; the mathematics lives in ``piecewise.py`` (all sums over coordinates), ``group.py`` and
 ``nuclear.py``.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import Blocks, Function, Slopes, Term, Vector
-from .checks import bounds, finite, multiple, nonnegative, positive_multiple, scalar
-from .coordinate import Coordinate, everywhere, spread
+from ..common.checks import bounds, finite, multiple, nonnegative, positive_multiple, scalar
+from .contract import Blocks, Function, Slopes, Term, Vector
 from .group import GroupNorms, Groups, partition
 from .losses import Loss
 from .nuclear import NuclearNorm
+from .piecewise import Coordinate, everywhere, spread
 
 
 class Penalty(Term):
@@ -39,7 +39,7 @@ class Penalty(Term):
 
 
 class Piece(Penalty):
-    """A sum over coordinates, of the family in ``coordinate.py``: what can be added to other penalties."""
+    """A sum over coordinates, of the family in ``piecewise.py``: what can be added to other penalties."""
 
     kind: str
 
@@ -284,7 +284,7 @@ class Sum(Penalty):
 
 def add(first: object, second: object) -> Penalty:
     """Return f + g, or raise a TypeError that says why the catalogue has no such sum."""
-    from .custom import as_term
+    from .user import as_term
 
     terms: list[Term] = []
     for term in (first, second):

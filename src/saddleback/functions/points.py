@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..derived import stored
+from ..common.rebuildable import stored
 from .panels import panels
 
 if TYPE_CHECKING:
-    from ._base import Vector
+    from .contract import Vector
 
 
 class Point(ABC):

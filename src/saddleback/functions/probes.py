@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._base import Function, Indices, Step, Vector
-from .checks import ProbeError, rounding_of
-from .custom import UserFunction
+from ..common.checks import ProbeError, rounding_of
+from .contract import Function, Indices, Step, Vector
+from .user import UserFunction
 
 ACCURACY = 1e-10
 """What an inequality may miss by, relative to the sizes of its terms."""

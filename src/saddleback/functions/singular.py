@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from ..blas import cholesky, outer, product
-from ..derived import stored
+from ..common.rebuildable import stored
+from ..machine.tiled_blas import cholesky, outer, product
 from .panels import double
 
 Matrix = NDArray[Any]

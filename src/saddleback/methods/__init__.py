@@ -1,9 +1,9 @@
 """The methods, one file each."""
 
-from ._base import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .admm import ADMM
 from .alternating import Alternating
 from .checked import Checked
+from .contract import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
 from .descent import Descent
 from .fista import FISTA
 from .fobos import FOBOS

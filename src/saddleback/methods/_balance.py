@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..derived import stored
+from ..common.rebuildable import stored
 
 FIRST, GROWTH = 10, 2
 """Iterations before the residuals are first compared, and by how much that grows: a rule with ever fewer changes."""

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..derived import derived, stored
+from ..common.rebuildable import derived, stored
 from ..functions import Equality
-from ..functions._base import Indices, Vector
 from ..functions.calculus import BlockSum
+from ..functions.contract import Indices, Vector
 from ..operators import ScaledIdentity, Stacked
 from ..problem import Model
-from ..steps import block_squares, data_weight, uniform_strengths
+from ..steps.strengths import block_squares, data_weight, uniform_strengths
 from ._balance import Balance
-from ._base import Candidates, Start, State, affine_gradient, gradient
+from .contract import Candidates, Start, State, affine_gradient, gradient
 
 
 @stored

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Vector
-from ..functions.checks import number
+from ..common.checks import number
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ..steps import operator_norm
-from ._base import Averages, Candidates, Method, Start, State, all_blocks, positive_number
+from ..steps.strengths import operator_norm
+from .contract import Averages, Candidates, Method, Start, State, all_blocks, positive_number
 
 
 @stored

@@ -30,13 +30,13 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
-from ..derived import derived, stored
-from ..functions._base import Vector
+from ..common.rebuildable import derived, stored
+from ..functions.contract import Vector
 from ..operators import Operator
 from ..problem import Model
-from ..steps import data_weight, uniform_strengths
+from ..steps.strengths import data_weight, uniform_strengths
 from ._balance import Balance
-from ._base import Candidates, Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
+from .contract import Candidates, Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
 
 DENSE = 0.1
 """Share of entries from which on AA' is factored as a dense matrix."""

@@ -22,14 +22,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Step, Vector
-from ..functions.coordinate import is_one_value
+from ..common.rebuildable import stored
+from ..functions.contract import Step, Vector
 from ..functions.panels import inner, panels
+from ..functions.piecewise import is_one_value
 from ..functions.points import Held, Whole
-from ..images import Gradient, Image
+from ..operators.deferred_points import Gradient, Image
 from ..problem import Model
-from ._base import Candidates, Method, Start, State
+from .contract import Candidates, Method, Start, State
 
 FLAT = 1e-12
 """Least strength, relative to the largest: where a row has no weight, x goes where its penalty wants it."""

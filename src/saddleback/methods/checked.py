@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..functions._base import Vector
+from ..functions.contract import Vector
 from ..problem import Model
-from ._base import Candidates, Layer, Start, State
+from .contract import Candidates, Layer, Start, State
 
 
 @dataclass(frozen=True)

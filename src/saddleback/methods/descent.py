@@ -3,7 +3,7 @@ r"""Block coordinate descent with Newton steps, for a loss with a Lipschitz grad
 There y need not be a variable of its own: :math:`y = \nabla g(Ax)` is the limit of the block method as sigma goes to 0
 (``docs/theory.md``). Blocks are taken in turn, in panels of neighbouring columns that are read once from memory, each
 exactly minimised through the panel's Gram matrix. Once a sweep changes few zeros, a Newton step on the coordinates
-that are left (``backends/newton.py``) follows, and is kept if the objective falls.
+that are left (``places/newton.py``) follows, and is kept if the objective falls.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from ..backends import BackendName, Descender, Smooth, descender_for, extended, smooth_part
-from ..blas import cholesky
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
+from ..machine.tiled_blas import cholesky
+from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
 from ..problem import Model
-from ._base import Candidates, Method, Start, State
+from .contract import Candidates, Method, Start, State
 
 PANEL = 16
 """Columns of a panel. A wider one has fewer barriers, and a Gram matrix that costs more than it saves."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..functions.checks import one_of
+from ..common.checks import one_of
 from ._forward_backward import ProximalGradient
 
 

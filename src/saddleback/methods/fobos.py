@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..functions._base import Vector
+from ..functions.contract import Vector
 from ..problem import Model
-from ..steps import typical_distance
-from ._base import Candidates, current_and_average, positive_number
+from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
+from .contract import Candidates, current_and_average, positive_number
 
 
 @dataclass(frozen=True)

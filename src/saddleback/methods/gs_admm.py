@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Model
-from ._base import Candidates, Method, Start, positive_number
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
+from .contract import Candidates, Method, Start, positive_number
 
 
 @dataclass(frozen=True)

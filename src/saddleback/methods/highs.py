@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..derived import derived, stored
-from ..functions._base import Vector
-from ..linear_program import as_linear_program
+from ..common.rebuildable import derived, stored
+from ..functions.contract import Vector
+from ..linear_programs.highs import Answer, Program, Running, conflict, falling, in_range, stated
+from ..linear_programs.program import as_linear_program
 from ..problem import Model
-from ..simplex import Answer, Program, Running, conflict, falling, in_range, stated
-from ._base import Candidates, Method, Start, State, all_blocks
+from .contract import Candidates, Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
 
 POLL = 0.05

@@ -1,7 +1,7 @@
 r"""A structured primal-dual interior point for min_x max_y f(x) + <y, Ax> - g*(y).
 
-f and g* are sums of atoms (``interior/atoms.py``), each with a slope. With z the slope of f at x and u that of g* at
-y, a Newton step for
+f and g* are sums of atoms (``methods/interior/atoms.py``), each with a slope. With z the slope of f at x and u that of
+g* at y, a Newton step for
 
 .. math::
 
@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..cached import cached_property
-from ..derived import stored
-from ..functions._base import Vector
-from ..interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
+from ..common.cached import cached_property
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ._base import Candidates, Method, Start, State
+from .contract import Candidates, Method, Start, State
+from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
 
 TO_THE_EDGE = 0.99
 """Share of the way to the edge of the domain that a step goes."""

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ..steps import typical_distance
-from ._base import Candidates, Method, Start, State, all_blocks, gradient, positive_number
+from ..steps.strengths import typical_distance
+from .contract import Candidates, Method, Start, State, all_blocks, gradient, positive_number
 
 DELTA, ALPHA_MAX, KAPPA = 0.9, 0.7, 0.5
 """Neumaier's parameters of the steps: how much of the promised decrease is enough, and how alpha shrinks and grows."""

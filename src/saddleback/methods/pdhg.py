@@ -14,12 +14,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from ..derived import stored
-from ..functions._base import Vector
-from ..functions.checks import number
+from ..common.checks import number
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ..steps import Strengths, uniform_strengths
-from ._base import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
+from ..steps.strengths import Strengths, uniform_strengths
+from .contract import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
 
 
 @stored

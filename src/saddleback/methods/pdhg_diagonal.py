@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..functions.checks import number
+from ..common.checks import number
 from ..problem import Model
-from ..steps import Strengths, diagonal_strengths
+from ..steps.strengths import Strengths, diagonal_strengths
 from .pdhg import PrimalDual
 
 

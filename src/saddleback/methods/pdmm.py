@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ..sampling import KNice
-from ..steps import blocks_in_rows
-from ._base import Candidates, Method, Start, positive_number
+from ..steps.sampling import KNice
+from ..steps.strengths import blocks_in_rows
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
+from .contract import Candidates, Method, Start, positive_number
 
 
 @stored

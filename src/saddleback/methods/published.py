@@ -22,13 +22,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Columns, Vector
-from ..functions.checks import one_of
+from ..common.checks import one_of
+from ..common.rebuildable import stored
+from ..functions.contract import Columns, Vector
 from ..problem import Model
-from ..sampling import KNice
-from ..steps import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
-from ._base import Averages, Candidates, Method, Start, State, current_and_average
+from ..steps.sampling import KNice
+from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
+from .contract import Averages, Candidates, Method, Start, State, current_and_average
 
 
 @stored

@@ -14,20 +14,20 @@ Nothing happens in the other rows, so that an iteration costs the entries that i
 the domain of g*; what is reported and averaged is :math:`\bar y`, in all rows.
 
 Alacaoglu, Fercoq and Cevher, *Random extrapolation for primal-dual coordinate descent* (2020), for K = 1; its extension
-to K drawn blocks and the condition on the strengths are in ``steps.py`` and docs/theory.md.
+to K drawn blocks and the condition on the strengths are in ``steps/strengths.py`` and docs/theory.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..backends import BackendName, PureSweeper, pure_sweeper_for
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
+from ..places.choose import BackendName, PureSweeper, pure_sweeper_for
 from ..problem import Model
-from ..sampling import KNice
-from ..steps import Strengths, pure_strengths
-from ._base import Averages, Candidates, Method, Start, State, current_and_average
+from ..steps.sampling import KNice
+from ..steps.strengths import Strengths, pure_strengths
+from .contract import Averages, Candidates, Method, Start, State, current_and_average
 
 
 @stored

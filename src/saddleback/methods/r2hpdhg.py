@@ -29,11 +29,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
 from ..problem import Model
-from ..steps import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
-from ._base import Candidates, Method, Start, State, all_blocks, gradient
+from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
+from .contract import Candidates, Method, Start, State, all_blocks, gradient
 
 SUFFICIENT = 0.2
 """Restart when the fixed-point error has fallen to this share of what it was at the first step of the epoch,"""

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..backends import BackendName, DualName, Sweeper, sweeper_for
-from ..derived import stored
-from ..functions._base import Vector
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
+from ..places.choose import BackendName, DualName, Sweeper, sweeper_for
 from ..problem import Model
-from ..sampling import KNice
-from ..steps import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
-from ._base import Averages, Candidates, Method, Start, State, current_and_average
+from ..steps.sampling import KNice
+from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
+from .contract import Averages, Candidates, Method, Start, State, current_and_average
 
 
 @stored
@@ -51,7 +51,7 @@ class SPBCDState(State):
 
 @dataclass(frozen=True)
 class SPBCD(Method[SPBCDState]):
-    """The block method with strengths that satisfy the ESO inequality of ``steps.py``.
+    """The block method with strengths that satisfy the ESO inequality of ``steps/strengths.py``.
 
     Parameters
     ----------

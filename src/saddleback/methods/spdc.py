@@ -30,13 +30,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..derived import stored
-from ..functions._base import Step, Vector
-from ..functions.checks import number, shown
+from ..common.checks import number, shown
+from ..common.rebuildable import stored
+from ..functions.contract import Step, Vector
 from ..problem import Model
-from ..sampling import KNice
-from ..steps import typical_distance
-from ._base import Candidates, Method, Start, State, all_blocks, gradient, positive_number
+from ..steps.sampling import KNice
+from ..steps.strengths import typical_distance
+from .contract import Candidates, Method, Start, State, all_blocks, gradient, positive_number
 
 DISTORTION = 1e-3
 """Change of the objective by each default regularisation, relative to that at x = 0, at the point that the data

@@ -1,14 +1,14 @@
 """What A may be: one contract over dense arrays, sparse matrices, identities and linear operators."""
 
-from ._base import Operator
-from .abstract import Abstract
-from .compressed import Compressed, Transposed
+from ..places.files.operator import Streamed
+from ..places.mpi.operator import Sharded
+from .contract import Operator
 from .dense import Dense
-from .entry import as_operator, watched
+from .from_user import as_operator, watched
 from .identity import Identity, ScaledIdentity
-from .sharded import Sharded
+from .linear_operator import Abstract
+from .sparse import Compressed, Transposed
 from .stacked import Stacked
-from .streamed import Streamed
 from .tasks import Tasks
 
 __all__ = [

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..blas import product
-from ..functions._base import Columns, Indices, Vector
-from ._base import Operator
+from ..functions.contract import Columns, Indices, Vector
+from ..machine.tiled_blas import product
+from .contract import Operator
 from .gram import PANEL, gram, slices
 
 if TYPE_CHECKING:
-    from ..device.place import Device
+    from ..places.torch.device import Device
 
 
 class Dense(Operator):
@@ -130,6 +130,6 @@ class Dense(Operator):
         return [self.array]
 
     def _placed(self, device: Device) -> Operator:
-        from .on_device import dense_on_device
+        from ..places.torch.operator import dense_on_device
 
         return dense_on_device(self.array, device.device)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..blas import add_gram
-from ..functions._base import Indices, Vector
+from ..functions.contract import Indices, Vector
+from ..machine.tiled_blas import add_gram
 
 PANEL = 1 << 22
 """Entries of a dense matrix that a temporary copy may hold."""

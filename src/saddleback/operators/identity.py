@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Columns, Indices, Vector
-from ..functions.checks import SQUARABLE, number
+from ..common.checks import SQUARABLE, number
+from ..functions.contract import Columns, Indices, Vector
 from ..functions.points import Point
-from ._base import Operator
+from .contract import Operator
 from .dense import Dense
 
 if TYPE_CHECKING:
-    from ..device.place import Device
+    from ..places.torch.device import Device
 
 
 class Identity:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _native
-from ..functions.checks import unmasked
+from ..common.checks import unmasked
 
 Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Rows, columns and values of the stored entries; or indptr, indices and data."""

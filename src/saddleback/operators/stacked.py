@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Columns, Indices, Vector
+from ..functions.contract import Columns, Indices, Vector
 from ..functions.points import Point, Whole
-from ._base import Operator
+from .contract import Operator
 from .gram import square
 
 if TYPE_CHECKING:
-    from ..device.place import Device
+    from ..places.torch.device import Device
 
 
 class Stacked(Operator):

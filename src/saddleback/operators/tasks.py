@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..functions._base import Columns, Indices, Vector
-from ._base import Operator, one_by_one
+from ..functions.contract import Columns, Indices, Vector
+from .contract import Operator, one_by_one
 from .dense import Dense
 from .gram import square
 
 if TYPE_CHECKING:
-    from ..device.place import Device
+    from ..places.torch.device import Device
 
 
 class Tasks(Operator):

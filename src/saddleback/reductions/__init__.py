@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..problem import Model
-from ._base import Reduction
+from .contract import Reduction
 from .eliminate import eliminate_identities
 from .empty import drop_empty
 from .merge import merge_rows

@@ -2,7 +2,7 @@ r"""A block under an identity becomes part of the loss.
 
 With :math:`A_1 = s I` the minimum over :math:`x_1` of :math:`f_1(x_1) + g(s x_1 + v)` is a function of v alone, the
 infimal convolution whose conjugate is :math:`g^*(y) + f_1^*(-s y)`. Where both of these belong to the family of
-``functions/coordinate.py``, so does their sum, and the dual variable stays what it was. Two kinds of blocks are
+``functions/piecewise.py``, so does their sum, and the dual variable stays what it was. Two kinds of blocks are
 eliminated, which make the loss smooth or leave it so.
 
 A quadratic block, :math:`f_1(x_1) = \langle c, x_1 \rangle + \tfrac12 \sum q x_1^2`:
@@ -23,14 +23,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..functions._base import Function, Vector
 from ..functions.calculus import BlockSum
-from ..functions.coordinate import ConjugateOfCoordinate, Coordinate, combined, compact, is_one_value
+from ..functions.contract import Function, Vector
+from ..functions.piecewise import ConjugateOfCoordinate, Coordinate, combined, compact, is_one_value
 from ..functions.points import Apart, Point
 from ..methods import Kept
 from ..operators import Stacked
 from ..problem import Model
-from ._base import Reduction
+from .contract import Reduction
 
 
 @dataclass(frozen=True)

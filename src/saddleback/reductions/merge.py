@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..functions._base import Indices, Restrictable, Vector
+from ..functions.contract import Indices, Restrictable, Vector
 from ..functions.points import Point, Whole
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
-from ._base import Reduction, Unchanged
+from .contract import Reduction, Unchanged
 
 WORTHWHILE = 0.9
 """Share of the rows that may be left for their merging to pay."""

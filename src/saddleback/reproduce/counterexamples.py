@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 import saddleback as sb
 
 from ..datasets import make_robust_pca
+from ..engine.registry import make
 from ..methods import Start
-from ..registry import make
 from .experiment import PLAIN
 from .rpca import problem_of
 

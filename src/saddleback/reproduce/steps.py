@@ -10,14 +10,7 @@ import numpy as np
 import saddleback as sb
 
 from ..datasets import make_lasso, make_robust_pca
-from .counterexamples import (
-    COUPLED,
-    HADAMARD,
-    NEAR_DIAGONAL,
-    counterexamples,
-    expected_gap,
-    mean_square_radius,
-)
+from .counterexamples import COUPLED, HADAMARD, NEAR_DIAGONAL, counterexamples, expected_gap, mean_square_radius
 from .experiment import PLAIN, RESTARTED, Contender, Outcome, Say, Settings, Table
 from .group_lasso import problem_of as problem_of_sites
 from .group_lasso import sites

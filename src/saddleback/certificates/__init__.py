@@ -1,0 +1,1 @@
+"""Certificates of points and of rays: pure functions of a problem."""

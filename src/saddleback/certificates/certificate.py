@@ -1,0 +1,340 @@
+"""The judgement of a point: pure functions of the problem, in float64, that know no method.
+
+A certificate has two sides that are measured apart: what x is worth, and what lower bound y proves. Any x can be paired
+with any y, so a solve keeps the best pair seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..common.cached import cached_property
+from ..common.rebuildable import stored
+from ..functions.contract import Function, Indices, Vector
+from ..functions.points import Point, Whole
+from ..operators import Operator
+from ..operators.deferred_points import Image, Slope
+from ..problem import Model
+from ..result import Certificate
+
+MAX_PROJECTED = 32
+"""Most unpenalised columns for which y is projected; with more it would cost more than the iterations, and the dual
+infeasibility is reported instead."""
+
+PROJECTIONS = 20
+
+RESOLVED = 2.0**-31
+"""Distance of u from b, relative to the size of the data, at which the loss is worth the floor of the relative gap."""
+
+MOST = 1e-3
+"""Most of the floor that a long y may cause, relative to the terms of the objective."""
+
+ROUNDED = 1e-6
+"""Gaps up to this share of the floor, about two roundings of the data for a loss with kinks, cannot be told from 0."""
+
+FEASIBLE = 1e-12
+"""Relative size of A_0'y that rounding explains."""
+
+
+@stored
+@dataclass(frozen=True)
+class PrimalSide:
+    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not.
+
+    ``reach`` is the size of the data and of the terms of Ax (``Model.reach``).
+    """
+
+    point: Point
+    image: Point
+    value: float
+    x_violation: Vector
+    u_violation: Vector
+    reach: float
+
+    @property
+    def x(self) -> Vector:
+        """The point."""
+        return self.point.vector()
+
+    @property
+    def u(self) -> Vector:
+        """Its image A x."""
+        return self.image.vector()
+
+    @cached_property
+    def distances(self) -> tuple[float, float]:
+        """How far x and u are from the domains."""
+        return float(np.linalg.norm(self.x_violation)), float(np.linalg.norm(self.u_violation))
+
+
+@stored
+@dataclass(frozen=True)
+class DualSide:
+    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
+
+    ``scale`` is by how much it was multiplied to be feasible, ``shifted`` whether it was moved in any other way, and
+    ``length`` is ||y||.
+    """
+
+    point: Point
+    value: float
+    slope: Point
+    z_violation: Vector
+    scale: float
+    length: float
+    shifted: bool = False
+
+    @property
+    def moved(self) -> bool:
+        """Whether the point is another than the one that was judged, by more than rounding."""
+        return self.shifted or self.scale < 1.0 - FEASIBLE
+
+    @property
+    def y(self) -> Vector:
+        """The point."""
+        return self.point.vector()
+
+    @property
+    def z(self) -> Vector:
+        """Its slope -A'y."""
+        return self.slope.vector()
+
+    @cached_property
+    def distance(self) -> float:
+        """How far z is from the domain."""
+        return float(np.linalg.norm(self.z_violation))
+
+
+def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
+    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
+    value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.apart())
+    value += model.g.finite_value(at := u.vector()) + model.constant
+    kept = u if model.A.identity_scales is None else Image(model.A, x)
+    off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
+    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, at))
+
+
+def _violation(function: Function, point: Vector) -> Vector:
+    return _beyond(point, function.project(point))
+
+
+def _beyond(point: Vector, inside: Vector) -> Vector:
+    """Return how a point misses a set, given the nearest one inside; empty where that is the point itself."""
+    return np.empty(0) if inside is point else point - inside
+
+
+def dual_side(
+    model: Model, y: Vector, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
+) -> DualSide:
+    """Return the bound that y proves, after it was made feasible as far as the problem allows.
+
+    A z = -A'y that is at hand saves a product, and y as it can be kept saves memory, where y need not move.
+    """
+    point = admit(model, y, u)
+    if point.y is y or np.array_equal(point.y, y):
+        return bound(model, point, x, u, z, kept)
+    return replace(bound(model, point, x, u), shifted=True)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A dual point in the domain of g*.
+
+    ``scalable`` tells whether all its multiples down to 0 are there too, ``balanced`` whether A_0'y = -c_0 holds to
+    rounding on the unpenalised columns A_0. ``conjugate_g`` is g*(y) if it is known: a loss with a prox alone knows it
+    at this y and nowhere else.
+    """
+
+    y: Vector
+    scalable: bool
+    balanced: bool
+    conjugate_g: float | None = None
+
+
+def admit(model: Model, y: Vector, u: Point) -> Admitted:
+    """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
+    y, conjugate_g = model.g.conjugate_near(y, u.vector())
+    scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
+    if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
+        y, balanced = _project_unpenalised(model, y, model.unpenalised)
+        return Admitted(y, scalable, balanced)
+    return Admitted(y, scalable, False, conjugate_g)
+
+
+def bound(
+    model: Model, point: Admitted, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
+) -> DualSide:
+    """Return the bound that a dual point proves, given z = -A'y, where it is at hand, and y as it can be kept.
+
+    It is scaled until z is in the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the
+    distance that remains is reported, as for a linear program.
+    """
+    found = _under_identities(model, point, x) if z is None else None
+    scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
+    known = point.conjugate_g if scale == 1.0 else None
+    conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector()) if known is None else known
+    place = (kept or Whole(point.y)).times(scale)
+    value = model.constant - conjugate_f - conjugate_g
+    length = scale * float(np.linalg.norm(point.y))
+    return DualSide(place, value, slope or Slope(model.A, place), missed, scale, length)
+
+
+class _Feasible(NamedTuple):
+    """The multiple of a dual point that is feasible, f* at its -A'y, that, and how it misses the domain of f*.
+
+    Under identities -A'y, which is larger than the data, may be left out: it is made again in no time.
+    """
+
+    scale: float
+    conjugate_f: float
+    slope: Point | None
+    missed: Vector
+
+
+def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Feasible:
+    z = Slope(model.A, Whole(point.y)).vector() if z is None else z
+    if point.balanced:
+        free = model.unpenalised
+        z = z.copy()
+        z[free] = model.f.project_conjugate(z)[free]
+    t = model.f.scaling(z) if point.scalable else np.nan
+    if t > 0:
+        conjugate_f = model.f.conjugate_scaled(z, t, x)
+        scale = _best_multiple(model, point.y, t, conjugate_f)
+        return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
+    near, conjugate_f = model.f.conjugate_near(z, x)
+    missed = _beyond(z, near)
+    if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
+        missed[:] = 0.0
+    return _Feasible(1.0, conjugate_f, Whole(z), missed)
+
+
+def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | None:
+    """Return the same where -A'y is one multiple of y after the other: each is made when its function asks for it.
+
+    None where A is anything else, or no multiple is feasible.
+    """
+    if model.A.identity_scales is None or not point.scalable or point.balanced:
+        return None
+    parts = list(zip(model.f.apart(), model.A.side_by_side(), strict=True))
+    t = float(np.min([f.scaling(_slope(f, A, point.y)) for (f, _), A in parts]))  # nan, where one has none, is kept
+    if not t > 0:
+        return None
+    conjugate_f = sum(f.conjugate_scaled(_slope(f, A, point.y), t, x.stretch(own)) for (f, own), A in parts)
+    return _Feasible(_best_multiple(model, point.y, t, conjugate_f), conjugate_f, None, np.empty(0))
+
+
+def _slope(f: Function, A: Operator, y: Vector) -> Vector:
+    """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
+    return A.rimage(y) if f.even else Slope(A, Whole(y)).vector()
+
+
+def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
+    """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
+    if conjugate_f == 0 and model.penalty_vanishes_at_zero:
+        # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
+        return model.g.best_scaling(y, t)
+    return t
+
+
+def trivial_side(model: Model) -> DualSide | None:
+    """Return y = 0 with the bound that it proves, or None where it proves none."""
+    if model.trivial_bound == -np.inf:
+        return None
+    zero = model.A.zeros(1)  # vectors for those who ask, no memory until then
+    z, y = (Whole(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
+    return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
+
+
+def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) -> float:
+    """Return the objective below which a gap is no longer relative to it.
+
+    It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``g.rise(d)`` above the
+    minimum of the loss, and ||y|| d where y is its slope. The latter is at most a 1e-3 of ``terms``, the size of what
+    the objective is a sum of: a y that is far too long proves no more than another.
+    """
+    distance = RESOLVED * reach
+    return max(model.g.rise(distance), min(y_length * distance, MOST * terms))
+
+
+def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
+    """Return the certificate of a primal and a dual point.
+
+    With b and c moved by the violations the points are feasible, and their gap is that here plus at most ``shift``: the
+    products of the violations with the variables that they stand against. ``in_units`` are these products with the
+    variables in their own units instead, for those that have not moved yet.
+    """
+    gap = primal.value - dual.value
+    values = max(abs(primal.value), abs(dual.value))
+    linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
+    least = floor(model, primal.reach, dual.length, max(values, linear))
+    scale = max(values, least)
+    (off_x, off_u), off_z = primal.distances, dual.distance
+    shift = in_units = 0.0
+    if off_x:
+        shift += abs(float(dual.z @ primal.x_violation))
+    if off_u:
+        shift += abs(float(dual.y @ primal.u_violation))
+        in_units += float(np.linalg.norm(primal.u_violation * model.y_unit))
+    if off_z:
+        shift += abs(float(primal.x @ dual.z_violation))
+        in_units += float(np.linalg.norm(dual.z_violation * model.x_unit))
+    violation = np.hypot(off_x, off_u)
+    return Certificate(
+        primal_value=primal.value,
+        dual_value=dual.value,
+        gap=gap,
+        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if np.isfinite(gap) else np.inf,
+        primal_infeasibility=float(violation) / (1.0 + model.target_norm),
+        dual_infeasibility=off_z / (1.0 + model.linear_norm),
+        perturbation=max(
+            _share(shift, scale),
+            _share(in_units, scale),
+            _ratio(float(violation), model.target_norm),
+            _ratio(off_z, model.linear_norm),
+        ),
+    )
+
+
+def best_pair(
+    model: Model, primals: Sequence[PrimalSide], duals: Sequence[DualSide]
+) -> tuple[Certificate, PrimalSide, DualSide]:
+    """Return the pair with the smallest error, any x with any y, and its certificate first."""
+    pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
+    return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
+
+
+def _share(value: float, scale: float) -> float:
+    return value / scale if value > 0 and scale > 0 else (np.inf if value > 0 else 0.0)
+
+
+def _ratio(value: float, scale: float) -> float:
+    return value / scale if scale > 0 else 0.0
+
+
+def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:
+    """Move y in the domain of g* until A_0'y = -c_0, by Newton on the multipliers of that constraint.
+
+    Returns the point, and whether it is feasible to rounding; y itself where it cannot be made so.
+    """
+    columns = model.A.dense_columns(free)
+    target = -model.f.project_conjugate(np.zeros(model.A.shape[1]))[free]
+    size = np.abs(columns).T @ np.abs(y) + np.abs(target)
+    best, best_residual = y, columns.T @ y - target
+    point = y
+    for _ in range(PROJECTIONS):
+        residual = columns.T @ point - target
+        if np.linalg.norm(residual) <= np.linalg.norm(best_residual):
+            best, best_residual = point, residual
+        if np.all(np.abs(residual) <= FEASIBLE * size):
+            return point, True
+        # rows at a bound may come back from it, but the others move first
+        weight = np.maximum(model.g.conjugate_room(point), 1e-8) ** 2
+        normal = columns.T @ (weight[:, None] * columns)
+        multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]
+        point = model.g.project_conjugate(point - weight * (columns @ multipliers))
+    return best, bool(np.all(np.abs(best_residual) <= FEASIBLE * size))

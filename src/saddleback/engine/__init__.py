@@ -1,0 +1,1 @@
+"""One solve from its arguments to its result."""

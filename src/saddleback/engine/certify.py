@@ -1,0 +1,64 @@
+"""The judgement of a point from anywhere, with a dual point or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..certificates.certificate import dual_side, pair, primal_side
+from ..certificates.probes import probe_certificate
+from ..functions.contract import Vector
+from ..operators.deferred_points import image
+from ..problem import Problem
+from ..result import Certificate
+from .solve import solve
+
+ENOUGH = 1e-6
+"""Error up to which the gradient of a smooth loss is as good a dual point as any."""
+
+SEARCH_TOL = 1e-8
+"""Tolerance of the solve that looks for a dual point."""
+
+SEARCH_PASSES = 5_000
+"""Most work of it."""
+
+
+def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
+    """Return the certificate of points from anywhere, another library included.
+
+    Parameters
+    ----------
+    problem : the problem that they are meant to solve.
+    x : primal point, in the problem's shape.
+    y : dual point, in the shape of the loss's data: a subgradient of the loss at Ax. It is moved into the domain of
+        the dual and, where the penalty allows it, scaled until it is feasible. If it is left out, one is looked for:
+        the gradient at Ax, if the loss is smooth and that proves x to be within 1e-6 of an optimum; otherwise the
+        problem is solved, starting from x, to 1e-8 or for 5000 passes, and y is the dual point of that solution. The
+        gap then says how far x is from it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleback as sb
+    >>> problem = sb.Problem(sb.L1(1.0), np.eye(3), sb.Absolute([3.0, -0.5, 1.0], scale=2.0))
+    >>> round(sb.certify(problem, [3.0, 0.0, 1.0]).gap, 6)
+    0.5
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
+    problem = problem.refreshed()
+    if y is not None:
+        return _certificate(problem, x, problem.flatten_y(y))
+    if problem.model.g.smooth:
+        u = image(problem.model.A, problem.flatten_x(x)).vector()
+        found = _certificate(problem, x, problem.model.g.subgradient(u))
+        if found.error <= ENOUGH:
+            return found
+    solution = solve(problem, x0=x, tol=SEARCH_TOL, max_passes=SEARCH_PASSES)
+    return _certificate(problem, x, problem.flatten_y(solution.y))
+
+
+def _certificate(problem: Problem, x: Any, y: Vector) -> Certificate:
+    model, point = problem.model, problem.flatten_x(x)
+    u = image(model.A, point)
+    primal, dual = primal_side(model, point, u), dual_side(model, y, point, u)
+    probe_certificate(model, primal, dual)
+    return pair(model, primal, dual)

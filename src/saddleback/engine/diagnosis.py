@@ -1,0 +1,214 @@
+"""What a run says at its end; where it hit its limit, why it is slow and what to do: only what it has measured.
+
+The error of the best pair falls geometrically once restarts have found their pace, so the last half of a run tells how
+much is left. The rest are facts that slow a run down where they hold: a primal weight that has not settled or cannot
+go further, columns and rows of very different lengths, layers that were switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..functions.contract import Vector
+from ..operators import Operator
+from ..result import Certificate, History, Status, counted
+from ..steps.strengths import WEIGHT_RANGE
+
+FEWEST = 4
+"""Certificates in the last half of a run below which no rate is told."""
+
+STANDING = 0.9
+"""An error that has not fallen to this share over the last half of a run stands still."""
+
+FAR = 1e7
+"""Passes beyond which an extrapolation means no more than very many."""
+
+UNSETTLED = 2.0
+"""A primal weight that has changed by this factor over the last half of a run still moves."""
+
+UNEVEN = 1e3
+"""Lengths of columns, or of rows, further apart than this are worth a word."""
+
+PACED = {"primal_weight", "newton_steps", "momentum_restarts", "rho"}
+"""Settings of methods that restart and weigh, or have a way of their own to find their pace."""
+
+MARGIN = 1.5
+"""On the work advised, over that extrapolated."""
+
+
+ADVICE = {
+    Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
+    Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
+    Status.INTERRUPTED: "Pass x0=result to go on from here.",
+}
+
+
+def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
+    """Return what happened, how far the result is, and what to do where that does not depend on the run."""
+    figures = [
+        f"relative gap {certificate.relative_gap:.1e}",
+        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
+        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
+    ]
+    if certificate.perturbation > 0:
+        figures.append(f"perturbation of the problem that explains them {certificate.perturbation:.1e}")
+    how_far = f"After {counted(passes)} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
+    advice = ADVICE.get(status)
+    if status is Status.DIVERGED:
+        advice = (
+            "Check x0, y0 and functions of your own for values that are not finite."
+            if method in ("sp-bcd", "pure-cd", "r2hpdhg")
+            else "Use method='sp-bcd', whose strengths are sound."
+        )
+    return " ".join(part for part in (status.value, how_far, advice) if part)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the error fell over the last part of a run: the passes looked at, and those in which it halves."""
+
+    passes: float
+    halving: float
+
+    def left(self, error: float, tol: float) -> float:
+        """Return the passes that are missing at this rate; infinite where it stands still or no tolerance is asked."""
+        return max(1.0, self.halving * float(np.log2(error / tol))) if tol > 0 else np.inf
+
+
+def pace(history: History) -> Pace | None:
+    """Return the rate over the last half of the passes, by least squares on log error; None where it is too early."""
+    passes, error = history.passes, history.error
+    late = passes >= 0.5 * passes[-1]
+    if late.sum() < FEWEST or not np.all(np.isfinite(error[late]) & (error[late] > 0)):
+        return None
+    looked, logs = passes[late], np.log2(error[late])
+    length = float(looked[-1] - looked[0])
+    centred = looked - looked.mean()
+    slope = float(centred @ logs / (centred @ centred))
+    standing = logs[0] - logs[-1] < -np.log2(STANDING) or slope >= 0
+    return Pace(length, np.inf if standing else -1.0 / slope)
+
+
+def spread(A: Operator) -> tuple[float, float] | None:
+    """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside."""
+    if not A.entries_known:
+        return None
+    columns, rows = (_quotient(np.sqrt(sums)) for sums in A.squares)
+    return columns, rows
+
+
+def _quotient(lengths: Vector) -> float:
+    lengths = lengths[lengths > 0]
+    return float(lengths.max() / lengths.min()) if lengths.size else 1.0
+
+
+def diagnose(
+    status: Status,
+    certificate: Certificate,
+    tol: float,
+    history: History,
+    weights: Sequence[tuple[float, float]],
+    settings: Mapping[str, Any],
+    by_hand: bool,
+    apart: tuple[float, float] | None,
+) -> str:
+    """Return sentences on a run that ended at a limit.
+
+    Parameters
+    ----------
+    status : which limit.
+    certificate, tol : how far it came, and what was asked.
+    history : the certificates on the way.
+    weights : the primal weight at each of them, empty for a method that has none.
+    settings : of the result.
+    by_hand : whether the user chose K.
+    apart : what ``spread`` says of A.
+    """
+    rate = pace(history)
+    facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(settings, by_hand)]
+    facts += _lengths(apart)
+    return " ".join([*filter(None, facts), _advice(status, rate, certificate, tol, history)])
+
+
+def _rate(rate: Pace | None, certificate: Certificate, tol: float) -> str:
+    if rate is None:
+        return "The run was too short to tell a rate."
+    if np.isinf(rate.halving):
+        return f"{_largest(certificate)} has not fallen over the last {rate.passes:.0f} passes."
+    said = f"{_largest(certificate)} halves every {_round(rate.halving):,.6g} passes"
+    left = rate.left(certificate.error, tol)
+    if np.isinf(left):
+        return said + "."
+    return f"{said}: {_about(left)} more to the tolerance at this rate."
+
+
+def _largest(certificate: Certificate) -> str:
+    figures = {
+        "The relative gap": certificate.relative_gap,
+        "The primal infeasibility": certificate.primal_infeasibility,
+        "The dual infeasibility": certificate.dual_infeasibility,
+        "The perturbation that explains the infeasibilities": certificate.perturbation,
+    }
+    return max(figures, key=lambda name: figures[name])
+
+
+def _about(passes: float) -> str:
+    return f"over {FAR:.0e}" if passes > FAR else f"about {_round(passes):,.0f}"
+
+
+def _round(value: float) -> float:
+    """Return a number to two digits, rounded up."""
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(np.ceil(round(value / unit, 6)) * unit)
+
+
+def _weight(rate: Pace | None, history: History, weights: Sequence[tuple[float, float]]) -> list[str]:
+    if not weights:
+        return []
+    weight = weights[-1][1]
+    if not 1.0 / WEIGHT_RANGE < weight < WEIGHT_RANGE:
+        return [
+            f"The primal weight is at its bound, {weight:.0e}: the units of x and y are too far apart, scale b or A."
+        ]
+    late = [value for passes, value in weights if passes >= 0.5 * history.passes[-1]] or [weight]
+    moved = max(late) / min(late)
+    if rate is None or moved < UNSETTLED:
+        return []
+    return [f"The primal weight still moves, by a factor of {moved:.2g} over these passes: the rate may change."]
+
+
+def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
+    """Return what the user chose in place of the default."""
+    facts = []
+    if by_hand and "blocks_per_iteration" in settings:
+        drawn, blocks = settings["blocks_per_iteration"], settings["n_blocks"]
+        facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
+    if PACED.isdisjoint(settings):
+        facts.append("There were no restarts, and no primal weight: method='auto' with its layers has both.")
+    if settings.get("newton_steps") == 0:
+        facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")
+    return facts
+
+
+def _lengths(apart: tuple[float, float] | None) -> list[str]:
+    if apart is None or max(apart) < UNEVEN:
+        return []
+    columns, rows = apart
+    return [
+        f"The columns of A differ in length by a factor of {columns:.0e} and the rows by {rows:.0e}: "
+        "bring them closer if you can."
+    ]
+
+
+def _advice(status: Status, rate: Pace | None, certificate: Certificate, tol: float, history: History) -> str:
+    timed = status is Status.TIME_LIMIT
+    name, done = ("time_limit", history.seconds[-1]) if timed else ("max_passes", history.passes[-1])
+    left = np.inf if rate is None else rate.left(certificate.error, tol)
+    if left > FAR:
+        return f"Raise {name}, or tol if this accuracy is enough."
+    enough = done * (1.0 + MARGIN * left / history.passes[-1])
+    return f"Raise {name} to about {_round(enough):,.6g}, with a margin, or tol if this accuracy is enough."

@@ -1,0 +1,204 @@
+"""The memory of a run: the best pair of points seen, in the problem as the user wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import zip_longest
+
+import numpy as np
+
+from ..certificates.certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, trivial_side
+from ..certificates.probes import probe_certificate
+from ..common.rebuildable import stored
+from ..functions.contract import Vector
+from ..functions.points import Point, Whole
+from ..methods import Candidates
+from ..operators.deferred_points import image
+from ..problem import Model
+from ..reductions import Reduction
+from ..result import Certificate, Status
+from .clock import Clock
+from .infeasibility import Found, Unsolvable
+
+SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
+"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
+first finds all kinks, the others those that are clearest."""
+
+LONGEST_STEP = 1e150
+"""Slopes that are smaller than x by this factor count as 0: the square of a step along them would overflow."""
+
+DRIFT = 1e-6
+"""What rounding may add to an error between a method that follows u = Ax step by step and a product with A."""
+
+
+@stored
+class Judge:
+    """Measures what a method offers and keeps the best x and the best y.
+
+    That happens in the problem that is solved. What is returned is confirmed in the one that the user wrote.
+
+    Attributes
+    ----------
+    certificate : of the best pair so far.
+    passes : work of the judgements; one product with A or A' is half a pass.
+    proof : that there is no solution, once there is one.
+    """
+
+    model: Model
+    reduction: Reduction
+    passes: float
+    certificate: Certificate
+    unsolvable: Unsolvable
+    proof: Found | None
+    _best: tuple[PrimalSide, DualSide] | None
+    _confirmed: tuple[PrimalSide, DualSide] | None
+    _rays: list[tuple[Vector, Vector]]
+    _others: list[Vector]
+
+    def __init__(self, model: Model, reduction: Reduction) -> None:
+        self.model = model
+        self.reduction = reduction
+        self.passes = reduction.passes + model.A.probing
+        self._best = self._confirmed = self.proof = None
+        self._rays, self._others = [], []
+        self.unsolvable = Unsolvable(model)
+
+    def look_at(self, candidates: Candidates) -> None:
+        """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
+        self.forget()
+        model = self.reduction.model
+        primals, duals = (self._zero(), []) if self._best is None else ([self._best[0]], [self._best[1]])
+        of_x, of_y = candidates.kept
+        offered = [(kept or Whole(x), u) for (x, u), kept in zip_longest(candidates.primal, of_x)]
+        points = [(x, self._image(model, x) if u is None else Whole(u)) for x, u in offered]
+        primals += [primal_side(model, x, u) for x, u in points]
+        duals += [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(candidates.dual, of_y)]
+        self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
+        trivial = trivial_side(model)
+        duals += [] if trivial is None else [trivial]
+        self.certificate, primal, dual = best_pair(model, primals, duals)
+        self._best = primal, dual
+        self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
+        self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
+
+    def _zero(self) -> list[PrimalSide]:
+        """Return x = 0 where that is a solution, as without targets: iterates need not come to it exactly."""
+        model = self.reduction.model
+        trivial = trivial_side(model)
+        if trivial is None or model.objective_at_zero > trivial.value:
+            return []
+        return [primal_side(model, trivial.slope, trivial.point)]  # 0 in the shapes of x and u
+
+    def point(self) -> tuple[Point, Point]:
+        """Return the best x and y as a point of the user's problem."""
+        if self._confirmed is not None:
+            return self._confirmed[0].point, self._confirmed[1].point
+        return self.point_of_now()()
+
+    def point_of_now(self) -> Callable[[], tuple[Point, Point]]:
+        """Return what gives the best x and y so far, to those who ask for it."""
+        assert self._best is not None
+        reduction, (primal, dual) = self.reduction, self._best
+        return lambda: (reduction.restore_x(Whole(primal.x), lambda: primal.u), reduction.restore_y(dual.point))
+
+    def restored(self, x: Vector, y: Vector) -> tuple[Point, Point]:
+        """Return any x and y of the problem that is solved as points of the user's problem."""
+        return self._restored_x(x), self.reduction.restore_y(Whole(y))
+
+    def _restored_x(self, x: Vector) -> Point:
+        # several reductions may ask for the product, most for none
+        return self.reduction.restore_x(Whole(x), cache(lambda: image(self.reduction.model.A, Whole(x)).vector()))
+
+    def confirm(self) -> Certificate:
+        """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
+        if self._confirmed is None:
+            x, y = self.point()
+            u = self._image(self.model, x)
+            dual = self._bound(x, u, y)
+            if dual.moved:
+                # what is returned is the point that proves the bound, and ``certify`` of it has to give the same bound
+                y = dual.point
+                del dual  # large, as is the next one
+                dual = self._bound(x, u, y)
+            self._confirmed = primal_side(self.model, x, u), replace(dual, point=y)
+            self.certificate = pair(self.model, *self._confirmed)
+        return self.certificate
+
+    def probe(self) -> None:
+        """Test the user's own functions at the confirmed pair; raise ``ProbeError`` where one of them is wrong."""
+        assert self._confirmed is not None
+        primal, dual = self._confirmed
+        probe_certificate(self.model, primal, dual, dual.scale)
+
+    def check(self, model: Model, reduction: Reduction) -> None:
+        """Raise unless this is a judge of a problem, whose best pair is as good as it says: it was read from a file.
+
+        If the pair were worse, the run would keep it all the same, and never end with a certificate.
+        """
+        if not (self.model is self.unsolvable.model is model and self.reduction is reduction):
+            raise ValueError("its certificates are those of another problem")
+        self.unsolvable.check()
+        self.forget()
+        if self._best is None:
+            return
+        model, (primal, dual) = reduction.model, self._best
+        u = image(model.A, primal.point)
+        said = pair(model, primal, dual).error
+        found = pair(model, primal_side(model, primal.point, u), dual_side(model, dual.y, primal.point, u)).error
+        if not found <= said + DRIFT * max(1.0, said):
+            raise ValueError(f"the best point has an error of {found:.1e}, and not of {said:.1e}")
+
+    def _bound(self, x: Point, u: Point, y: Point) -> DualSide:
+        self.passes += 0.5
+        return dual_side(self.model, y.vector(), x, u, kept=y)
+
+    def forget(self) -> None:
+        """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""
+        self._confirmed = None
+
+    def settle(self, tol: float, lengths: Sequence[float] = SETTLING) -> bool:
+        """Put x where a kink or a bound holds it, if a step of one of these lengths keeps the tolerance.
+
+        An interior point ends next to them. A short step of the proximal map, prox(x + t z), goes to those that hold
+        and moves nothing else by more than the error. Returns whether there was one.
+        """
+        error = self.confirm().error
+        assert self._confirmed is not None
+        at, dual = self._confirmed
+        held = np.ones(at.x.size, dtype=bool)
+        held[self.model.unpenalised] = False  # nothing does, and rounding is all that is left of z
+        size, slope = float(np.abs(at.x).max()), float(np.max(np.abs(dual.z[held]), initial=0.0))
+        if not np.any(at.x[held]) or slope * LONGEST_STEP <= size:
+            return True
+        for length in lengths:
+            step = length * size / slope
+            x = Whole(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
+            u = self._image(self.model, x)
+            primal = primal_side(self.model, x, u)
+            if pair(self.model, primal, dual).error > max(tol, error):
+                continue
+            # f* is judged near x, so that the bound of y is not the same for another x
+            self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
+            self.certificate = pair(self.model, *self._confirmed)
+            return True
+        return False
+
+    def _image(self, model: Model, x: Point) -> Point:
+        used = sum(np.count_nonzero(x.stretch(own)) for _, own in model.f.apart())
+        self.passes += 0.5 * used / model.A.shape[1]
+        return image(model.A, x)
+
+    def unsolvable_by(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
+        """Return INFEASIBLE or UNBOUNDED if rays of the method, or the way to its point, lead to a proof."""
+        if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
+            return None
+        reduction, before = self.reduction, self.unsolvable.passes
+        rays, self._rays = self._rays, []
+        points = [self._restored_x(point).vector() for point in (x, *self._others)]
+        self.passes += 0.5 * len(points) * reduction.eliminates
+        found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol, clock)
+        self.passes += self.unsolvable.passes - before
+        self.proof = found
+        return None if found is None else found.status

@@ -1,0 +1,270 @@
+"""The search for a proof that a problem has no solution, in the course of a run.
+
+Without a solution the iterates diverge, and their direction approaches a ray (``certificates/rays.py``). For a linear
+program two simpler ones answer sooner, as soon as there is reason to ask: without its costs the constraints alone
+decide whether there is a feasible point, and without right-hand sides and finite bounds whether there is a direction
+along which costs fall. HiGHS solves them where it is expected to be faster, r2hpdhg elsewhere. Whatever is found is a
+verdict only if it is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..certificates.certificate import primal_side
+from ..certificates.rays import UNIT, Side, excluded, judge, prove, sides
+from ..common.rebuildable import derived, stored
+from ..functions import Interval
+from ..functions.contract import Vector
+from ..functions.piecewise import Coordinate
+from ..functions.points import Whole
+from ..linear_programs.highs import Answer, Program, conflict, falling, pays, run, stated
+from ..linear_programs.program import as_linear_program
+from ..methods import R2HPDHG, Start
+from ..methods.r2hpdhg import R2HPDHGState
+from ..problem import Model
+from ..result import Status
+from .clock import Clock, slice_passes
+
+SUSPECT = 1.0
+"""A direction that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
+
+LIKELY, GROWTH = 1e2, 10.0
+"""A direction that excludes solutions of this size is refined, to see whether there is a ray next to it. If there is
+none, the next refinement is worth its work once the size has grown by this factor."""
+
+BELIEVED = 1e6
+"""A size from which on a run that ends at a limit says what it suspects."""
+
+SHARE, SURE_SHARE = 0.2, 0.5
+"""What a simpler program may take of all work; and once a falling direction is proved, what the constraints may."""
+
+FEASIBLE = 1e-9
+"""Infeasibility of a point from which the objective falls, if the tolerance of the run is smaller."""
+
+SECONDS = 10.0
+"""Most time that HiGHS may take for a simpler program while another method waits."""
+
+
+class Found(NamedTuple):
+    """A verdict, which ends a run, with the ray that proves it: of y for INFEASIBLE and of x for UNBOUNDED."""
+
+    status: Status
+    ray: Vector
+
+
+@stored
+@dataclass
+class Suspicion:
+    """How much directions of one kind have excluded, and how much when one was last refined."""
+
+    excluded: float = 0.0
+    refined: float = LIKELY / GROWTH
+
+
+@stored
+class Unsolvable:
+    """Looks for a proof that there is no solution.
+
+    Attributes
+    ----------
+    passes : work of its own.
+    """
+
+    model: Model
+    passes: float
+    _dual: Suspicion
+    _primal: Suspicion
+    _falls: Vector | None
+    _points: list[Vector]
+    _asked: list[str]
+    _reference: tuple[float, Vector, Vector] | None
+    _constraints: Search | None
+    _directions: Search | None
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.passes = 0.0
+        self._dual, self._primal = Suspicion(), Suspicion()
+        self._points, self._asked = [], []
+        self._falls = self._reference = self._constraints = self._directions = None
+
+    def check(self) -> None:
+        """Raise where the falling direction, which was read from a file, does not prove that the objective falls."""
+        if self._falls is not None and judge(sides(self.model)[1], self._falls).certificate.proves is None:
+            raise ValueError("its falling direction proves nothing")
+
+    @property
+    def suspected(self) -> Status | None:
+        """What directions of the iterates suggest without proving it."""
+        if self._falls is not None or self._primal.excluded >= BELIEVED:
+            return Status.UNBOUNDED
+        return Status.INFEASIBLE if self._dual.excluded >= BELIEVED else None
+
+    def found(
+        self,
+        points: Sequence[Vector],
+        y: Vector,
+        rays: Sequence[tuple[Vector, Vector]],
+        passes: float,
+        tol: float,
+        clock: Clock,
+    ) -> Found | None:
+        """Return a verdict if a ray of the method, or the way gone since work doubled, leads to a proof.
+
+        A falling direction proves that there is no bound only if there is a feasible point, to the tolerance: the first
+        of the method's points, the others, or one that is searched for.
+        """
+        for dx, dy in [*rays, *self._way(points[0], y, passes)]:
+            if (ray := self._dual_ray(dy)) is not None:
+                return Found(Status.INFEASIBLE, ray)
+            self._falls = self._primal_ray(dx)
+        if (found := self._unbounded(points, tol)) is not None:
+            return found
+        if max(self._dual.excluded, self._primal.excluded) < SUSPECT or as_linear_program(self.model) is None:
+            return None
+        ray = self._by_simplex(clock) if pays(self.model) else self._by_searches(passes, clock)
+        return self._unbounded(self._points, tol) if ray is None else Found(Status.INFEASIBLE, ray)
+
+    def _unbounded(self, points: Sequence[Vector], tol: float) -> Found | None:
+        if self._falls is None or not any(self._feasible(point, tol) for point in points):
+            return None
+        return Found(Status.UNBOUNDED, self._falls)
+
+    def _way(self, x: Vector, y: Vector, passes: float) -> list[tuple[Vector, Vector]]:
+        before = self._reference
+        if before is not None and passes < 2.0 * before[0]:
+            return []
+        self._reference = passes, x.copy(), y.copy()
+        return [] if before is None else [(x - before[1], y - before[2])]
+
+    def _dual_ray(self, direction: Vector) -> Vector | None:
+        return self._proved(sides(self.model)[0], self._dual, direction)
+
+    def _primal_ray(self, direction: Vector) -> Vector | None:
+        """Return the falling direction that was found before, or one next to this one."""
+        return self._proved(sides(self.model)[1], self._primal, direction) if self._falls is None else self._falls
+
+    def _proved(self, side: Side, known: Suspicion, direction: Vector) -> Vector | None:
+        if not np.any(direction):
+            return None
+        self.passes += 0.5
+        size = excluded(side, direction)
+        known.excluded = max(known.excluded, size)
+        if size < GROWTH * known.refined:
+            return None
+        known.refined = min(size, 1.0 / UNIT)
+        self.passes += 1.0
+        found = prove(self.model, side, direction)
+        return None if found is None else found[0]
+
+    def _by_simplex(self, clock: Clock) -> Vector | None:
+        """Ask HiGHS, each question once; return a ray of y if there is one."""
+        n = self.model.A.shape[1]
+        if self._primal.excluded >= SUSPECT:
+            answer = self._ask("falling", falling, clock)
+            if answer is not None and answer.x is not None:
+                self._falls = self._primal_ray(answer.x)
+        if self._dual.excluded >= SUSPECT or self._falls is not None:
+            answer = self._ask("conflict", conflict, clock)
+            if answer is not None and answer.x is not None and answer.y is not None:
+                self._points.append(answer.x[:n])
+                return self._dual_ray(answer.y)
+        return None
+
+    def _ask(self, name: str, question: Callable[[Program], Program], clock: Clock) -> Answer | None:
+        """Return what HiGHS answers in the time that is left; None for a question that it has answered before."""
+        if name in self._asked or clock.expired():
+            return None
+        answer = run(question(stated(self.model)), 0.0, min(SECONDS, clock.left()))
+        if not clock.expired():  # otherwise a run that goes on from a checkpoint may ask it again
+            self._asked.append(name)
+        return answer
+
+    def _by_searches(self, passes: float, clock: Clock) -> Vector | None:
+        """Go on with r2hpdhg on the simpler programs; return a ray of y if there is one."""
+        if self._primal.excluded >= SUSPECT and self._falls is None:
+            self._directions = self._directions or Search(directions_alone(self.model))
+            self.passes += self._directions.advance(SHARE * passes, clock)
+            self._falls = self._primal_ray(self._directions.ray[0])
+        if self._dual.excluded >= SUSPECT or self._falls is not None:
+            self._constraints = self._constraints or Search(constraints_alone(self.model))
+            self.passes += self._constraints.advance((SHARE if self._falls is None else SURE_SHARE) * passes, clock)
+            self._points = [self._constraints.x]
+            return self._dual_ray(self._constraints.ray[1])
+        return None
+
+    def _feasible(self, x: Vector, tol: float) -> bool:
+        """Return whether a point is feasible up to the tolerance, and up to the rounding of its own products."""
+        self.passes += 1.0
+        side = primal_side(self.model, Whole(x), Whole(self.model.A.matvec(x)))
+        limit = max(tol, FEASIBLE) * (1.0 + self.model.target_norm)
+        rounding = sides(self.model)[1].rounding(x)
+        if side.u_violation.size and np.all(np.abs(side.u_violation) <= rounding):
+            return side.distances[0] <= limit
+        return float(np.hypot(*side.distances)) <= limit
+
+
+@derived
+def constraints_alone(model: Model) -> Model:
+    """Return a linear program without its costs: what has a solution, or a dual ray."""
+    program = as_linear_program(model)
+    assert program is not None
+    free = np.zeros(program.cost.size)
+    return replace(model, f=Coordinate(free, free, free, program.lower, program.upper), linear_norm=0.0)
+
+
+@derived
+def directions_alone(model: Model) -> Model:
+    """Return a linear program with 0 for every finite bound, over the directions in which one can go for ever."""
+    program = as_linear_program(model)
+    assert program is not None
+    free = np.zeros(program.cost.size)
+    lower, upper, row_lower, row_upper = (
+        np.where(np.isfinite(bound), 0.0, bound)
+        for bound in (program.lower, program.upper, program.row_lower, program.row_upper)
+    )
+    rows = Interval(row_lower, row_upper).bind(row_lower.shape)
+    return replace(model, f=Coordinate(program.cost, program.cost, free, lower, upper), g=rows)
+
+
+@stored
+class Search:
+    """A run of r2hpdhg on a simpler program, as far as it was asked to go, from 0 or the point nearest to it."""
+
+    method: R2HPDHG
+    state: R2HPDHGState
+    told: float
+
+    def __init__(self, model: Model) -> None:
+        m, n = model.A.shape
+        self.method = R2HPDHG()
+        self.state = self.method.init(model, Start(model.f.project(np.zeros(n)), np.zeros(m)))
+        self.told = 0.0
+
+    def advance(self, passes: float, clock: Clock) -> float:
+        """Go on until so many passes were made in all or the time is over, a slice at a time.
+
+        Returns the passes that were not counted before, and half a pass for the product that a ray needs.
+        """
+        while self.state.passes < passes and not clock.expired():
+            self.state.ripe = False
+            ahead = min(slice_passes(self.state, self.state.model), passes - self.state.passes)
+            self.state = self.method.advance(self.state, ahead)
+        told, self.told = self.told, self.state.passes
+        return self.told - told + 0.5
+
+    @property
+    def x(self) -> Vector:
+        """Its point."""
+        return self.state.x
+
+    @property
+    def ray(self) -> tuple[Vector, Vector]:
+        """The direction of its last step."""
+        ((dx, dy),) = self.method.candidates(self.state).rays
+        return dx, dy

@@ -1,0 +1,38 @@
+"""A progress bar over the certificates of a run. Rich is imported only when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..result import Certificate
+
+Show = Callable[[float, Certificate], None]
+
+
+@contextmanager
+def progress_bar(wanted: bool, tol: float) -> Iterator[Show]:
+    """Yield a function that shows how many digits of the tolerance are certified."""
+    if not wanted:
+        yield lambda passes, certificate: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("certified {task.fields[error]:.1e}"),
+        BarColumn(),
+        TextColumn("objective {task.fields[objective]:.8g}  {task.fields[passes]:.5g} passes"),
+        TimeElapsedColumn(),
+    )
+    digits = -np.log10(tol) if tol > 0 else 16.0
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=digits, error=np.inf, objective=np.nan, passes=0.0)
+
+        def show(passes: float, certificate: Certificate) -> None:
+            done = float(np.clip(-np.log10(max(certificate.error, 1e-300)), 0.0, digits))
+            bar.update(task, completed=done, error=certificate.error, objective=certificate.primal_value, passes=passes)
+
+        yield show

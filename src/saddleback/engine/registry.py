@@ -1,0 +1,197 @@
+"""The methods by the names that ``solve`` accepts, each with the layers that belong around it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from ..common.checks import one_of, shown
+from ..layers import Finish, Restarted, WorkingSet
+from ..linear_programs.highs import pays
+from ..linear_programs.program import as_linear_program
+from ..methods import (
+    ADMM,
+    FISTA,
+    FOBOS,
+    GSADMM,
+    ISTA,
+    OSGA,
+    PDHG,
+    PDMM,
+    R2HPDHG,
+    SPBCD,
+    SPDC,
+    Alternating,
+    Checked,
+    Descent,
+    DiagonalPDHG,
+    Highs,
+    Method,
+    PublishedSPBCD,
+    PureCD,
+)
+from ..problem import Model
+from ..steps.strengths import has_long_rows
+
+METHODS: dict[str, type[Any]] = {
+    cls.name: cls
+    for cls in (
+        SPBCD,
+        Descent,
+        Alternating,
+        PublishedSPBCD,
+        PureCD,
+        PDHG,
+        DiagonalPDHG,
+        R2HPDHG,
+        SPDC,
+        ADMM,
+        GSADMM,
+        PDMM,
+        ISTA,
+        FISTA,
+        FOBOS,
+        OSGA,
+        Highs,
+    )
+}
+
+LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
+"""What can be put around a method that has room for it."""
+
+
+def methods() -> list[str]:
+    """Return the names accepted by ``solve(method=...)``."""
+    return ["auto", *METHODS, "finish"]
+
+
+def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None) -> str | Method[Any]:
+    """Return which method "auto" stands for, any other as it is.
+
+    That is "alternating" where y can be eliminated and all blocks are identities, "descent" where it can be eliminated
+    and no long rows make it worth having, "highs" for a linear program in memory that is not too large, "r2hpdhg" for
+    another or with options, and "sp-bcd" for all others, or where something was asked for that only the block method
+    has.
+    """
+    if not isinstance(method, (str, Method)):
+        raise TypeError(
+            f"method is {_described(method)}: expected a name from sb.methods(), or an object of a subclass of "
+            "saddleback.methods.Method"
+        )
+    if method == "descent" and drawn is not None:
+        raise ValueError(
+            f"blocks_per_iteration={drawn}: method='descent' takes its blocks in turn; leave it at 'auto', or use "
+            "method='sp-bcd'"
+        )
+    if method != "auto":
+        return method
+    if drawn is None and _takes(Alternating, options) and Alternating().missing(model) is None:
+        return Alternating.name
+    if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
+        return Descent.name
+    if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
+        return Highs.name if not options and pays(model) else R2HPDHG.name
+    return SPBCD.name
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, type) and issubclass(value, Method):
+        return f"the class {value.__name__} (pass an object of it, {value.__name__}())"
+    return f"of type {type(value).__name__}"
+
+
+def _takes(cls: type[Any], options: dict[str, Any]) -> bool:
+    return {*_own(cls), *_of_layers(cls)}.issuperset(options)
+
+
+def _own(cls: type[Any]) -> list[str]:
+    return [field.name for field in fields(cls)]
+
+
+def _of_layers(cls: type[Any]) -> list[str]:
+    return [option for layer in cls.layers for option in (layer, *LAYERS[layer].options)]
+
+
+def make(
+    method: str | Method[Any], options: dict[str, Any], of_solve: Sequence[str] = (), layers: bool = True
+) -> Method[Any]:
+    """Return a method with its options and layers, or raise with the nearest name that exists.
+
+    "finish" is the block method that goes to its finish at once. An object is taken as it is: its options are its
+    fields. ``of_solve`` are names that ``solve`` itself takes, for the message where an option is none of the method's.
+    """
+    if method == "finish":
+        if options.get("finish", True) is not True:
+            raise ValueError(
+                f"finish={shown(options['finish'])} with method='finish': leave it out, or use method='sp-bcd'"
+            )
+        method, options = "sp-bcd", {**options, "finish": True}
+    cls = type(method) if isinstance(method, Method) else _named(method)
+    own = [] if isinstance(method, Method) else _own(cls)
+    known = [*own, *_of_layers(cls)]
+    for option in options:
+        if option not in known:
+            others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
+            raise TypeError(
+                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, [*known, *of_solve])}: "
+                f"{others}{cls.name} has {', '.join(known) or 'none'}"
+            )
+    if isinstance(method, Method):
+        bare = method if cls in METHODS.values() else Checked(method)
+    else:
+        bare = cls(**{option: options[option] for option in own if option in options})
+    of_layers = {option: value for option, value in options.items() if option not in own}
+    if layers:
+        return _wrapped(bare, cls.layers, of_layers)
+    if of_layers:
+        raise ValueError(f"layers=False leaves {', '.join(of_layers)} without a meaning: leave one of them out")
+    return bare
+
+
+def _named(name: str) -> type[Any]:
+    if name not in METHODS:
+        raise ValueError(f"method={name!r} is not known{_nearest(name, methods())}: expected one of {methods()}")
+    return METHODS[name]
+
+
+def _wrapped(method: Method[Any], layers: Sequence[str], options: dict[str, Any]) -> Method[Any]:
+    for layer in layers:
+        choice = options.get(layer, "auto")
+        one_of(layer, choice, "auto", True, False)
+        around = LAYERS[layer]
+        chosen = {option: options[option] for option in around.options if option in options}
+        if choice is not False:
+            method = around.around(method, choice is True, chosen)
+        elif chosen:
+            raise ValueError(f"{layer}=False leaves {', '.join(chosen)} without a meaning: leave one of them out")
+    return method
+
+
+def refuse(method: Method[Any], model: Model, drawn: int | None) -> None:
+    """Raise where a method cannot treat a problem, or cannot draw as many blocks as it was asked to."""
+    missing = method.missing(model)
+    if missing is not None:
+        raise TypeError(f"method={method.name!r} cannot treat this problem: {missing}; use method='sp-bcd'")
+    if drawn is not None and drawn < len(model.blocks) and not method.draws:
+        raise ValueError(
+            f"blocks_per_iteration={drawn}: {method.name} updates all {len(model.blocks)} blocks; leave it at 'auto', "
+            "or use method='sp-bcd'"
+        )
+
+
+ELSEWHERE = {
+    "max_iter": "max_passes",
+    "n_jobs": "threads",
+    "random_state": "seed",
+    "tolerance": "tol",
+    "verbose": "progress",
+    "warm_start": "x0",
+}
+"""What other libraries call the options of ``solve``."""
+
+
+def _nearest(name: object, known: list[str]) -> str:
+    close = difflib.get_close_matches(ELSEWHERE.get(str(name), str(name)), known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,254 @@
+"""A run: what it remembers from one slice to the next, when it is judged, and which limits it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checkpoints import Keeper
+from ..common.rebuildable import stored
+from ..methods import Candidates, Method, Start, State, diverged
+from ..problem import Model
+from ..reductions import Reduction
+from ..result import Certificate, History, Status
+from .clock import Clock, slice_passes
+from .incumbent import SETTLING, Judge
+from .interrupts import Interrupts
+
+FIRST_CHECK = 8.0
+GROWTH = 0.15
+"""A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+
+TRIES = 4
+"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
+with no room below the tolerance cannot be moved."""
+
+LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
+UNSOLVABLE = (Status.INFEASIBLE, Status.UNBOUNDED)
+
+
+class Limits(NamedTuple):
+    """What ends a run: an error that is small enough, or the work or the time that it may take."""
+
+    tol: float
+    max_passes: float
+    clock: Clock
+
+    def reached(self, certificate: Certificate, passes: float) -> Status | None:
+        """Return why to stop now, or None to go on."""
+        if self.tol > 0 and certificate.error <= self.tol:
+            return Status.OPTIMAL
+        if self.clock.expired():
+            return Status.TIME_LIMIT
+        return None if passes < self.max_passes else Status.MAX_PASSES  # also where they are not a number
+
+
+@stored
+@dataclass
+class Judging:
+    """The part of the work and of the time that went into certificates."""
+
+    passes: float = 0.0
+    seconds: float = 0.0
+
+    @contextmanager
+    def counted(self, state: State, judge: Judge, clock: Clock) -> Iterator[None]:
+        """Add what is done inside."""
+        passes, seconds = state.passes + judge.passes, clock.seconds()
+        yield
+        self.passes += state.passes + judge.passes - passes
+        self.seconds += clock.seconds() - seconds
+
+
+@stored
+@dataclass
+class Run:
+    """All that a run remembers from one slice to the next, and a checkpoint holds.
+
+    Attributes
+    ----------
+    state : of the method.
+    judge : with the best pair so far.
+    memories : what the functions and the operator of the problem remember.
+    due : passes of the method at which the next certificate is taken.
+    weights : passes and primal weights at the certificates so far.
+    unheard : passes and error of the last certificate, until the method has heard of it.
+    tries, settled : how often x was to be settled, and whether it is.
+    seconds : at the last checkpoint.
+    """
+
+    state: State
+    judge: Judge
+    memories: list[Any]
+    due: float = 0.0
+    history: History = field(default_factory=History)
+    judging: Judging = field(default_factory=Judging)
+    weights: list[tuple[float, float]] = field(default_factory=list)
+    unheard: tuple[float, float] | None = None
+    tries: int = 0
+    settled: bool = False
+    seconds: float = 0.0
+
+    @property
+    def finishing(self) -> bool:
+        """Whether an interior point has been at work, which ends beside kinks and bounds and not on them."""
+        return "finish_steps" in self.state.settings
+
+    def name_of(self, method: Method[Any]) -> str:
+        """Return the name of the method for the result, with those that have gone on from its point."""
+        after = self.state.settings.get("continued_by", [])
+        return " + ".join([method.name, *after, *(["finish"] if self.finishing and method.name != "finish" else [])])
+
+    @property
+    def passes(self) -> float:
+        """The work so far, certificates included."""
+        return self.state.passes + self.judge.passes
+
+    def contents(self) -> Contents:
+        """Return the run, and beside it what one on another number of processes may begin with."""
+        weight = float(self.state.settings.get("primal_weight", 1.0))
+        past = Past(self.state.passes, self.judge.passes, self.seconds, self.history, self.weights)
+        return Contents(self, Start(self.state.x, self.state.y, weight=weight), past)
+
+    def take_over(self, past: Past, clock: Clock) -> None:
+        """Go on with what a run of other processes has counted."""
+        if not all(0 <= number < np.inf for number in (past.passes, past.judged, past.seconds)):
+            raise ValueError("its passes or seconds are negative or not finite")
+        self.state.passes += past.passes
+        self.judge.passes = past.judged
+        self.due += past.passes
+        self.history, self.weights = past.history, past.weights
+        clock.before = past.seconds
+
+    def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
+        """Judge what the method offers, which after a divergence is nothing."""
+        with self.judging.counted(self.state, self.judge, clock):
+            if halted is not Status.DIVERGED:
+                self.judge.look_at(method.candidates(self.state))
+            elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
+                self.judge.look_at(_origin(self.judge.reduction.model))
+        if self.finishing and self.history.finish_begins is None:
+            self.history.finish_begins = self.passes
+        self.history.add(self.passes, clock.seconds(), self.judge.certificate)
+        if "primal_weight" in self.state.settings:
+            self.weights.append((self.passes, self.state.settings["primal_weight"]))
+
+    def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
+        """Return how the run ends after this judgement, or None where it goes on."""
+        passes = self.passes
+        with self.judging.counted(self.state, self.judge, limits.clock):
+            status = (
+                halted
+                or limits.reached(self.judge.certificate, passes)
+                or self.judge.unsolvable_by(self.state.x, self.state.y, passes, limits.tol, limits.clock)
+            )
+        if status is Status.OPTIMAL:
+            status = limits.reached(self.judge.confirm(), passes)
+        if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
+            self.tries, self.settled = self.tries + 1, self.judge.settle(limits.tol, SETTLING[:1])
+            status = status if self.settled else None
+        self.unheard = passes, self.judge.certificate.error
+        return status
+
+    def close(self, status: Status, tol: float, clock: Clock) -> Status:
+        """Bring the best pair into the form in which it is returned, and return the status that it deserves."""
+        if self.finishing and not self.settled:
+            self.judge.settle(tol)
+        certificate = self.judge.confirm()
+        self.history.end(self.passes, clock.seconds(), certificate)
+        self.history.notes = self.state.notes
+        rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
+        return Status.OPTIMAL if rounded else status
+
+    def hear(self, method: Method[Any], check_every: float | None) -> None:
+        """Tell the method of the last certificate, and plan the next."""
+        assert self.unheard is not None
+        passes, error = self.unheard
+        self.unheard = None
+        self.judge.forget()
+        method.judged(self.state, error)
+        self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
+        self.state.ripe = False
+
+    def go_on(self, model: Model, reduction: Reduction, clock: Clock) -> None:
+        """Give the functions of the problem their memories back, and the clock its time, after a look at both."""
+        self._check(model, reduction)
+        for memory, kept in zip(model.memories(), self.memories, strict=True):
+            vars(memory).update(vars(kept))
+        self.memories = model.memories()
+        clock.before = self.seconds
+
+    def _check(self, model: Model, reduction: Reduction) -> None:
+        """Raise where a file says of this run what cannot be so, and decides when it ends or what is certified."""
+        work, judged = (self.state.passes, self.due), (self.judge.passes, self.judging.passes)
+        if not all(0 <= number < np.inf for number in (*work, *judged, self.seconds, self.judging.seconds)):
+            raise ValueError("its passes or seconds are negative or not finite")
+        if (self.state.y.shape, self.state.x.shape) != tuple((size,) for size in reduction.model.A.shape):
+            raise ValueError(f"its points have the shapes {self.state.x.shape} and {self.state.y.shape}")
+        counts = (self.state.settings.get(name, 1) for name in ("n_blocks", "blocks_per_iteration"))
+        if not all(type(count) is int and count >= 1 for count in counts):
+            raise ValueError("its blocks are not counted")
+        if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
+            raise TypeError("what its functions remember belongs to other functions")
+        self.judge.check(model, reduction)
+
+
+@stored
+@dataclass(frozen=True)
+class Past:
+    """What a run on another number of processes has counted: its work, that of its certificates, and its course."""
+
+    passes: float
+    judged: float
+    seconds: float
+    history: History
+    weights: list[tuple[float, float]]
+
+
+@stored
+@dataclass(frozen=True)
+class Contents:
+    """All of a checkpoint: the run, and the point and the past for a run on another number of processes."""
+
+    run: Run
+    point: Start
+    past: Past
+
+
+def _origin(model: Model) -> Candidates:
+    """Return 0 for judgement."""
+    rows, columns = model.A.shape
+    return Candidates([(model.A.zeros(columns), None)], [(model.A.zeros(rows), None)])
+
+
+def run_until(
+    method: Method[Any],
+    run: Run,
+    limits: Limits,
+    model: Model,
+    interrupts: Interrupts,
+    keeper: Keeper,
+) -> Status | None:
+    """Advance in slices until a certificate is due, or the method has something to judge.
+
+    Returns early, with the reason, on Ctrl-C or divergence.
+    """
+    clock = limits.clock
+    most = limits.max_passes - run.judge.passes
+    while run.state.passes < min(run.due, most) and not (run.state.ripe or clock.expired() or interrupts.requested):
+        ahead = min(slice_passes(run.state, model), run.due - run.state.passes)
+        if run.state.passes + ahead > most:
+            keeper.close(run)  # as it is before it is cut short, which no run without this limit would have been
+            ahead = most - run.state.passes
+        state = run.state = method.advance(run.state, ahead)
+        if diverged(model, state.x, state.y):
+            return Status.DIVERGED
+        if keeper.due():
+            keeper.keep(run)
+    if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
+        keeper.close(run)  # as it is before its last judgement, which no run without limits would have made here
+    return Status.INTERRUPTED if interrupts.requested else None

@@ -1,0 +1,213 @@
+r"""A user's own function: any object with ``value(x)`` and ``prox(v, step)``.
+
+The object may say more of itself, and gets more for it:
+
+``separable = True``
+    it is a sum over coordinates, and its prox takes an array of steps: every coordinate becomes a block.
+``conjugate(y)``
+    the exact conjugate value, infinite outside its domain. Without it the certificate uses the pairs that the prox
+    itself provides: :math:`p = \mathrm{prox}(x + s y)` has the subgradient :math:`y' = (x + s y - p) / s`, where
+    :math:`f^*(y') = \langle p, y' \rangle - f(p)`, and the distance of y' from y is reported as dual infeasibility.
+
+``prox`` may be a ``scipy.LowLevelCallable`` with the signature ``double (double v, double step)`` or
+``double (double v, double step, void *data)``; it is then coordinatewise and runs inside the compiled kernels.
+``value`` may be one too: ``double (double x)`` or ``double (double x, void *data)``.
+
+All of it is tested, see ``probes.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.checks import ProbeError
+from .calculus import Tilted, scaling_by_bisection
+from .contract import Blocks, Callable1D, Compiled, Function, Indices, Ray, Slopes, Step, Term, Vector
+
+
+class UserTerm(Term):
+    """Adapter of a user's object to the catalogue."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.compiled = low_level(source.prox, 2)
+        value = low_level(source.value, 1)
+        self.value_of: Callable[[Vector], float] = source.value if value is None else coordinatewise_sum(value)
+        self.fully_compiled = self.compiled is not None and value is not None
+        self.prox_of: Callable[[Vector, Step], Any]
+        self.prox_of = source.prox if self.compiled is None else coordinatewise(self.compiled)
+        self.separable = self.compiled is not None or bool(getattr(source, "separable", False))
+
+    @property
+    def name(self) -> str:
+        return type(self.source).__name__
+
+    def __repr__(self) -> str:
+        has_own = any("__repr__" in vars(cls) for cls in type(self.source).__mro__[:-1])
+        return repr(self.source) if has_own else self.name
+
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        return UserFunction(self, shape)
+
+
+def as_term(source: Any, name: str) -> Term:
+    """Return a catalogue term unchanged and a user's object adapted; raise where it is neither."""
+    if isinstance(source, Term):
+        return source
+    missing = [method for method in ("value", "prox") if not hasattr(source, method)]
+    if missing or isinstance(source, type):
+        short = repr(source) if isinstance(source, (str, type)) else f"of type {type(source).__name__}"
+        raise TypeError(
+            f"{name} is {short}: expected a function of the catalogue, or an object with value(x) and prox(v, step)"
+            + (f"; {' and '.join(missing)} missing" if missing else "; this is a class, make an instance of it")
+        )
+    return UserTerm(source)
+
+
+class UserFunction(Function):
+    """A user's function of a variable of known shape."""
+
+    def __init__(self, term: UserTerm, shape: tuple[int, ...]) -> None:
+        self.term = term
+        self.shape = shape
+        self.scalar_step = not term.separable
+        self._conjugate: Callable[[Vector], float] | None = getattr(term.source, "conjugate", None)
+        self.constrained = False  # whether it was seen to be infinite anywhere
+
+    def blocks(self) -> Blocks:
+        size = int(np.prod(self.shape))
+        return Blocks.scalars(size) if self.term.separable else Blocks.single(size)
+
+    # --- the function -------------------------------------------------------------------------------------------
+
+    def value(self, x: Vector) -> float:
+        found = self.term.value_of(x.reshape(self.shape))
+        if found is None or np.ndim(found) > 0:
+            kind = "None" if found is None else f"an array of shape {np.shape(found)}"
+            raise ProbeError(f"value of {self.term.name} returned {kind}: expected one number; is a sum missing?")
+        return float(found)
+
+    def finite_value(self, x: Vector) -> float:
+        return self.value(x)
+
+    def project(self, x: Vector) -> Vector:
+        return x
+
+    def prox(self, v: Vector, step: Step) -> Vector:
+        return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be memory of the user's
+
+    def raw_prox(self, v: Vector, step: Step) -> NDArray[Any]:
+        """Return what the user's prox returns for a copy of v, in which it may work, in its own precision."""
+        step = float(np.max(step)) if self.scalar_step else np.broadcast_to(step, v.shape).reshape(self.shape)
+        result = np.asarray(self.term.prox_of(np.array(v).reshape(self.shape), step))
+        if result.shape != self.shape or result.dtype.kind not in "biuf":
+            raise ProbeError(
+                f"prox of {type(self.term.source).__name__} returned shape {result.shape} and dtype {result.dtype}: "
+                f"expected real numbers of shape {self.shape}"
+            )
+        return result
+
+    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+        if self.scalar_step or blocks.size == v.size == np.prod(self.shape):
+            return self.prox(v, step)
+        # the object may hold parameters of its own for every coordinate, so it always sees all of them
+        everywhere, steps = np.zeros(int(np.prod(self.shape))), np.ones(int(np.prod(self.shape)))
+        everywhere[blocks], steps[blocks] = v, step
+        return self.prox(everywhere, steps)[blocks]
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction)
+
+    # --- its conjugate ------------------------------------------------------------------------------------------
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether the user gave one."""
+        return self._conjugate is not None
+
+    def conjugate(self, y: Vector) -> float:
+        if self._conjugate is None:
+            raise TypeError(f"{self.term.source!r} has no conjugate(y): add one, or use the certificate of a solve")
+        return float(self._conjugate(y.reshape(self.shape)))
+
+    def bounded_below(self) -> bool:
+        return self._conjugate is None or super().bounded_below()
+
+    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
+        if self._conjugate is not None and np.isfinite(value := self.conjugate(y)):
+            return y, value
+        step = self.step_near(y, x)
+        point = self.prox(x + step * y, step)
+        subgradient = (x + step * y - point) / step
+        return subgradient, float(point @ subgradient) - self.value(point)
+
+    @staticmethod
+    def step_near(y: Vector, x: Vector) -> float:
+        """Return the step of the prox that looks for a subgradient near y at a point near x."""
+        return (1.0 + float(np.linalg.norm(x))) / (1.0 + float(np.linalg.norm(y)))
+
+    def project_conjugate(self, y: Vector) -> Vector:
+        return y
+
+    def conjugate_recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction)
+
+    def scaling(self, y: Vector) -> float:
+        return np.nan if self._conjugate is None else scaling_by_bisection(self, y)
+
+    def unpenalised(self) -> Indices:
+        return np.zeros(0, dtype=np.int64)
+
+    def plus(self, piece: Slopes) -> Function:
+        return Tilted(self, piece.left)
+
+    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+        return [(self, slice(None), 0.0)]
+
+    def compiled(self) -> Compiled | None:
+        if self.term.compiled is None:
+            return None
+        size = int(np.prod(self.shape))
+        return Compiled(Slopes.zero(size), np.zeros(size), ((0, size, self.term.compiled),))
+
+
+def low_level(function: Any, arguments: int) -> Callable1D | None:
+    """Return the address behind a ``scipy.LowLevelCallable``, or None for any other callable."""
+    signature = getattr(function, "signature", None)
+    if not isinstance(function, tuple) or signature is None:
+        return None
+    plain = "double (" + ", ".join(["double"] * arguments) + ")"
+    with_data = plain[:-1] + ", void *)"
+    if signature not in (plain, with_data):
+        raise ValueError(f"LowLevelCallable has the signature {signature!r}: expected {plain!r} or {with_data!r}")
+    capsule = tuple.__getitem__(function, 0)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    context = ctypes.pythonapi.PyCapsule_GetContext
+    context.restype, context.argtypes = ctypes.c_void_p, [ctypes.py_object]
+    return Callable1D(pointer(capsule, signature.encode()), context(capsule) or 0, signature == with_data)
+
+
+def coordinatewise(function: Callable1D) -> Callable[[Vector, Step], Vector]:
+    """Return a compiled ``double (double, double)`` as a function of arrays."""
+    call = _python_callable(function, 2)
+    return np.vectorize(call, otypes=[np.float64])
+
+
+def coordinatewise_sum(function: Callable1D) -> Callable[[Vector], float]:
+    """Return the sum of a compiled ``double (double)`` over an array."""
+    call = _python_callable(function, 1)
+    return lambda x: float(sum(call(value) for value in x.ravel()))
+
+
+def _python_callable(function: Callable1D, arguments: int) -> Callable[..., float]:
+    doubles = [ctypes.c_double] * arguments
+    if not function.takes_data:
+        return ctypes.CFUNCTYPE(ctypes.c_double, *doubles)(function.address)
+    call = ctypes.CFUNCTYPE(ctypes.c_double, *doubles, ctypes.c_void_p)(function.address)
+    return lambda *values: float(call(*values, function.data))

@@ -1,0 +1,1 @@
+"""Problems, columns of A and solutions in files."""

@@ -1,0 +1,353 @@
+"""Problems in files, arrays in ``.npz`` and linear programs in ``.mps`` and ``.mps.gz``; and their solutions."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import inspect
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .. import functions
+from ..functions import Box, Interval, Linear, Loss
+from ..functions.contract import Vector
+from ..functions.penalties import Penalty
+from ..linear_programs.program import import_highspy
+from ..operators.sparse_input import SparseArrays, canonical
+from ..places.mpi.communicator import ALONE, Ranks, Team
+from ..places.mpi.distribute import read_by_parts
+from ..problem import Problem
+from ..result import Result, Status
+from .archives import READ_AT_ONCE, Archive, damage
+from .column_files import ColumnFile
+
+SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
+"""What ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
+
+MATRIX_KEYS = ("A", "data", "indices", "indptr")
+"""Arrays of the size of the matrix."""
+
+SPARSE_FLAG = "_is_array"
+"""What it adds for a sparse array, to tell it from a sparse matrix; the problem is the same."""
+
+WITH_NUMBERS, WITHOUT_NUMBER = ("COLUMNS", "RHS", "RANGES", "BOUNDS"), ("FR", "MI", "PL", "BV")
+"""Sections of an MPS file whose lines end with a number, and the kinds of bounds that need none."""
+
+IGNORED = r"^WARNING: +(.*(?:not defined|undefined|duplicate|same name|not in \w+ +section).*)"
+"""What HiGHS warns of where it solves another program than the file states."""
+
+INFINITE_BOUND = 1e20
+"""Bounds of this size and more are infinite in an MPS file, which has no other way to say so; HiGHS reads them so."""
+
+
+class LoadedProblem(Problem):
+    """A problem as a file states it.
+
+    Attributes
+    ----------
+    sign, offset : the objective in the file's own sense is ``sign * value + offset``, with sign -1 where the file
+        states a maximisation.
+    column_names, row_names : of a linear program; empty elsewhere.
+    """
+
+    sign: float = 1.0
+    offset: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> LoadedProblem:
+        """Return a problem that was made from a file, as one that knows about it."""
+        loaded = cls.__new__(cls)
+        loaded.__dict__.update(problem.__dict__)
+        return loaded
+
+    def objective(self, value: float) -> float:
+        """Return a value of the minimised problem in the file's own sense."""
+        return self.sign * value + self.offset
+
+
+def read_problem(path: str | Path) -> LoadedProblem:
+    """Read a problem from a file.
+
+    Parameters
+    ----------
+    path : ``.npz``, with the arguments of a problem by name; or ``.mps`` or ``.mps.gz``, a linear program, which
+        needs highspy.
+
+    Returns
+    -------
+    LoadedProblem
+        A ``Problem``, a minimisation, that also has ``column_names`` and ``row_names``, and ``sign`` and ``offset`` of
+        the objective: ``problem.objective(value)`` states a value in the sense of the file.
+
+    Notes
+    -----
+    An ``.npz`` file has a dense matrix ``A``, or a sparse one as ``scipy.sparse.save_npz`` writes it; ``loss``
+    and ``penalty``, names of the catalogue, "Squared" and "L1" by default; and every argument of those two
+    classes under its own name. A name that both classes have, or that a sparse matrix has too, is written with
+    its owner in front, as in ``penalty.lower``.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile, saddleback as sb
+    >>> path = os.path.join(tempfile.mkdtemp(), "lasso.npz")
+    >>> np.savez(path, A=np.eye(3), b=np.array([3.0, -0.5, 1.0]), alpha=1.0)
+    >>> sb.read_problem(path).n_blocks
+    3
+    """
+    return read_together(path, ALONE)
+
+
+def read_together(path: str | Path, team: Team) -> LoadedProblem:
+    """Read a problem that several processes solve together; each reads its own columns from an ``.npz`` file."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file")
+    name = path.name.lower()
+    if name.endswith(".npz"):
+        return LoadedProblem.of(_problem_of(path, team))
+    if name.endswith((".mps", ".mps.gz")):
+        return _read_linear_program(path)
+    raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
+
+
+def check_writable(path: Path) -> None:
+    """Raise where a solution could not be written to a file of this name, before it has been computed."""
+    if path.suffix.lower() not in (".npz", ".csv", ""):
+        raise ValueError(f"--out {path} has no known ending: expected .npz for arrays or .csv for a table")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--out {path}: there is no folder {path.parent}")
+
+
+def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team = ALONE) -> None:
+    """Write a solution, or the proof that there is none, to a file.
+
+    Parameters
+    ----------
+    path : ``.csv`` for a table, ``.npz`` or no ending for arrays.
+    loaded : the problem as its file states it.
+    result : its solution.
+    team : processes that have solved it together, of which the first writes.
+
+    Notes
+    -----
+    A table begins with a line "status". Then comes a line for every column with its value x and its reduced cost, and
+    one for every row with the value of Ax and its shadow price. Both prices are empty unless the problem is a linear
+    program and the status is OPTIMAL; they are in the sense of the file, as HiGHS states them. Where the problem is
+    proved to have no solution, x, Ax and prices are left out and ``ray`` has the proof: entries of rows where there is
+    no feasible point, of columns where the objective has no bound.
+
+    An ``.npz`` file has the same as arrays: ``status``; ``x``, ``y``, and of a solved linear program ``shadow_prices``
+    and ``reduced_costs``, or ``ray``; and the names in an MPS file. y is that of the minimised problem.
+    """
+    solved = result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
+    table_wanted = path.suffix.lower() == ".csv"
+    activity = loaded.model.A.matvec(np.ravel(result.x)) if table_wanted and solved else None
+    if team.rank > 0:
+        return
+    priced = result.shadow_prices is not None
+    arrays = {
+        "x": np.ravel(result.x) if solved else None,
+        "y": np.ravel(result.y) if solved else None,
+        "shadow_prices": loaded.sign * np.ravel(result.shadow_prices) if priced else None,
+        "reduced_costs": loaded.sign * np.ravel(result.reduced_costs) if priced else None,
+        "ray": None if result.ray is None else np.ravel(result.ray),
+    }
+    if table_wanted:
+        _write_table(path, loaded, result, arrays | {"activity": activity})
+        return
+    found: dict[str, Any] = {name: values for name, values in arrays.items() if values is not None}
+    if solved:
+        found |= {"x": result.x, "y": result.y}
+    columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
+    with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
+        np.savez(stream, status=result.status.name, **found, column_names=columns, row_names=rows)
+
+
+def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapping[str, Any]) -> None:
+    rows, columns = loaded.model.A.shape
+    direction = "ray" if result.status is Status.UNBOUNDED else None
+    conflict = "ray" if result.status is Status.INFEASIBLE else None
+    kinds = (
+        ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None, direction)),
+        ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices", conflict)),
+    )
+    with path.open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("kind", "name", "value", "reduced_cost", "shadow_price", "ray"))
+        table.writerow(("status", result.status.name, "", "", "", ""))
+        for kind, names, contents in kinds:
+            stored = [arrays[each] if each else None for each in contents]
+            listed = [[""] * len(names) if values is None else values.tolist() for values in stored]
+            table.writerows((kind, *line) for line in zip(names, *listed, strict=True))
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _read_arrays(path: Path, without: Collection[str]) -> dict[str, Any]:
+    """Return the arrays of a file by name, scalars as plain values, and None for those to be left out."""
+    archive = Archive(path)
+    return {name: None if name in without else archive.array(name) for name in archive.names}
+
+
+def _problem_of(path: Path, team: Team) -> Problem:
+    """Return the problem that named arrays describe, or raise with the names that are missing or unknown."""
+    arrays = _read_arrays(path, without=MATRIX_KEYS if isinstance(team, Ranks) else ())
+    loss = _class(arrays, "loss", "Squared", Loss)
+    penalty = _class(arrays, "penalty", "L1", Penalty)
+    matrix = ("A",) if "A" in arrays else SPARSE_KEYS
+    loss_keys = _argument_keys(arrays, "loss", loss, {*_parameters(penalty), *matrix})
+    penalty_keys = _argument_keys(arrays, "penalty", penalty, {*_parameters(loss), *matrix})
+    missing = [] if all(key in arrays for key in matrix) else ["A"]
+    for cls, keys in ((penalty, penalty_keys), (loss, loss_keys)):
+        needed = [name for name, parameter in _parameters(cls).items() if parameter.default is parameter.empty]
+        missing += [keys[name] for name in needed if keys[name] not in arrays]
+    known = {"loss", "penalty", *matrix, *loss_keys.values(), *penalty_keys.values()}
+    unknown = set(arrays) - known - {SPARSE_FLAG}
+    what = f"penalty {penalty.__name__} and loss {loss.__name__}"
+    if missing:
+        raise ValueError(f"the file lacks {', '.join(missing)}, expected with {what}")
+    if unknown:
+        raise ValueError(f"the file has {_listed(unknown)}: expected, with {what}, only {_listed(known)}")
+    f, g = (
+        cls(**{name: arrays[key] for name, key in keys.items() if key in arrays})
+        for cls, keys in ((penalty, penalty_keys), (loss, loss_keys))
+    )
+    return read_by_parts(f, ColumnFile(path), g, team) if isinstance(team, Ranks) else Problem(f, _matrix(arrays), g)
+
+
+def _class(arrays: Mapping[str, Any], role: str, default: str, kind: type) -> type:
+    """Return the class of the catalogue that the file names."""
+    catalogue = {
+        name: cls
+        for name, cls in vars(functions).items()
+        if inspect.isclass(cls) and issubclass(cls, kind) and not inspect.isabstract(cls)
+    }
+    name = arrays.get(role, default)
+    if not isinstance(name, str) or name not in catalogue:
+        raise ValueError(f"{role}={name!r} is not known: expected one of {_listed(catalogue)}")
+    return catalogue[name]
+
+
+def _parameters(cls: type) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(cls).parameters)
+
+
+def _argument_keys(arrays: Mapping[str, Any], role: str, cls: type, taken: set[str]) -> dict[str, str]:
+    """Return the key of every argument: its own name, with the role in front where that is taken or written so."""
+    written = {name: f"{role}.{name}" for name in _parameters(cls)}
+    return {name: key if key in arrays or name in taken else name for name, key in written.items()}
+
+
+def _matrix(arrays: Mapping[str, Any]) -> Any:
+    if "A" in arrays:
+        return arrays["A"]
+    layout = arrays["format"]
+    layout = layout.decode(errors="replace") if isinstance(layout, bytes) else layout
+    if not isinstance(layout, str) or layout not in ("csc", "csr"):
+        raise ValueError(f"the sparse matrix has the format {layout!r}: expected 'csc' or 'csr'")
+    rows, columns = _sizes(arrays["shape"])
+    return canonical(SparseArrays(layout, (rows, columns), *(arrays[part] for part in SPARSE_KEYS[2:])), "A")
+
+
+def _sizes(shape: Any) -> tuple[int, int]:
+    sizes = np.ravel(shape).tolist()
+    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes):
+        raise ValueError(f"'shape' is {sizes}: expected the number of rows and of columns")
+    return sizes[0], sizes[1]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))
+
+
+# --- linear programs --------------------------------------------------------------------------------------------------
+
+
+def _read_linear_program(path: Path) -> LoadedProblem:
+    """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
+    highspy = import_highspy("reading an .mps file")
+    reader = highspy.Highs()
+    declared = _checked_columns(path)
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        for option, value in (("log_to_console", False), ("log_file", str(log))):
+            reader.setOptionValue(option, value)
+        if reader.readModel(str(path)) == highspy.HighsStatus.kError:
+            raise ValueError(f"{path.name} is not an MPS file that HiGHS can read")
+        reader.setOptionValue("log_file", "")
+        warned = re.findall(IGNORED, log.read_text(errors="replace"), re.MULTILINE)
+    if warned:
+        said = " ".join(warned[0].split())  # names may have characters that end a line
+        raise ValueError(f"{path.name}: {said}: expected every name once, and each coefficient once in a declared row")
+    model = reader.getModel()
+    lp = model.lp_
+    unknown = [name for name in lp.col_names_ if name not in declared and " " not in name]
+    if unknown:
+        raise ValueError(f"{path.name} has bounds on {unknown[0]!r}, which is no column: expected a name from COLUMNS")
+    if any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_):
+        raise ValueError(f"{path.name} has integer variables: expected continuous ones only")
+    if model.hessian_.dim_ > 0:
+        raise ValueError(f"{path.name} has a quadratic objective: expected a linear program")
+    if lp.num_row_ == 0 or lp.num_col_ == 0:
+        raise ValueError(f"{path.name} has {lp.num_row_} rows and {lp.num_col_} columns: expected some")
+    entries = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_), np.array(lp.a_matrix_.start_))
+    by_column = lp.a_matrix_.format_ == highspy.MatrixFormat.kColwise
+    container = sparse.csc_matrix if by_column else sparse.csr_matrix
+    A = container(entries, shape=(lp.num_row_, lp.num_col_)).tocsc()
+    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
+    bounds = (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)
+    lower, upper, row_lower, row_upper = (_with_infinities(np.array(bound)) for bound in bounds)
+    problem = Problem(Linear(sign * np.array(lp.col_cost_)) + Box(lower, upper), A, Interval(row_lower, row_upper))
+    loaded = LoadedProblem.of(problem)
+    loaded.sign, loaded.offset = sign, float(lp.offset_)
+    loaded.column_names, loaded.row_names = tuple(lp.col_names_), tuple(lp.row_names_)
+    return loaded
+
+
+def _with_infinities(bound: Vector) -> Vector:
+    return np.where(np.abs(bound) >= INFINITE_BOUND, np.copysign(np.inf, bound), bound)
+
+
+def _checked_columns(path: Path) -> set[str]:
+    """Return the names in COLUMNS, or raise for what the reader of HiGHS takes for another number without a word."""
+    _check_compression(path)
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    section, columns = "", set()
+    with opened(path, "rt", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            words = line.split()
+            if not words or line.startswith("*"):
+                continue
+            if not line[:1].isspace():
+                section = words[0]
+            elif section in WITH_NUMBERS and "'MARKER'" not in words and words[0] not in WITHOUT_NUMBER:
+                if _has_nan(words) or not _is_number(words[-1]):
+                    raise ValueError(f"{path.name}: line {number} has {words[-1]!r}: expected a finite number there")
+                columns |= {words[0]} if section == "COLUMNS" else set()
+    return columns
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return not np.isnan(float(word))
+    except ValueError:
+        return False
+
+
+def _check_compression(path: Path) -> None:
+    """Raise where a ``.gz`` file is damaged: the reader of HiGHS would take what comes before the damage for all."""
+    if path.name.lower().endswith(".gz"):
+        with damage(path.name), gzip.open(path) as content:
+            while content.read(READ_AT_ONCE):
+                pass
+
+
+def _has_nan(words: list[str]) -> bool:
+    return any(word.lower().lstrip("+-") == "nan" for word in words[1 + len(words) % 2 :: 2])

@@ -1,0 +1,63 @@
+r"""A dual point, moved until it is nearly feasible rather than scaled until it is.
+
+Where loss and penalty both have kinks the dual iterate leaves the domain of f* by a little in many blocks at once, and
+scaling it back costs in the dual value what the worst of them is off. The least change that would do instead,
+
+.. math::
+
+    \min_d \tfrac12 \|R^{-1} d\|^2 \quad\text{subject to}\quad A_V' d = z_V - \Pi(z)_V, \qquad z = -A'y,
+
+over the blocks V that are outside, moves a row the less the closer y is to a bound there (R, ``conjugate_room``). It is
+found by a few conjugate gradient steps, since what is hard to reach is not worth reaching, and taken again from where
+the bounds of y put it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..common.rebuildable import stored
+from ..functions.contract import Indices, Vector
+from ..places.newton import conjugate_gradients
+from ..problem import Model
+
+ROUNDS = 5
+STEPS = 5
+TOLERANCE = 1e-3
+
+
+@stored
+class Repaired(NamedTuple):
+    """A dual point, z = -A'y, and what it cost in passes."""
+
+    y: Vector
+    z: Vector
+    passes: float
+
+
+def repair(model: Model, y: Vector, z: Vector) -> Repaired:
+    """Return a dual point near y, given z = -A'y, that leaves the domain of f* by less."""
+    A, n = model.A, z.size
+    passes = 0.0
+    for _ in range(ROUNDS):
+        excess = z - model.f.project_conjugate(z)
+        outside = np.flatnonzero(excess)
+        if outside.size == 0:
+            break
+        room = model.g.conjugate_room(y) ** 2
+
+        def image(w: Vector, outside: Indices = outside) -> Vector:
+            everywhere = np.zeros(n)
+            everywhere[outside] = w
+            return A.matvec(everywhere)
+
+        def product(w: Vector, outside: Indices = outside, room: Vector = room) -> Vector:
+            return A.columns_rmatvec(outside, room * image(w))
+
+        w, steps = conjugate_gradients(product, excess[outside], np.ones(outside.size), TOLERANCE, STEPS)
+        y = model.g.project_conjugate(y + room * image(w))
+        z = A.rmatvec(-y)
+        passes += 0.5 + (steps + 0.5) * outside.size / n
+    return Repaired(y, z, passes)

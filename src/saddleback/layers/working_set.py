@@ -1,0 +1,486 @@
+"""Working sets: iterate on the blocks that matter, and look at all of them before believing it.
+
+Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a small problem, packed
+together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
+whole, the products with the other columns tell how far their blocks are from leaving 0, and those that the set lacks
+are added: it should hold the active blocks, and more than half as many again of those with the least slack. A run ends
+on the certificate of the whole problem only, which the loop takes as always, so a block left out costs time and never
+correctness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates.certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
+from ..common.rebuildable import derived, stored
+from ..functions.contract import Indices, Vector
+from ..functions.points import Point, Whole
+from ..methods.contract import Candidates, Kept, Layer, Start, State, diverged
+from ..operators import Operator
+from ..problem import Model
+
+Mask = NDArray[np.bool_]
+
+SMALLEST = 100
+"""Blocks in a working set at the least."""
+
+WORTHWHILE = 4
+"""Blocks of a problem, relative to those of the smallest working set, from which on one pays."""
+
+GROWTH = 1.6
+"""Size of a working set, relative to the number of active blocks."""
+
+LARGEST_GROWTH, CHEAP = 4.0, 0.03
+"""The same, up to a share of all blocks at which the small problem still costs next to nothing."""
+
+FILLED, FAST_GROWTH = 0.9, 8.0
+LEAP = 0.12
+"""A set in which more than this share is active was too small by far: the next one is larger at once, up to a share of
+all blocks."""
+
+SHRINK = 0.5
+"""A set this much larger than it need be is given up."""
+
+LARGEST = 0.5
+"""Share of all blocks from which on a working set is the whole problem, and nothing is packed."""
+
+INNER = 0.1
+"""How accurately the small problem is solved, relative to the error of the whole."""
+
+SINGLE = 1e-7
+"""Tolerance down to which float32 is enough to store the small problem in, until it shows that it is not."""
+
+LARGEST_SINGLE = 1e60
+"""Squared length of a column up to which its entries are safely within the range of float32."""
+
+FEW = 0.1
+"""Share of the columns that may be read once more in each look at all of them, to save the last of these."""
+
+INSIDE = 1.0 - 1e-13
+"""How far inside of its bounds a dual point is put, so that rounding does not lead it out again."""
+
+ROUNDING = 1e-14
+"""Errors below this are not asked for: they are those of the arithmetic."""
+
+SAMPLE = 2000
+"""Blocks that tell roughly which distance is among the least."""
+
+FIRST_LOOK = 6.0
+LOOK_GROWTH = 0.3
+"""Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
+
+COUNTED = ("restarts", "newton_steps", "finish_steps")
+"""Settings that count, and go on counting on another working set."""
+
+REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps")
+"""Settings of the method on the current working set that are worth telling."""
+
+
+@stored
+@dataclass
+class Small:
+    """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
+
+    ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged,
+    ``look`` those at which its error is next looked at, ``single`` whether it is stored in float32.
+    """
+
+    model: Model
+    blocks: Indices
+    columns: Indices
+    share: float
+    state: Any
+    single: bool
+    round: float = 0.0
+    look: float = FIRST_LOOK
+
+    def holds(self, blocks: Indices, n_blocks: int) -> Mask:
+        """Return which of the blocks are in the set."""
+        inside = np.zeros(n_blocks, dtype=bool)
+        inside[self.blocks] = True
+        return inside[blocks]
+
+
+@stored
+class Products:
+    """z = -A'y for one y after another, where most columns are known to be inactive without a product.
+
+    A block that was at the distance s / ||A_j|| from leaving 0, with slack s at the last y for which all products were
+    taken, stays at 0 while ||y - y_last|| is less: whatever its z is, it adds nothing to the dual value, and the last
+    one will do.
+
+    Attributes
+    ----------
+    z, distance : at the present y, exact where a block may be active: how far y would have to move for each to leave 0.
+    passes : work so far.
+    """
+
+    model: Model
+    norms: Vector
+    passes: float
+    reference: tuple[Vector, Vector, Vector] | None
+    z: Vector
+    distance: Vector
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        squares = model.A.squares[0][model.blocks.order]
+        if len(model.blocks) < squares.size:
+            squares = np.add.reduceat(squares, model.blocks.start[:-1])
+        self.norms = np.maximum(np.sqrt(squares), 1e-300)
+        self.passes = 0.0
+        self.reference = None
+        self.z = self.distance = np.empty(0)
+        if model.A.surveyed is not None:
+            self._refer(*model.A.surveyed)
+
+    def at(self, y: Vector) -> None:
+        """Move on to another y."""
+        if self.reference is None or not self._nearby(*self.reference, y):
+            self._refer(y, self.model.A.rmatvec(y))
+
+    def _refer(self, y: Vector, product: Vector) -> None:
+        """Take a y with all of A'y as the one to be compared with."""
+        self.z = -product
+        self.distance = zero_slack(self.model, self.z) / self.norms
+        self.passes += 0.5
+        self.reference = y, self.z, self.distance
+
+    def _nearby(self, y_last: Vector, z_last: Vector, distance_last: Vector, y: Vector) -> bool:
+        """Take the products of blocks that may be active now; return whether they are few enough."""
+        moved = float(np.linalg.norm(y - y_last))
+        if moved == 0:
+            return True
+        if not self.model.A.reads_columns:  # some of them cost as much as all
+            return False
+        near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
+        if near.size == 0:  # all stay at 0
+            self.z, self.distance = z_last, distance_last
+            return True
+        if near.size > LARGEST * distance_last.size:
+            return False
+        model = self.model
+        columns = model.blocks.columns(near)
+        self.z, self.distance = z_last.copy(), distance_last.copy()
+        self.z[columns] = z = model.A.columns_rmatvec(columns, -y)
+        self.distance[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), z) / self.norms[near]
+        self.passes += 0.5 * columns.size / self.z.size
+        return True
+
+
+def zero_slack(model: Model, z: Vector) -> Vector:
+    """Return how far each block is from leaving 0, for a penalty that tells it."""
+    slack = model.f.zero_slack(z)
+    return np.full(len(model.blocks), -np.inf) if slack is None else slack
+
+
+@stored
+@dataclass(kw_only=True)
+class WorkingSetState(State):
+    """The whole problem, the small one, and the best pair of the small one with what it is worth in the whole."""
+
+    model: Model
+    start: Start
+    products: Products
+    small: Small | None
+    u: Vector | None
+    z: Vector | None
+    error: float
+    single: bool
+
+
+@dataclass(frozen=True)
+class WorkingSet(Layer[Any]):
+    """A method on a small part of the blocks. Where that cannot pay, the method as it is."""
+
+    def init(self, model: Model, start: Start) -> Any:
+        if not pays(model):
+            return self.method.init(model, start)
+        model = model.columnar()
+        products = Products(model)
+        state = WorkingSetState(
+            x=start.x.copy(),
+            y=start.y.copy(),
+            passes=products.passes,
+            u=None,
+            z=None,
+            settings={"n_blocks": len(model.blocks)},
+            model=model,
+            start=start,
+            products=products,
+            small=None,
+            error=np.inf,
+            single=start.tol >= SINGLE
+            and not self.method.exact
+            and model.A.reads_columns  # else a set that is exact saves readings
+            and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
+        )
+        self._choose(state, start.y)
+        return state
+
+    def advance(self, state: Any, passes: float) -> Any:
+        if not isinstance(state, WorkingSetState):
+            return self.method.advance(state, passes)
+        goal = state.passes + passes
+        while True:  # at least once, however little is asked for
+            small = state.small
+            assert small is not None
+            before = small.state.passes
+            ahead = min(small.look - small.round, (goal - state.passes) / small.share)
+            small.state = self.method.advance(small.state, ahead)
+            done = small.state.passes - before
+            small.round += done
+            state.passes += done * small.share
+            if diverged(small.model, small.state.x, small.state.y):
+                state.x[small.columns], state.y = small.state.x, small.state.y
+                return state
+            state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
+            stuck = done == 0  # no limit would ever be reached in here
+            if small.round >= small.look or stuck or small.state.ripe or small.state.ended:
+                small.state.ripe = False
+                self._look(state, small)
+            if small.state.ended and state.small is small:
+                self._choose(state, state.y)
+                state.ended = small.state.ended if state.small is small else ""
+                return state
+            if stuck or state.ripe or state.passes >= goal or self.method.heavy:
+                return state
+
+    def _look(self, state: WorkingSetState, small: Small) -> None:
+        """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
+        if self._leap(state, small):
+            return
+        model = small.model
+        offered = self.method.candidates(small.state)
+        points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
+        state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
+        duals_offered = offered.dual
+        if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
+            points, duals_offered = points[:1], [(model.g.subgradient(points[0][1].vector()), None)]
+        state.passes += 0.5 * small.share * sum(z is None for _, z in duals_offered)
+        primals = [primal_side(model, x, u) for x, u in points]
+        duals = [dual_side(model, y, *points[0], z) for y, z in duals_offered]
+        certificate, primal, dual = best_pair(model, primals, duals)
+        small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
+        state.x[:] = 0.0
+        state.x[small.columns] = primal.x
+        state.y, state.u, state.z = dual.y, None, None
+        if certificate.error <= self._target(state):
+            small.round, small.look = 0.0, FIRST_LOOK
+            self._choose(state, dual.y)
+        else:
+            small.state.goal = self._end(state) / certificate.error
+
+    def _leap(self, state: WorkingSetState, small: Small) -> bool:
+        """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
+        n_blocks, size = len(state.model.blocks), small.blocks.size
+        if size > smallest(state.model):
+            return False
+        state.x[:] = 0.0
+        state.x[small.columns] = small.state.x
+        active = np.count_nonzero(self._active(state))
+        larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
+        if active <= FILLED * size or larger <= size:
+            return False
+        distance = state.products.distance.copy()
+        distance[small.blocks] = np.inf
+        added = closest(distance, larger - size)
+        state.u, state.z = None, None
+        state.small = self._extend(state, small, added, small.state.y)
+        return True
+
+    @staticmethod
+    def _active(state: WorkingSetState) -> Mask:
+        """Return which blocks of x are not 0."""
+        blocks = state.model.blocks
+        active: Mask = (state.x != 0)[blocks.order]
+        return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
+
+    def _target(self, state: WorkingSetState) -> float:
+        """Return the error at which the small problem is solved well enough, given that of the whole."""
+        factor = min(INNER, state.error**2) if self.method.superlinear else INNER
+        return max(factor * state.error, self._end(state))
+
+    @staticmethod
+    def _end(state: WorkingSetState) -> float:
+        """Return the error at which the small problem is solved as well as the run will ever need it."""
+        return max(0.5 * state.start.tol, ROUNDING)
+
+    def _choose(self, state: WorkingSetState, y: Vector) -> None:
+        """Judge the point in the whole problem, and choose the blocks to go on with."""
+        model, small, target = state.model, state.small, self._target(state)
+        state.u = u = self._image(state)
+        if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
+            y = model.g.subgradient(u)
+        before, active = state.products.passes, self._active(state)
+        image = Whole(u)
+        point = admit(model, y, image)
+        if small is not None and small.share <= FEW and model.A.remembers:
+            point = self._within(state, small, point, image)
+        state.error, dual = self._judge(state, point, image, active)
+        state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
+        state.y, state.z = dual.y, dual.scale * state.products.z
+        state.ripe = state.error <= state.start.tol
+        wanted = self._wanted(state, active)
+        added = wanted if small is None else wanted[~small.holds(wanted, len(model.blocks))]
+        if small is None or wanted.size < SHRINK * small.blocks.size:
+            state.small = self._pack(state, wanted, dual.y)
+        elif added.size:
+            state.small = self._extend(state, small, added, dual.y)
+        elif small.single and state.error > max(2.0 * target, state.start.tol):
+            state.single = False
+            state.small = self._pack(state, wanted, dual.y)
+        assert state.small is not None
+        state.small.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
+
+    @staticmethod
+    def _image(state: WorkingSetState) -> Vector:
+        """Return A x, by the columns of the set where others would be read with them."""
+        A, small = state.model.A, state.small
+        if small is None or A.reads_columns:
+            return A.matvec(state.x)
+        return small.model.A.matvec(state.x[small.columns])
+
+    @staticmethod
+    def _within(state: WorkingSetState, small: Small, point: Admitted, u: Point) -> Admitted:
+        """Return a dual point as the columns of the set ask for it.
+
+        If the others ask for no more, its A'y in the whole problem, for which a file is read, is that of the point that
+        is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
+        """
+        A = state.model.A
+        z = A.columns_rmatvec(small.columns, -point.y) if A.reads_columns else small.model.A.rmatvec(-point.y)
+        state.passes += 0.5 * small.share
+        scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
+        return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
+
+    @staticmethod
+    def _judge(state: WorkingSetState, point: Admitted, u: Point, active: Mask) -> tuple[float, DualSide]:
+        """Return the error in the whole problem, and the dual side behind it.
+
+        Blocks that are 0 and have slack add nothing to either side, and are left out of the arithmetic.
+        """
+        model, products = state.model, state.products
+        products.at(point.y)
+        rest = np.flatnonzero((products.distance <= 0) | active)
+        if 0 < rest.size < LARGEST * len(model.blocks):
+            columns = model.blocks.columns(rest)
+            part = model.part(model.f.restrict_blocks(rest), model.A, columns)
+            x = Whole(state.x[columns])
+            dual = bound(part, point, x, u, products.z[columns])
+            primal = primal_side(part, x, u)
+            if not (np.any(dual.z_violation) or np.any(primal.x_violation) or np.any(primal.u_violation)):
+                return pair(part, primal, dual).error, dual
+        whole = Whole(state.x)
+        dual = bound(model, point, whole, u, products.z)
+        return pair(model, primal_side(model, whole, u), dual).error, dual
+
+    @staticmethod
+    def _wanted(state: WorkingSetState, active: Mask) -> Indices:
+        """Return the active blocks and those that are closest to it."""
+        n_blocks = len(state.model.blocks)
+        distance = np.where(active, -np.inf, state.products.distance)
+        count = int(np.count_nonzero(np.isneginf(distance)))
+        least = smallest(state.model)
+        size = int(max(least, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
+        if state.small is not None and count > FILLED * state.small.blocks.size:
+            size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
+        if size >= LARGEST * n_blocks:
+            return np.arange(n_blocks)
+        return closest(distance, size)
+
+    def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
+        """Return the small problem of these blocks."""
+        model = state.model
+        if blocks.size == len(model.blocks):
+            small = Small(model, blocks, np.arange(state.x.size), 1.0, None, False)
+        else:
+            columns = model.blocks.columns(blocks)
+            part = model.of_blocks(blocks, model.packed(columns, state.single))
+            small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
+        small.state = self.method.init(small.model, self._start(state, small, y))
+        return self._counted(state, small, 1.0)
+
+    def _extend(self, state: WorkingSetState, before: Small, added: Indices, y: Vector) -> Small:
+        """Return the small problem with some blocks added at its end."""
+        model = state.model
+        blocks = np.concatenate([before.blocks, added])
+        if blocks.size >= LARGEST * len(model.blocks):
+            return self._pack(state, np.arange(len(model.blocks)), y)
+        new = model.blocks.columns(added)
+        columns = np.concatenate([before.columns, new])
+        A = beside(before.model.A, model.packed(new, before.single, before.model.A))
+        part = model.of_blocks(blocks, A)
+        small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
+        small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
+        return self._counted(state, small, new.size / columns.size)
+
+    @staticmethod
+    def _start(state: WorkingSetState, small: Small, y: Vector) -> Start:
+        """Return where the method starts on the small problem."""
+        start, weight = state.start, state.start.weight
+        if state.small is not None:
+            weight = float(state.small.state.settings.get("primal_weight", weight))
+        drawn = None if start.drawn is None else min(start.drawn, small.blocks.size)
+        kept = start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
+        kept = kept._replace(columns=kept.columns[small.columns])
+        return replace(start, x=state.x[small.columns], u=state.u, y=y, drawn=drawn, weight=weight, kept=kept)
+
+    @staticmethod
+    def _counted(state: WorkingSetState, small: Small, packed: float) -> Small:
+        """Count the work of packing and starting, and tell what was chosen."""
+        state.passes += small.share * (small.state.passes + 0.5 * packed)
+        if state.small is not None:
+            before = state.small.state.settings
+            small.state.settings |= {k: small.state.settings[k] + before[k] for k in COUNTED if k in before}
+        chosen = {"n_blocks": len(state.model.blocks), "working_set": int(small.blocks.size)}
+        chosen["working_set_columns"] = int(small.columns.size)
+        state.settings = small.state.settings | chosen
+        return small
+
+    def candidates(self, state: Any) -> Candidates:
+        if not isinstance(state, WorkingSetState):
+            offered: Candidates = self.method.candidates(state)
+            return offered
+        return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
+
+
+def closest(distance: Vector, size: int) -> Indices:
+    """Return so many blocks with the least distance, the closest first: those that stay at 0 end up side by side."""
+    sample = np.sort(distance[:: max(1, distance.size // SAMPLE)])
+    bound = sample[min(sample.size - 1, 2 * size * sample.size // distance.size + 8)]
+    near = np.flatnonzero(distance <= bound)  # to look through all of them would take longer than all else
+    if near.size > size:
+        blocks = near[np.argpartition(distance[near], size)[:size]]
+    else:
+        blocks = np.argpartition(distance, size)[:size]
+    return blocks[np.lexsort((blocks, distance[blocks]))]
+
+
+def smallest(model: Model) -> int:
+    """Return how many blocks a working set has at the least: as many as cost no more than a few."""
+    return max(SMALLEST, model.A.free_entries * len(model.blocks) // max(model.A.stored, 1))
+
+
+@derived
+def beside(first: Operator, second: Operator) -> Operator:
+    """Return [A_1, A_2]."""
+    return first.beside(second)
+
+
+def pays(model: Model) -> bool:
+    """Return whether a problem has enough blocks that may be 0, can be taken apart, and stays feasible without some."""
+    return bool(
+        len(model.blocks) >= WORTHWHILE * smallest(model)
+        and model.A.explicit
+        and model.A.entries_known
+        and np.all(model.blocks.sizes % model.A.tasks == 0)
+        and model.g.finite_everywhere()
+        and model.f.bounded_below()
+        and model.f.zero_slack(np.zeros(model.A.shape[1])) is not None
+    )

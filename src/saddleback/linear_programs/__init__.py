@@ -1,0 +1,1 @@
+"""Linear programs: how they are recognised, HiGHS, and rays in exact arithmetic."""

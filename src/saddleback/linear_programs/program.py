@@ -1,0 +1,141 @@
+"""Linear programs: how they are recognised, and what their solutions say beside x and y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
+
+from ..functions.contract import Vector
+from ..functions.points import Point
+from ..operators import Operator
+from ..problem import Model
+
+ACTIVE = 1e-9
+"""A bound is active up to this distance, relative to 1 and the size of the bound."""
+
+MOST_STORED, MOST_FACTORED = 10_000_000, 200_000_000
+"""Whether a point is a vertex is decided by the rank of a block of A. The columns of the block as an array may have
+MOST_STORED entries; so may the entries of a square block times its side, for a sparse factorisation. The products of a
+dense factorisation may be MOST_FACTORED. Beyond that it is not tested: it would take a large part of a solve."""
+
+DEPENDENT = 1e-11
+"""Pivots below this, relative to the largest, are 0 up to rounding."""
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """min cost'x with lower <= x <= upper and row_lower <= Ax <= row_upper; bounds may be infinite."""
+
+    cost: Vector
+    lower: Vector
+    upper: Vector
+    row_lower: Vector
+    row_upper: Vector
+
+
+def as_linear_program(model: Model) -> LinearProgram | None:
+    """Return the linear program that a problem states, or None where it is not one.
+
+    The functions themselves say so: f is linear between its bounds, and the conjugate of g has no bounds but 0, so
+    that g is 0 on an interval and infinite elsewhere.
+    """
+    if not model.f.is_linear():
+        return None
+    penalty, loss = model.f.compiled(), model.g.conjugate_slopes()
+    if penalty is None or loss is None or np.any(loss.quadratic):
+        return None
+    below, above = loss.lower == -np.inf, loss.upper == np.inf
+    if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
+        return None
+    f = penalty.slopes
+    return LinearProgram(
+        f.left, f.lower, f.upper, np.where(below, loss.left, -np.inf), np.where(above, loss.right, np.inf)
+    )
+
+
+def at_hand(A: Operator) -> bool:
+    """Return whether all entries of A are in the memory of this process."""
+    return A.entries_known and A.reads_columns and A.holders is None and A.panels is None and not A.tensors()
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The dual answer of a linear program in the usual sign, and whether x is a vertex; see ``Result``."""
+
+    shadow_prices: Vector
+    reduced_costs: Vector
+    is_vertex: bool | None
+
+
+def prices(model: Model, x: Point, y: Point) -> Prices | None:
+    """Return the prices that y states, or None for a problem that is not a linear program."""
+    program = as_linear_program(model)
+    if program is None:
+        return None
+    dual = y.vector()
+    return Prices(-dual, program.cost + model.A.rmatvec(dual), is_vertex(model, program, x.vector()))
+
+
+def is_vertex(model: Model, program: LinearProgram, x: Vector) -> bool | None:
+    """Return whether x is a vertex, or None where that is not tested.
+
+    With F the variables strictly between their bounds and B the rows that are active, a feasible x is a vertex if and
+    only if A_BF has independent columns.
+    """
+    if not at_hand(model.A):
+        return None
+    u = model.A.matvec(x)
+    if not (_within(x, program.lower, program.upper) and _within(u, program.row_lower, program.row_upper)):
+        return False
+    between = np.flatnonzero(~(_near(x, program.lower) | _near(x, program.upper)))
+    rows = np.flatnonzero(_near(u, program.row_lower) | _near(u, program.row_upper))
+    if between.size > rows.size:
+        return False
+    if not between.size:
+        return True
+    if u.size * between.size > MOST_STORED:
+        return None
+    return _independent(model.A.dense_columns(between)[rows])
+
+
+def _within(point: Vector, lower: Vector, upper: Vector) -> bool:
+    inside = (point >= lower) & (point <= upper)
+    return bool(np.all(inside | _near(point, lower) | _near(point, upper)))
+
+
+def _near(point: Vector, bound: Vector) -> NDArray[np.bool_]:
+    finite = np.isfinite(bound)
+    return finite & (np.abs(point - np.where(finite, bound, 0.0)) <= ACTIVE * (1.0 + np.abs(bound)))
+
+
+def _independent(block: Vector) -> bool | None:
+    """Return whether the columns of a block are independent, or None where that takes too long."""
+    lengths = np.linalg.norm(block, axis=0)
+    if not np.all(lengths > 0):
+        return False
+    block = block / lengths
+    rows, columns = block.shape
+    if rows == columns and np.count_nonzero(block) * rows <= MOST_STORED:
+        try:
+            pivots = np.abs(splu(sparse.csc_matrix(block)).U.diagonal())
+        except RuntimeError:  # exactly singular
+            return False
+    elif rows * columns**2 <= MOST_FACTORED:
+        pivots = np.abs(np.diag(linalg.qr(block, mode="r", pivoting=True)[0]))
+    else:
+        return None
+    return bool(pivots.min() > DEPENDENT * pivots.max())
+
+
+def import_highspy(purpose: str) -> Any:
+    """Return the module ``highspy``, or raise with the way to install it."""
+    try:
+        import highspy
+    except ImportError:
+        raise ImportError(f"{purpose} needs highspy: pip install 'saddleback[lp]'") from None
+    return highspy

@@ -1,0 +1,1 @@
+"""The machine: its CPUs, the threads of a solve, and the BLAS."""

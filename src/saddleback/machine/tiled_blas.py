@@ -1,0 +1,100 @@
+"""Dense products and Cholesky factors on the threads of this library, one tile per call of the BLAS.
+
+What each function computes is the line of numpy or scipy in it that needs no compiled code. A BLAS with threads of its
+own would compute that too, but its threads spin while they wait, which takes ten times as long as one thread as soon as
+another process needs a core; and its bits depend on their number.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
+
+from .. import _native
+from .blas_threads import libraries, single_threaded
+
+Matrix = NDArray[Any]
+
+WORTH = 1 << 20
+"""Multiplications from which a product is divided into tiles."""
+
+
+@cache
+def tiled() -> bool:
+    """Return whether the compiled core can call the BLAS of scipy, from several threads with one BLAS thread each.
+
+    An OpenBLAS on OpenMP has a limit per thread, and would use all CPUs in each of ours.
+    """
+    if any(getattr(library, "threading_layer", "") == "openmp" for library in libraries()):
+        return False
+    routines = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
+    try:
+        _native.use_blas(routines)
+    except (KeyError, ValueError):  # a routine is missing, or takes integers of another size
+        return False
+    return True
+
+
+def product(A: Any, B: Any, out: Matrix | None = None) -> Any:
+    """Return A B for two matrices wherever they lie, in memory that is there if it is given."""
+    fits = out is None or (_is_stored(out) and out.flags.c_contiguous and out.dtype == A.dtype)
+    if not fits or not _in_tiles(A, B):
+        return A @ B if out is None else np.matmul(A, B, out=out)
+    out = np.empty((A.shape[0], B.shape[1]), A.dtype) if out is None else out
+    with single_threaded():
+        _native.product(A, B, out)
+    return out
+
+
+def outer(A: Any) -> Any:
+    """Return A A' for a matrix wherever it lies."""
+    if not _in_tiles(A, A.T):
+        return A @ A.T
+    out = np.empty((A.shape[0], A.shape[0]), A.dtype)
+    with single_threaded():
+        _native.product(A, A.T, out, symmetric=True)
+    return out
+
+
+def add_gram(total: Matrix, panel: Matrix, weight: Matrix) -> Matrix:
+    """Return C + P' diag(w) P for w >= 0, of which the lower triangle is given and returned; C is used up."""
+    if tiled():
+        with single_threaded():
+            _native.add_gram(panel if _is_stored(panel) else np.asfortranarray(panel), weight, total)
+        return total
+    scaled = np.multiply(np.sqrt(weight)[:, None], panel, order="F")
+    return np.asarray(blas.dsyrk(1.0, scaled, trans=1, lower=1, beta=1.0, c=total, overwrite_c=1))
+
+
+def cholesky(matrix: Matrix) -> Matrix | None:
+    """Return L with A = LL' in the lower triangle, of which that of A is given.
+
+    What is above the diagonal is not defined. None where A is not positive definite, or not finite.
+    """
+    if tiled():
+        factor = np.array(matrix, dtype=np.float64, order="F")
+        with single_threaded():
+            failed = _native.cholesky(factor)
+    else:
+        factor, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
+    return factor if not failed and np.all(np.isfinite(np.diagonal(factor))) else None
+
+
+def _in_tiles(A: Any, B: Any) -> bool:
+    """Return whether a product is large, and of matrices that the compiled core takes."""
+    large = A.shape[0] * A.shape[1] * B.shape[1] >= WORTH
+    return bool(large) and _is_stored(A) and _is_stored(B) and A.dtype == B.dtype and tiled()
+
+
+def _is_stored(A: Any) -> bool:
+    """Return whether this is an array of floats with contiguous rows or contiguous columns."""
+    if not isinstance(A, np.ndarray) or A.dtype not in (np.float64, np.float32) or A.size == 0:
+        return False
+    (down, across), (m, n) = A.strides, A.shape
+    by_columns = (down == A.itemsize or m == 1) and (n == 1 or across >= A.itemsize * m)
+    by_rows = (across == A.itemsize or n == 1) and (m == 1 or down >= A.itemsize * n)
+    return bool(by_columns or by_rows)

@@ -1,0 +1,321 @@
+"""What a method is: a state, how it starts, how it goes on, and which points it offers for judgement.
+
+A method does not print, measure time, count against a limit or decide when to stop; ``engine/solve.py`` does. Its
+options are the fields of its class. What wraps a method is a method.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..common.checks import SQUARABLE, number, shown
+from ..common.rebuildable import stored
+from ..functions.contract import Function, Indices, Vector
+from ..functions.points import Point
+from ..problem import Model
+
+
+@stored
+class Kept(NamedTuple):
+    """What a reduction has left of a problem: the shape that it had, and the rows and columns that are still there."""
+
+    shape: tuple[int, int]
+    rows: Indices
+    columns: Indices
+
+
+@stored
+@dataclass(frozen=True)
+class Start:
+    """Where and how a method starts: what the user passes to ``solve`` for every method alike.
+
+    Attributes
+    ----------
+    x, y : where.
+    u : Ax, where it is at hand.
+    drawn : K, or None to leave it to the method.
+    seed : of the draws.
+    weight : primal weight to begin with, relative to that of the data.
+    kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
+    tol : the error at which the run will end, so that no part of it is solved more accurately than it is worth.
+    seconds : time limit of the run, for those who ask another library that must not work on after it.
+    """
+
+    x: Vector
+    y: Vector
+    drawn: int | None = None
+    seed: int = 0
+    weight: float = 1.0
+    kept: Kept | None = None
+    tol: float = 0.0
+    u: Vector | None = None
+    seconds: float = np.inf
+
+    def image(self, model: Model) -> tuple[Vector, float]:
+        """Return Ax, and what it cost in passes."""
+        if self.u is not None:
+            return self.u.copy(), 0.0
+        return model.A.matvec(self.x), 0.5 * np.count_nonzero(self.x) / self.x.size
+
+
+class Candidates(NamedTuple):
+    """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand.
+
+    ``rays`` are directions of x and y that may prove that there is no solution; ``kept`` are the first of the x,
+    and the first of the y, as they can be kept in less memory.
+    """
+
+    primal: Sequence[tuple[Vector, Vector | None]]
+    dual: Sequence[tuple[Vector, Vector | None]]
+    rays: Sequence[tuple[Vector, Vector]] = ()
+    kept: tuple[Sequence[Point], Sequence[Point]] = ((), ())
+
+
+@dataclass(kw_only=True)
+class State:
+    """What every method keeps: its point, and the work done so far in passes.
+
+    A state is data, all of which a checkpoint holds: numbers, arrays, and classes made of them that are marked
+    ``stored``. What is not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``.
+    Whoever changes what a state holds changes the FORMAT of ``checkpoints/file.py``.
+
+    ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
+    that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
+    error is still to fall. ``notes`` are for the history: what was decided on the way. ``settings`` are reported in the
+    result; ``blocks_per_iteration`` and ``n_blocks`` among them tell how many iterations make a pass, one by default.
+    """
+
+    x: Vector
+    y: Vector
+    passes: float = 0.0
+    ripe: bool = False
+    ended: str = ""
+    goal: float = 0.01
+    notes: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise where a state that was read from a file does not fit its problem: its points, and who is drawn."""
+        model, sampling = (getattr(self, name, None) for name in ("model", "sampling"))
+        if model is not None and (self.y.shape, self.x.shape) != tuple((size,) for size in model.A.shape):
+            raise ValueError(
+                f"points of the shapes {self.x.shape} and {self.y.shape} for an A of shape {model.A.shape}"
+            )
+        if sampling is not None and not 1 <= sampling.drawn <= sampling.n_blocks <= max(self.x.size, self.y.size):
+            raise ValueError(f"draws of {sampling.drawn} of {sampling.n_blocks} blocks")
+
+
+HUGE = 1e25
+"""Iterates so many times larger than a solution may be have diverged: where there is none they grow linearly only."""
+
+
+def diverged(model: Model, x: Vector, y: Vector) -> bool:
+    """Return whether a point is so large for a problem, or not finite, that nothing can come of it."""
+    if _within(HUGE, x, y):  # so that most problems are not asked for their size
+        return False
+    return not _within(min(HUGE * model.size, SQUARABLE), x, y)
+
+
+def _within(bound: float, x: Vector, y: Vector) -> bool:
+    return all(v.min() > -bound and v.max() < bound for v in (x, y))
+
+
+S = TypeVar("S", bound=State)
+
+
+class Method(ABC, Generic[S]):
+    """A method for min_x max_y f(x) + <y, Ax> - g*(y).
+
+    A subclass has to have ``init``, ``advance`` and ``candidates``; everything else has a default. ``solve`` takes an
+    object of any subclass as its ``method``.
+    """
+
+    name: str
+    """The name in results and messages; the name of the class unless it is set."""
+
+    layers: tuple[str, ...] = ()
+    """Layers that may be put around the method, innermost first."""
+
+    draws: bool = False
+    """Whether an iteration updates some of the blocks, as many as ``blocks_per_iteration`` says."""
+
+    superlinear: bool = False
+    """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
+
+    merges_rows: bool = False
+    """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
+
+    opening: float = 0.0
+    """Passes before the first judgement, for those that are nearer after them than a judgement of the start tells."""
+
+    heavy: bool = False
+    """Whether a single step takes so long that the clock is to be looked at after it."""
+
+    exact: bool = False
+    """Whether the method needs the entries of A as they are, not rounded to float32."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if getattr(cls, "name", None) in (None, *(base.__name__ for base in cls.__mro__[1:])):
+            cls.name = cls.__name__
+
+    def missing(self, model: Model) -> str | None:
+        """Return what a problem lacks for the method with these options, or None where it can be treated."""
+        return None
+
+    @abstractmethod
+    def init(self, model: Model, start: Start) -> S:
+        """Return the first state: strengths chosen, A in the order that the kernels read it in."""
+
+    def extend(self, state: S, model: Model, start: Start) -> S:
+        """Return the first state of a problem that has the one of ``state``, which is given up, as its first blocks."""
+        return self.init(model, start)
+
+    @abstractmethod
+    def advance(self, state: S, passes: float) -> S:
+        """Return the state after about so many passes, at least one iteration; the given one may be reused."""
+
+    @abstractmethod
+    def candidates(self, state: S) -> Candidates:
+        """Return the points worth judging."""
+
+    def judged(self, state: S, error: float) -> None:
+        """Learn the error of the best pair so far, for those who plan by it."""
+
+
+@dataclass(frozen=True)
+class Layer(Method[S]):
+    """What wraps a method, and is one itself, under the same name."""
+
+    method: Any
+    options: ClassVar[tuple[str, ...]] = ()
+    """Options of the layer beside whether it is there."""
+
+    @classmethod
+    def around(cls, method: Method[Any], forced: bool, options: Mapping[str, Any]) -> Layer[S]:
+        """Return the layer around a method; ``forced`` where it was asked for rather than left to it."""
+        return cls(method)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the wrapped method."""
+        return str(self.method.name)
+
+    @property
+    def merges_rows(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped method allows it."""
+        return bool(self.method.merges_rows)
+
+    @property
+    def opening(self) -> float:  # type: ignore[override]
+        """As the wrapped method."""
+        return float(self.method.opening)
+
+    @property
+    def superlinear(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped method is."""
+        return bool(self.method.superlinear)
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """As the wrapped method."""
+        return bool(self.method.draws)
+
+    def missing(self, model: Model) -> str | None:
+        found: str | None = self.method.missing(model)
+        return found
+
+
+@stored
+@dataclass
+class Averages:
+    """Sums of the iterates since the last time that they were judged."""
+
+    x: Vector
+    y: Vector
+    count: int = 0
+
+    @classmethod
+    def of(cls, model: Model) -> Averages:
+        """Return empty sums for a problem."""
+        return cls(model.A.zeros(model.A.shape[1]), model.A.zeros(model.A.shape[0]))
+
+    def include(self, x: Vector, y: Vector) -> None:
+        """Add one point."""
+        self.x += x
+        self.y += y
+        self.count += 1
+
+    def add(self, other: Averages) -> None:
+        """Take over what another has summed."""
+        self.x += other.x
+        self.y += other.y
+        self.count += other.count
+
+    def clear(self) -> None:
+        """Forget what was summed."""
+        self.x[:], self.y[:], self.count = 0.0, 0.0, 0
+
+
+def drawn_blocks(K: Any, n_blocks: int) -> int | None:
+    """Return the K that the user asked for, or None where it is left to the method."""
+    if isinstance(K, str) and K == "auto":
+        return None
+    if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
+        raise TypeError(f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}")
+    if not 1 <= K <= n_blocks:
+        raise ValueError(
+            f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks"
+        )
+    return int(K)
+
+
+def all_blocks(model: Model) -> dict[str, Any]:
+    """Return the settings of a method that updates all blocks in every iteration."""
+    return {"blocks_per_iteration": len(model.blocks), "n_blocks": len(model.blocks)}
+
+
+def positive_number(option: str, value: Any) -> None:
+    """Raise where the value of an option is not a finite number above 0."""
+    if not 0 < number(option, value) < np.inf:
+        raise ValueError(f"{option}={value!r}: expected a finite number above 0")
+
+
+class Affine(NamedTuple):
+    """g*(y) = <b, y> + 1/2 sum weight y^2: an equality where the weights are 0, a squared loss where they are not."""
+
+    b: Vector
+    weight: Vector
+
+
+def affine_gradient(g: Function) -> Affine | None:
+    """Return g* where its gradient is affine, so that a step on it is a linear system; None where it is not."""
+    slopes = g.conjugate_slopes()
+    if slopes is None or not np.array_equal(slopes.left, slopes.right):
+        return None
+    unbounded = np.all(np.isinf(slopes.lower) & np.isinf(slopes.upper))
+    return Affine(slopes.left, slopes.quadratic) if unbounded else None
+
+
+def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:
+    """Return the gradient of a smooth loss at u, as a dual candidate; none for another loss."""
+    return [(model.g.subgradient(u), None)] if model.g.smooth else []
+
+
+def current_and_average(
+    model: Model, x: Vector, u: Vector, y: Vector, averages: Averages, keep: bool = False
+) -> Candidates:
+    """Return the current point, its averages, which begin anew unless kept, and the gradient of a smooth loss at u."""
+    primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
+    dual: list[tuple[Vector, Vector | None]] = [(y.copy(), None), *gradient(model, u)]
+    if averages.count:
+        primal.append((averages.x / averages.count, None))
+        dual.append((averages.y / averages.count, None))
+    if not keep:
+        averages.clear()
+    return Candidates(primal, dual)

@@ -1,0 +1,305 @@
+r"""A function of the catalogue as the sum of its atoms.
+
+Both sides of a saddle point, f(x) and g*(y), are kinks, bounds, quadratic terms and group norms, coordinate by
+coordinate (``functions/piecewise.py``, ``functions/group.py``), or an entropy. So one class serves for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...common.cached import cached_property
+from ...common.rebuildable import stored
+from ...functions.contract import Blocks, Compiled, Indices, Slopes, Vector
+from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
+
+INSIDE = 0.1
+"""Distance that the slope of a kink or norm keeps from its bounds at the start, relative to what there is room for."""
+
+
+@dataclass(frozen=True)
+class Stiffness:
+    r"""D = diag(d) + sum_g e_g (I - 2 q_g q_g' / (1 + 2 |q_g|^2)): what ties the change of a slope to that of v.
+
+    ``diagonal`` is d plus e, infinite where v is fixed; ``norm`` the atom with the groups, if there is one.
+    """
+
+    diagonal: Vector
+    norm: Norm | None
+
+    @cached_property
+    def finite(self) -> Any:
+        """Where v is not fixed, as booleans; None where that is everywhere."""
+        finite = np.isfinite(self.diagonal)
+        return None if np.all(finite) else finite
+
+    def product(self, v: Vector) -> Vector:
+        """Return D v; 0 where v is fixed, and nothing moves."""
+        result = (self.diagonal if self.finite is None else np.where(self.finite, self.diagonal, 0.0)) * v
+        if self.norm is not None:
+            result[self.norm.at] -= self.norm.q * (self._along() * self._inner(v))[self.norm.cones.group]
+        return result
+
+    def add_to(self, matrix: Vector) -> None:
+        """Add D, of the coordinates that are not fixed, to the lower triangle of a matrix."""
+        free = np.flatnonzero(np.isfinite(self.diagonal))
+        matrix[np.arange(free.size), np.arange(free.size)] += self.diagonal[free]
+        if self.norm is None:
+            return
+        place = np.cumsum(np.isfinite(self.diagonal)) - 1
+        along = self._along()
+        for g, members in enumerate(np.split(np.arange(self.norm.at.size), self.norm.cones.start[1:])):
+            members = members[np.isfinite(self.diagonal[self.norm.at[members]])]
+            at, q = place[self.norm.at[members]], self.norm.q[members]
+            matrix[np.ix_(at, at)] -= along[g] * np.outer(q, q)
+
+    def inverse(self) -> Inverse:
+        """Return D^-1, where D has one. No digits cancel in it, however close v is to the edge of a cone."""
+        with np.errstate(divide="ignore"):
+            diagonal = 1.0 / self.diagonal
+        if self.norm is None:
+            return Inverse(diagonal, None, np.zeros(0), np.zeros(0))
+        norm, e = self.norm, self.norm.eta**-2
+        total = self.diagonal[norm.at]
+        rest = total - e[norm.cones.group]
+        scale = 2.0 * e / (1.0 + 2.0 * norm.cones.sums(norm.q * norm.q * rest / total))
+        return Inverse(diagonal, norm, norm.q / total, scale)
+
+    def _along(self) -> Vector:
+        assert self.norm is not None
+        return 2.0 * self.norm.eta**-2 / (1.0 + 2.0 * self.norm.q_square)
+
+    def _inner(self, v: Vector) -> Vector:
+        assert self.norm is not None
+        return self.norm.cones.sums(self.norm.q * v[self.norm.at])
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """diag(d) + sum_g scale_g p_g p_g'."""
+
+    diagonal: Vector
+    norm: Norm | None
+    p: Vector
+    scale: Vector
+
+    def product(self, v: Vector) -> Vector:
+        """Return the product with a vector."""
+        result = self.diagonal * v
+        if self.norm is not None:
+            inner = self.scale * self.norm.cones.sums(self.p * v[self.norm.at])
+            result[self.norm.at] += self.p * inner[self.norm.cones.group]
+        return result
+
+    def directions(self) -> Any:
+        """Return the vectors p_g as the columns of a sparse matrix."""
+        assert self.norm is not None
+        entries = (self.p, (self.norm.at, self.norm.cones.group))
+        return sparse.csc_array(entries, shape=(self.diagonal.size, self.scale.size))
+
+
+@stored
+class Barrier:
+    """A function F at a point v inside its domain, with a slope there.
+
+    Attributes
+    ----------
+    v : the point.
+    degree : number of products near * far.
+    """
+
+    v: Vector
+    atoms: list[Atom]
+    fixed: Indices
+    dv: Vector
+    degree: int
+    pairs: list[Pair]
+    kink: Kink | None
+    norm: Norm | None
+
+    def __init__(self, v: Vector, atoms: list[Atom], fixed: Indices) -> None:
+        self.v, self.atoms, self.fixed = v, [atom for atom in atoms if atom.at.size], fixed
+        self.dv = np.zeros_like(v)
+        self.degree = sum(atom.degree for atom in self.atoms)
+        self.pairs = [pair for atom in self.atoms for pair in atom.pairs()]
+        self.kink = next((atom for atom in self.atoms if isinstance(atom, Kink)), None)
+        self.norm = next((atom for atom in self.atoms if isinstance(atom, Norm)), None)
+
+    @cached_property
+    def curved(self) -> bool:
+        """Whether the slope of some atom moves with v itself, so that both sides must take the same step."""
+        return any(atom.degree == 0 and bool(np.any(atom.stiffness())) for atom in self.atoms)
+
+    def _sum(self, part: Callable[[Atom], Vector]) -> Vector:
+        total = np.zeros_like(self.v)
+        for atom in self.atoms:
+            total[self._own(atom)] += part(atom)
+        return total
+
+    def _own(self, atom: Atom) -> Indices | slice:
+        """Return the coordinates of an atom: without a list of them where they are all, in their order."""
+        return slice(None) if atom.at.size == self.v.size and atom is not self.norm else atom.at
+
+    def slope(self) -> Vector:
+        """Return the sum of the slopes of all atoms."""
+        return self._sum(lambda atom: atom.slope())
+
+    def missed(self, slope: Vector) -> Vector:
+        """Return what the slopes lack of a given one; nothing where v is fixed, and has any slope."""
+        lacking = slope - self.slope()
+        lacking[self.fixed] = 0.0
+        return lacking
+
+    def stiffness(self) -> Stiffness:
+        """Return D."""
+        diagonal = self._sum(lambda atom: atom.stiffness())
+        diagonal[self.fixed] = np.inf
+        return Stiffness(diagonal, self.norm)
+
+    def aim(self, mu: float, corrected: bool) -> None:
+        """Aim at products of mu, with the second-order term of the last direction where corrected."""
+        for atom in self.atoms:
+            atom.aim(mu, corrected)
+
+    def recentre(self, mu: float, near_step: float, far_step: float) -> None:
+        """Correct the aim where a step along the last direction would leave products far from mu."""
+        for pair in self.pairs:
+            pair.recentre(mu, near_step, far_step)
+
+    def offset(self) -> Vector:
+        """Return e for the present aim."""
+        return self._sum(lambda atom: atom.offset())
+
+    def follow(self, dv: Vector, slope_change: Vector) -> None:
+        """Find all changes that belong to a change of v, such that the slopes add up to a given change."""
+        self.dv = dv
+        for atom in self.atoms:
+            atom.follow(dv[self._own(atom)])
+        rest = slope_change - self._sum(lambda atom: atom.slope_change())
+        if self.norm is not None:
+            self.norm.absorb(rest[self.norm.at])
+            rest[self.norm.at] = 0.0
+        if self.kink is not None:
+            self.kink.absorb(rest[self.kink.at])
+
+    def longest(self) -> tuple[float, float]:
+        """Return the longest steps up to 1, of v and of its slope, that stay inside."""
+        steps = [atom.longest() for atom in self.atoms]
+        return min((near for near, _ in steps), default=1.0), min((far for _, far in steps), default=1.0)
+
+    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
+        """Return the sum of all products after a step."""
+        return sum(atom.product(near_step, far_step) for atom in self.atoms)
+
+    def move(self, near_step: float, far_step: float) -> None:
+        """Take a step."""
+        self.v = self.v + near_step * self.dv
+        for atom in self.atoms:
+            atom.move(near_step, far_step)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Where a barrier may start.
+
+    Attributes
+    ----------
+    v, slope : the point, and a slope that it ought to have; both are moved inside where they have to be.
+    mu : size of the products.
+    unit : distance of v from a bound that has no counterpart.
+    """
+
+    v: Vector
+    slope: Vector
+    mu: float
+    unit: Vector
+
+
+def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
+    """Return the barrier of a function near a guess.
+
+    Between two bounds v starts in the middle, however good the guess is: near an edge an interior point cannot turn,
+    and from the middle it is back in a few steps.
+    """
+    if function.logistic is not None:
+        return _entropy_at(*function.logistic)
+    slopes, weight, norm = normalised(function, blocks)
+    left, right, quadratic, lower, upper = slopes
+    mu, fixed = guess.mu, lower == upper
+    boxed = np.isfinite(lower) & np.isfinite(upper)
+    length = np.where(boxed, 0.5 * (upper - lower), guess.unit)
+    v = np.clip(guess.v, lower + length, upper - length)
+    linear = np.where(left == right, left, 0.0)
+    rest = guess.slope - linear - quadratic * v
+    free = np.flatnonzero(~fixed)
+    atoms: list[Atom] = [Quadratic(free, v[free], linear[free], quadratic[free])]
+    kinked = np.flatnonzero((left < right) & ~fixed)
+    if kinked.size:
+        atoms.append(_kink_at(kinked, left[kinked], right[kinked], v[kinked], rest[kinked], mu))
+        rest[kinked] -= atoms[-1].slope()
+    if norm is not None:
+        order, start = norm
+        atoms.append(_norm_at(order, start, weight, v[order], rest[order], mu))
+        rest[order] -= atoms[-1].slope()
+    # the multipliers of a box are as large as what they may have to carry
+    spare = float(np.mean(np.abs(rest[boxed & ~fixed]))) if np.any(boxed & ~fixed) else 0.0
+    for side, bound in ((1, lower), (-1, upper)):
+        at = np.flatnonzero(np.isfinite(bound) & ~fixed)
+        distance = np.maximum(side * (v[at] - bound[at]), length[at])  # v may be too large to show it
+        multiplier = np.maximum(-side * rest[at], 0.0) + np.where(boxed[at] & (spare > 0), spare, mu / distance)
+        atoms.append(Bound(at, side, distance, multiplier))
+    return Barrier(v, atoms, np.flatnonzero(fixed))
+
+
+def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float) -> Kink:
+    """Return a kink with its slope in the interval, and v = p - n."""
+    width = right - left
+    k = np.clip(slope, left + INSIDE * width, right - INSIDE * width)
+    p = np.maximum(v, 0.0) + 2.0 * mu / width
+    return Kink(at, left, right, p, p - v, k)
+
+
+def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float) -> Norm:
+    """Return norms with their slopes in the balls, and t > ||v||."""
+    sizes = np.diff(np.append(start, at.size))
+    pull, most = np.sqrt(np.add.reduceat(slope * slope, start)), (1.0 - INSIDE) * weight
+    k = slope * np.repeat(most / np.maximum(pull, most), sizes)
+    size = np.sqrt(np.add.reduceat(v * v, start))
+    t = np.maximum((1.0 + INSIDE) * size + mu / weight, (mu + np.add.reduceat(v * k, start)) / weight)
+    return Norm(at, start, weight, t, v, k)
+
+
+def normalised(function: Compiled, blocks: Blocks) -> tuple[Slopes, Vector, tuple[Indices, Indices] | None]:
+    """Return slopes that are finite and jump only inside the bounds, and the groups with a norm.
+
+    An infinite slope is a bound at 0; the norm of one coordinate is a kink.
+    """
+    left, right, quadratic, lower, upper = (parameter.copy() for parameter in function.slopes)
+    lower[np.isneginf(left)] = np.maximum(lower, 0.0)[np.isneginf(left)]
+    upper[np.isposinf(right)] = np.minimum(upper, 0.0)[np.isposinf(right)]
+    left, right = np.where(lower >= 0, right, left), np.where(upper <= 0, left, right)
+    unused = (lower >= 0) & (upper <= 0)
+    left[unused] = right[unused] = 0.0
+    left, right = np.where(lower >= 0, right, left), np.where(upper <= 0, left, right)
+    weighted = function.group_weight > 0
+    alone = weighted & (blocks.sizes == 1)
+    at = blocks.order[blocks.start[:-1][alone]]
+    left[at] -= function.group_weight[alone]
+    right[at] += function.group_weight[alone]
+    grouped = np.flatnonzero(weighted & ~alone)
+    if grouped.size == 0:
+        return Slopes(left, right, quadratic, lower, upper), np.zeros(0), None
+    sizes = blocks.sizes[grouped]
+    norm = (blocks.columns(grouped), np.cumsum(sizes) - sizes)
+    return Slopes(left, right, quadratic, lower, upper), function.group_weight[grouped], norm
+
+
+def _entropy_at(labels: Vector, weight: Vector) -> Barrier:
+    free = np.flatnonzero(weight > 0)
+    v = -0.5 * labels * weight
+    return Barrier(v, [Entropy(free, v[free], labels[free], weight[free])], np.flatnonzero(weight == 0))

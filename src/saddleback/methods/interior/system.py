@@ -1,0 +1,247 @@
+r"""The linear system of an interior point.
+
+.. math::
+
+    \begin{pmatrix} D_f & A' \\ -A & D_g \end{pmatrix} \begin{pmatrix} dx \\ dy \end{pmatrix} =
+    \begin{pmatrix} r \\ s \end{pmatrix}
+
+Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, eliminating dx the m x m matrix
+:math:`D_g + A D_f^{-1} A'`: whichever is smaller. The first needs D_g > 0, the second D_f > 0. Equality constraints
+have D_g = 0 and free variables D_f = 0; where a problem has both the matrix is factored as a whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ...functions.contract import Vector
+from ...machine.tiled_blas import cholesky, product
+from ...operators import Operator
+from .barrier import Stiffness
+
+SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+"""What is added to a diagonal, relative to it, in one try after the other, where a matrix is singular to rounding."""
+
+REGULARISATION = 1e-11
+"""The same for the matrix as a whole, whose entries are at most 1."""
+
+EQUILIBRATIONS = 4
+REFINEMENTS = 3
+
+SMALL = 2000
+"""Size up to which a matrix is factored as a whole although it need not be."""
+
+ACCURATE = 1e-13
+"""Relative residual at which a direction needs no refinement."""
+
+
+class SingularSystem(ArithmeticError):
+    """The matrix has no factorisation, or the solution is not finite."""
+
+
+class Direction(NamedTuple):
+    """A solution (dx, dy) with A dx and A'dy."""
+
+    dx: Vector
+    dy: Vector
+    u: Vector
+    z: Vector
+
+
+class System(ABC):
+    """A factored system."""
+
+    def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
+        self.A, self.f, self.g = A, f, g
+        self.passes = 0.0
+
+    @staticmethod
+    @abstractmethod
+    def size(shape: tuple[int, int]) -> int:
+        """Return the size of the matrix for an m x n matrix A."""
+
+    @abstractmethod
+    def solve(self, r: Vector, s: Vector) -> Direction:
+        """Return a solution as accurate as the factors are."""
+
+    def refined(self, r: Vector, s: Vector) -> Direction:
+        """Return a solution that was improved as long as its residual falls, and is not small enough."""
+        r, s = _without(r, self.f), _without(s, self.g)
+        found, best = self.solve(r, s), np.inf
+        for _ in range(REFINEMENTS):
+            r_left = _without(r - self.f.product(found.dx) - found.z, self.f)
+            s_left = _without(s + found.u - self.g.product(found.dy), self.g)
+            error = max(_relative(r_left, r), _relative(s_left, s))
+            if not np.isfinite(error):
+                raise SingularSystem
+            if error < ACCURATE or error >= 0.5 * best:
+                break
+            best = error
+            found = Direction(*(old + new for old, new in zip(found, self.solve(r_left, s_left), strict=True)))
+        return found
+
+    def _products(self, dx: Vector, dy: Vector, u: Vector | None = None, z: Vector | None = None) -> Direction:
+        """Return the direction with the products that are not at hand."""
+        self.passes += 0.5 * (u is None) + 0.5 * (z is None)
+        return Direction(dx, dy, self.A.matvec(dx) if u is None else u, self.A.rmatvec(dy) if z is None else z)
+
+
+def _relative(left: Vector, whole: Vector) -> float:
+    size = float(np.linalg.norm(whole))
+    return float(np.linalg.norm(left)) / size if size != 0 else 0.0  # the other half of the system tells then
+
+
+def _without(v: Vector, stiffness: Stiffness) -> Vector:
+    return v if stiffness.finite is None else np.where(stiffness.finite, v, 0.0)
+
+
+def _cholesky(matrix: Any) -> Any:
+    """Return the Cholesky factor of a matrix, of which the lower triangle is given; it is overwritten."""
+    if matrix.size == 0:
+        return matrix
+    diagonal = np.diagonal(matrix).copy()
+    diagonal[diagonal == 0] = 1.0  # such a row is 0, and nothing depends on what is there
+    at = np.arange(diagonal.size)
+    for shift in SHIFTS:
+        matrix[at, at] = diagonal * (1.0 + shift)
+        factor = _factor(matrix)
+        if factor is not None:
+            return factor
+    raise SingularSystem
+
+
+def _factor(matrix: Any) -> Any:
+    """Return the Cholesky factor, where the matrix lies; None where it has none."""
+    if isinstance(matrix, np.ndarray):
+        return cholesky(matrix)
+    with suppress(np.linalg.LinAlgError):
+        factor = np.linalg.cholesky(matrix)
+        return factor if np.all(np.isfinite(np.diagonal(factor))) else None
+    return None
+
+
+def _solved(factor: Any, right: Vector) -> Vector:
+    """Return the solution for a Cholesky factor; everything may be fixed, and then there is nothing to solve."""
+    if not right.size:
+        return right
+    if isinstance(factor, np.ndarray):
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    return np.asarray(factor.cholesky_solve(right))
+
+
+class ByColumns(System):
+    """n x n: dy eliminated."""
+
+    def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
+        super().__init__(A, f, g)
+        self.free = np.flatnonzero(np.isfinite(f.diagonal))
+        self.give = g.inverse()
+        matrix = A.gram(self.free, A.place(self.give.diagonal))
+        f.add_to(matrix)
+        self.factor = _cholesky(matrix)
+
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return shape[1]
+
+    def solve(self, r: Vector, s: Vector) -> Direction:
+        right = r - self.A.rmatvec(self.give.product(s))
+        dx = np.zeros_like(r)
+        dx[self.free] = _solved(self.factor, right[self.free])
+        u = self.A.matvec(dx)
+        self.passes += 1.0
+        return self._products(dx, self.give.product(s + u), u)
+
+
+class ByRows(System):
+    """m x m: dx eliminated."""
+
+    def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
+        super().__init__(A, f, g)
+        self.free = np.flatnonzero(np.isfinite(g.diagonal))
+        self.give = f.inverse()
+        matrix = A.outer(A.place(self.give.diagonal))
+        if self.give.norm is not None:
+            along = A.times(self.give.directions())
+            matrix += product(along * self.give.scale, along.T)
+        if self.free.size < matrix.shape[0]:
+            matrix = matrix[np.ix_(self.free, self.free)]
+        g.add_to(matrix)
+        self.factor = _cholesky(matrix)
+
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return shape[0]
+
+    def solve(self, r: Vector, s: Vector) -> Direction:
+        right = s + self.A.matvec(self.give.product(r))
+        dy = np.zeros_like(s)
+        dy[self.free] = _solved(self.factor, right[self.free])
+        z = self.A.rmatvec(dy)
+        self.passes += 1.0
+        return self._products(self.give.product(r - z), dy, z=z)
+
+
+class Whole(System):
+    """(n + m) x (n + m): the symmetric form, with the second row negated, by a factorisation for indefinite matrices.
+
+    The matrix is scaled to entries of at most 1 first, so that what is added to its diagonal means the same everywhere.
+    """
+
+    def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
+        super().__init__(A, f, g)
+        columns, rows = (np.flatnonzero(np.isfinite(side.diagonal)) for side in (f, g))
+        self.columns, self.rows = columns, rows
+        k = columns.size
+        matrix = np.zeros((k + rows.size, k + rows.size), order="F")
+        f.add_to(matrix[:k, :k])
+        g.add_to(lower := np.zeros((rows.size, rows.size)))
+        matrix[k:, k:] = -lower
+        matrix[k:, :k] = A.dense_columns(columns)[rows]
+        matrix[:k, k:] = matrix[k:, :k].T
+        self.scale = np.ones(matrix.shape[0])
+        for _ in range(EQUILIBRATIONS):
+            largest = np.sqrt(np.abs(matrix).max(axis=0))
+            factor = 1.0 / np.where(largest > 0, largest, 1.0)
+            matrix *= factor
+            matrix *= factor[:, None]
+            self.scale *= factor
+        at = np.arange(matrix.shape[0])
+        matrix[at, at] += np.where(at < k, REGULARISATION, -REGULARISATION)
+        work = int(lapack.dsytrf_lwork(matrix.shape[0], lower=1)[0])  # for less LAPACK takes its unblocked code
+        self.factors, self.pivots, failed = lapack.dsytrf(matrix, lower=1, lwork=work, overwrite_a=1)
+        if failed:
+            raise SingularSystem
+
+    @staticmethod
+    def size(shape: tuple[int, int]) -> int:
+        return sum(shape)
+
+    def solve(self, r: Vector, s: Vector) -> Direction:
+        right = self.scale * np.concatenate([r[self.columns], -s[self.rows]])
+        found = self.scale * lapack.dsytrs(self.factors, self.pivots, right, lower=1)[0].ravel()
+        dx, dy = np.zeros_like(r), np.zeros_like(s)
+        dx[self.columns], dy[self.rows] = found[: self.columns.size], found[self.columns.size :]
+        return self._products(dx, dy)
+
+
+def form_for(shape: tuple[int, int], g_stiff: bool, f_stiff: bool) -> type[System]:
+    """Return the smallest form that there is, where D_g > 0 or D_f > 0 as told.
+
+    Under equality constraints, which may depend on each other, the matrix as a whole keeps more digits than its
+    elimination, and is preferred while it is small.
+    """
+    m, n = shape
+    if g_stiff and (n <= m or not f_stiff):
+        return ByColumns
+    return ByRows if f_stiff and (g_stiff or n + m > SMALL) else Whole
+
+
+def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
+    """Return the system in the smallest form that there is."""
+    return form_for(A.shape, bool(np.all(g.diagonal > 0)), bool(np.all(f.diagonal > 0)))(A, f, g)

@@ -1,0 +1,1 @@
+"""The problem in the form that methods see: f, A and g."""

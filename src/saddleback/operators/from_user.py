@@ -1,0 +1,126 @@
+"""What the user gives for A, checked once and made an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..common.checks import unmasked
+from ..functions.contract import Vector
+from ..places.files.operator import Streamed, is_zarr
+from ..places.torch import device_of
+from .contract import Operator
+from .dense import Dense
+from .linear_operator import HOW_TO, Abstract
+from .mapped_input import WatchedMap, check_mapped
+from .sparse import Compressed, Transposed
+from .sparse_input import Watched, canonical, watch
+
+
+def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
+    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional.
+
+    All entries are looked at once, and where that is all it takes A'y is found on the way.
+    """
+    if is_zarr(source):
+        source = Streamed(source)
+    if isinstance(source, Streamed):
+        return _streamed(source, name, y)
+    if isinstance(source, Operator):
+        return source  # made here, and checked then
+    if sparse.issparse(source):
+        return _compressed(source, name, y)
+    if device_of(source) is not None:
+        from ..places.torch.operator import from_tensor
+
+        return from_tensor(source, name)
+    if hasattr(source, "matvec") or hasattr(source, "rmatvec") or callable(source):
+        return _abstract(source, name)
+    unmasked(name, source)
+    check_mapped(source, name)
+    try:
+        array = np.asarray(source)
+    except ValueError:
+        raise TypeError(
+            f"{name} is a {type(source).__name__} that makes no matrix: expected an array, a sparse matrix or a "
+            "LinearOperator; with several of them, give as many penalties in a list too"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(f"{name} has {array.ndim} dimensions: expected a matrix")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, with shape {array.shape}: expected at least one row and one column")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
+    if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+        array = np.array(array, order="F")
+    return _finite(Dense(array), array, name, y)
+
+
+def _abstract(source: Any, name: str) -> Operator:
+    """Return an object that is known by its products: a shape of two sizes, ``matvec`` and ``rmatvec``."""
+    missing = [part for part in ("shape", "matvec", "rmatvec") if not hasattr(source, part)]
+    if isinstance(source, type):
+        raise TypeError(f"{name} is the class {source.__name__}: pass an object of it")
+    if missing:
+        kind = type(source).__name__
+        raise TypeError(f"{name} is of type {kind} and lacks {', '.join(missing)}: expected a matrix, or {HOW_TO}")
+    shape = tuple(source.shape or ())
+    if len(shape) != 2 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in shape):
+        raise ValueError(f"{name} has the shape {shape}: expected the number of rows and of columns, both positive")
+    if np.dtype(getattr(source, "dtype", None) or float).kind == "c":
+        raise TypeError(f"{name} is a complex LinearOperator: expected real numbers")
+    return Abstract(source, name)
+
+
+def watched(source: Any, operator: Operator) -> Watched | WatchedMap | None:
+    """Return a watch on what the user gave for A, if it is a sparse matrix or a map that the operator looks into."""
+    if isinstance(source, np.memmap) and isinstance(operator, Dense):
+        return WatchedMap(source)
+    if not isinstance(operator, (Compressed, Transposed)) or not sparse.issparse(source):
+        return None
+    return watch(source, operator.matrix)
+
+
+def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
+    if y is not None and y.size == operator.shape[0]:
+        operator.survey(y)
+    if not np.all(np.isfinite(operator.squares[0])) and (found := operator.not_finite()) is not None:
+        where, value = found
+        raise ValueError(f"{name} has the value {value} at {where}: expected finite numbers")
+    return operator
+
+
+def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
+    matrix = canonical(source, name)
+    operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
+    try:
+        return _finite(operator, matrix.data, name, y)
+    except MemoryError:
+        raise MemoryError(f"{name} has the shape {matrix.shape}: vectors of these sizes do not fit in memory") from None
+
+
+def _finite(operator: Operator, values: NDArray[Any], name: str, y: Vector | None) -> Operator:
+    """Return the operator, or raise where it has NaN or inf among its values."""
+    if y is not None and y.size == operator.shape[0]:
+        operator.survey(y)
+    if not np.all(np.isfinite(operator.squares[0])):  # by far the fastest look at all entries, and kept for later
+        _check_finite(values, name)
+    return operator
+
+
+def _check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise where values has NaN or inf. A sum is finite if they all are, and costs no temporary."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.all(np.isfinite(values)):
+        bad = np.argwhere(~np.isfinite(values))[0].tolist()
+        where = f"at {bad}" if values.ndim == 2 else f"among its stored entries, number {bad[0]}"
+        raise ValueError(f"{name} has the value {values[tuple(bad)]} {where}: expected finite numbers")

@@ -1,0 +1,167 @@
+"""Linear operators of which only products are known.
+
+Their products are the user's code, and a certificate is a statement about A only if ``rmatvec`` is the adjoint of
+``matvec``. So every product is tested against the others as it is made. Let r be a random vector with A r known. Then
+each z = A'y has to satisfy <A r, y> = <r, z>. An error w of z changes the right side by <r, w>, which is of the size of
+w for all but a negligible share of the possible r, however few entries w has. This tests the adjoint at the very y
+behind a certificate, for one extra product in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..common.checks import ProbeError, rounding_of
+from ..functions.contract import Columns, Indices, Vector
+from .contract import Operator
+
+ACCURACY = 1e-10
+"""What the test of an adjoint may miss by, relative to ||A|| ||x|| ||y||."""
+
+MARGIN = 1e2
+"""Roundings that it may miss by, if that is more, as in float32."""
+
+COARSEST = 1e-8
+"""Largest rounding that a measurement may find for products in float64, which may have been computed in less precision:
+the adjoint then holds to 1e-6."""
+
+HOW_TO = "scipy.sparse.linalg.LinearOperator(shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y)"
+"""What a user can write for an operator."""
+
+
+class Abstract(Operator):
+    """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products.
+
+    Parameters
+    ----------
+    operator : has ``shape``, ``matvec`` and ``rmatvec``.
+    name : of the argument, for messages.
+    """
+
+    explicit = False
+    entries_known = False
+    probing = 0.5
+
+    def __init__(self, operator: Any, name: str = "A") -> None:
+        self.operator = operator
+        self.name = name
+        self.shape = (int(operator.shape[0]), int(operator.shape[1]))
+        self.stored = self.shape[0] * self.shape[1]
+        self.forget()
+
+    def forget(self) -> None:
+        self.rounding = self._norm = 0.0
+        self._images: tuple[Vector, Vector] | None = None
+        self._slopes: tuple[Vector, Vector] | None = None
+
+    def matvec(self, x: Vector) -> Vector:
+        u = self._product("matvec", x, self.shape[0])
+        slopes = self._slopes  # another thread may make it None
+        if slopes is not None:
+            self._compare(x, u, *slopes)
+        return u
+
+    def rmatvec(self, y: Vector) -> Vector:
+        z = self._product("rmatvec", y, self.shape[1])
+        self._compare(*(self._images or self.probe()), y, z)
+        if np.any(y):
+            self._slopes = y.copy(), z.copy()
+        return z
+
+    def probe(self) -> tuple[Vector, Vector]:
+        """Return a random vector, the same each time, with its product, which adjoint products are tested against."""
+        r = np.random.default_rng(0).standard_normal(self.shape[1])
+        given = r.copy()
+        image = self._product("matvec", given, self.shape[0])
+        if not np.array_equal(given, r):
+            raise ProbeError(f"matvec of {self.name} changed the vector that it was given: it has to return a new one")
+        if not np.all(np.isfinite(image)):
+            raise ProbeError(f"matvec of {self.name} returned NaN or inf for a vector of random normal numbers")
+        self._images = r, image
+        return self._images
+
+    def _product(self, kind: str, vector: Vector, size: int) -> Vector:
+        try:
+            raw = np.asarray(getattr(self.operator, kind)(vector))
+        except NotImplementedError:
+            raise TypeError(f"{self.name} is a LinearOperator without {kind}: expected {HOW_TO}") from None
+        if raw.dtype.kind not in "biuf" or raw.size != size:
+            raise ProbeError(
+                f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "
+                "real numbers"
+            )
+        self.rounding = max(self.rounding, rounding_of(raw.dtype))
+        result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
+        length = float(np.linalg.norm(vector))
+        if length > 0:
+            self._norm = max(self._norm, float(np.linalg.norm(result)) / length)
+        return result
+
+    def _compare(self, x: Vector, u: Vector, y: Vector, z: Vector) -> None:
+        """Raise unless <u, y> = <x, z> up to rounding, for u = A x and z = A'y."""
+        forth, back = float(u @ y), float(x @ z)
+        size = self._norm * float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+        if not np.isfinite(size) or abs(forth - back) <= self.accuracy * size:
+            return  # a product that overflows is no fault of the operator
+        self.measure("matvec", x, u)
+        self.measure("rmatvec", y, z)
+        if abs(forth - back) <= (allowed := self.accuracy) * size:
+            return
+        raise ProbeError(
+            f"rmatvec of {self.name} is not the adjoint of matvec: <A x, y> = {forth:.9g} and <x, A'y> = {back:.9g} "
+            f"for an x of length {np.linalg.norm(x):.3g} and a y of length {np.linalg.norm(y):.3g}. The difference is "
+            f"{abs(forth - back):.1e}, and rounding explains {allowed * size:.1e}. Compare both with a small dense "
+            f"matrix; saddleback.check({self.name}) tests them one by one. Products in half precision are too "
+            "coarse: use float32 or float64"
+        )
+
+    @property
+    def accuracy(self) -> float:
+        """What an identity may miss by, relative to the sizes of its products."""
+        return max(ACCURACY, MARGIN * self.rounding)
+
+    def measure(self, kind: str, vector: Vector, product: Vector) -> None:
+        # A(x / 3) is A x / 3 up to rounding, whether or not A is right
+        missed = float(np.linalg.norm(self._product(kind, vector / 3.0, product.size) - product / 3.0))
+        size = float(np.linalg.norm(product)) / 3.0
+        if size > 0:
+            self.rounding = max(self.rounding, min(missed / size, COARSEST))
+
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+        everywhere = np.zeros(self.shape[1])
+        everywhere[columns] = x
+        return self.matvec(everywhere)
+
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        return self.rmatvec(y)[columns]
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        raise _unknown_entries(f"the sums of |A|^{power}")
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        raise _unknown_entries("sums of squares")
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        raise _unknown_entries("largest entries")
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        raise _unknown_entries("products with |A|")
+
+    def block_row_sums(self, columns: Columns) -> Vector:
+        raise _unknown_entries("sums over columns")
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        return np.column_stack([self.columns_matvec(columns[i : i + 1], np.ones(1)) for i in range(columns.size)])
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        return (self for _ in runs)  # a linear operator is one block, and so a run is all of it
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        raise _unknown_entries("single rows or columns")
+
+
+def _unknown_entries(what: str) -> TypeError:
+    return TypeError(f"A is a LinearOperator, whose entries are not known: {what} cannot be had; give A as an array")

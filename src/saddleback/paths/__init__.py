@@ -1,0 +1,1 @@
+"""Regularisation paths, and the alpha at which they begin."""

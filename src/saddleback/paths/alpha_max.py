@@ -1,0 +1,200 @@
+r"""The smallest alpha with x = 0 on the penalised columns.
+
+Let A_0 be the columns without a penalty, w their best fit alone, and f = alpha p + r. By the optimality conditions x =
+0 is a solution at alpha if and only if some
+
+.. math::
+
+    y \in Y = \{\, y \in \partial g(A_0 w) : -A_0'y \in \partial r_0(w) \,\} \quad\text{has}\quad
+    -A_j'y \in \partial (\alpha p + r)_j(0) \text{ for all penalised blocks } j,
+
+so that :math:`\alpha_{max} = \min_{y \in Y} \max_j \alpha_j(-A_j'y)`, with the least alpha of a block that the penalty
+itself knows (``Function.kinks``). Y does not depend on which best fit is taken. It is a single point for a smooth loss,
+and a polytope where rows are at a kink of theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..functions import Zero
+from ..functions.contract import Indices, Vector
+from ..machine.threads import limited
+from ..problem import Model, Problem
+from .cutting_planes import Polytope, least_largest
+from .null_model import NOT_FEASIBLE, Free, fit
+
+AT_KINK = 1e-9
+"""Distance from a kink, relative to the terms of A_0 w and the place of the kink, that rounding in w explains."""
+
+EXACT_FIT = 1e-13
+"""A loss this close to its least value, relative to its value at 0, has it."""
+
+
+def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float:
+    """Return the smallest alpha with x = 0 on the penalised columns.
+
+    Parameters
+    ----------
+    penalty, A, loss : as in ``Problem``. The penalty's own alpha does not matter; in a list, every penalty that has an
+        alpha gets the same.
+    unpenalised : more columns without a penalty, an m x k matrix or a vector of m floats (``np.ones(m)`` is an
+        intercept); or which columns of A have none, by their indices or a mask of booleans. Parts ``Zero()`` of a list
+        and columns of weight 0 have none anyway.
+
+    Returns
+    -------
+    float
+        Exact to 1e-8, relative. 0 where the columns without a penalty fit the data perfectly.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleback as sb
+    >>> A, b = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> float(sb.alpha_max(sb.L1(1.0), A, sb.Squared(b)))  # the largest entry of |A'b|
+    7.0
+    """
+    problem = Problem(penalty, A, loss)
+    with limited(None):
+        if unpenalised is None:
+            return threshold(problem).alpha
+        given = unpenalised if sparse.issparse(unpenalised) else np.asarray(unpenalised)
+        if given.ndim == 2 or given.dtype.kind == "f":
+            return threshold(_with_columns(problem, given)).alpha
+        return threshold(problem, _named_columns(problem, given)).alpha
+
+
+def _with_columns(problem: Problem, extra: Any) -> Problem:
+    """Return the problem with columns without a penalty beside A."""
+    if extra.shape[0] != problem.y_shape[0]:
+        raise ValueError(f"unpenalised has {extra.shape[0]} rows: expected {problem.y_shape[0]}, as the loss has")
+    matrices = problem.A if problem.is_list else [problem.A]
+    return Problem([*problem.terms, Zero()], [*matrices, extra], problem.loss)
+
+
+def _named_columns(problem: Problem, named: Any) -> Indices:
+    """Return the entries of x under the columns that the user names by indices or a mask."""
+    if problem.is_list:
+        raise TypeError("unpenalised names columns, but A is a list: make those columns a part of it, with Zero()")
+    tasks = problem.model.A.tasks
+    n = problem.model.A.shape[1] // tasks
+    if named.dtype.kind not in "biu" or named.ndim != 1:
+        raise TypeError(
+            f"unpenalised has dtype {named.dtype} and {named.ndim} dimensions: expected a matrix with the rows of A, a "
+            "vector of floats, or the indices or a mask of columns of A"
+        )
+    if named.dtype.kind == "b" and named.size != n:
+        raise ValueError(f"unpenalised has {named.size} booleans: expected one for each of the {n} columns of A")
+    columns = (np.flatnonzero(named) if named.dtype.kind == "b" else named).astype(np.int64)
+    if columns.size and (columns.min() < 0 or columns.max() >= n or np.unique(columns).size != columns.size):
+        raise ValueError(
+            f"unpenalised has integers from {columns.min()} to {columns.max()}, {np.unique(columns).size} of "
+            f"{columns.size} distinct: expected distinct columns of A, 0 to {n - 1}; give a column of its own as floats"
+        )
+    entries: Indices = (columns[:, None] * tasks + np.arange(tasks)).ravel()
+    return entries
+
+
+class Threshold(NamedTuple):
+    """alpha_max, and a solution there: x, 0 but for the columns without a penalty, and y."""
+
+    alpha: float
+    x: Vector
+    y: Vector
+
+
+def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
+    """Return alpha_max of a problem, in which the columns ``exempt`` count as unpenalised too."""
+    unit, rest = problem.with_alpha(1.0).model, problem.with_alpha(0.0).model
+    at_zero = unit.f.kinks(np.zeros(unit.A.shape[1]), rest.f)
+    held = at_zero.part >= 0
+    _check_kinks(problem, held)
+    if np.any(rest.f.project(np.zeros(held.size))[held]):
+        raise ValueError(f"penalty={problem.penalty!r} has bounds that exclude x = 0: no alpha makes x = 0")
+    if exempt is not None:
+        held[exempt] = False
+    free = np.flatnonzero(~held)
+    columns = unit.A.dense_columns(free) if free.size else np.zeros((unit.A.shape[0], 0))
+    x = best_fit(rest, free, columns)
+    if not np.any(at_zero.alpha) and _zero_is_dual(rest, free, x, columns):
+        return Threshold(0.0, x, np.zeros(unit.A.shape[0]))
+    alpha, y = least_largest(unit, rest.f, dual_set(rest, free, x, columns))
+    return Threshold(alpha, x, y)
+
+
+def _check_kinks(problem: Problem, held: Any) -> None:
+    """Raise where a penalty with an alpha holds no column at 0, or none has an alpha."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in problem.x_shapes])[:-1]
+    for term, own in zip(problem.terms, np.split(held, ends), strict=True):
+        if term.has_alpha() and not np.any(own):
+            raise ValueError(
+                f"penalty={term!r} has no kink at 0 that grows with alpha, so that no alpha makes x = 0: alpha_max is "
+                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup and Nuclear"
+            )
+    if not np.any(held):
+        raise ValueError(
+            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup or Nuclear"
+        )
+
+
+def best_fit(rest: Model, free: Indices, columns: Vector) -> Vector:
+    """Return x that is 0 but for the free columns, which minimise the loss and what is left of f without alpha."""
+    m, n = rest.A.shape
+    x = np.zeros(n)
+    if not free.size:
+        if not np.isfinite(rest.g.value(np.zeros(m))):
+            raise ValueError(NOT_FEASIBLE)
+        return x
+    lower, upper = (rest.f.project(np.full(n, side))[free] for side in (-np.inf, np.inf))
+    x[free] = _inside(lower, upper)
+    slope = np.where(lower < upper, rest.f.subdifferential(x, np.zeros(n))[0][free], 0.0)
+    if not np.all(np.isfinite(slope)):
+        raise TypeError(
+            "penalty: a part without alpha is not made of Zero, Linear, Box and NonNegative, which is needed"
+        )
+    x[free] = fit(Free(columns, lower, upper, slope), rest.g)
+    return x
+
+
+def _inside(lower: Vector, upper: Vector) -> Vector:
+    """Return a point strictly between bounds that differ, some of them infinite."""
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0, -1.0))
+    high = np.where(np.isfinite(upper), upper, low + 2.0)
+    middle: Vector = 0.5 * (low + high)
+    return middle
+
+
+def _zero_is_dual(rest: Model, free: Indices, x: Vector, columns: Vector) -> bool:
+    """Return whether y = 0 is in Y: the free columns bring the loss to its least value, at no cost of their own."""
+    none = np.zeros(rest.A.shape[0])
+    if not rest.g.bounded_below():
+        return False
+    least = -rest.g.conjugate(none)
+    low, high = _slopes(rest, free, x)
+    costless = np.all((low <= 0) & (high >= 0))
+    excess = rest.g.finite_value(columns @ x[free]) - least
+    return bool(costless and excess <= EXACT_FIT * (abs(rest.g.finite_value(none)) + abs(least)))
+
+
+def _slopes(rest: Model, free: Indices, x: Vector) -> tuple[Vector, Vector]:
+    """Return the interval of slopes of f at the free columns of x."""
+    tolerance = np.full(x.size, AT_KINK * np.max(np.abs(x), initial=0.0))
+    low, high = rest.f.subdifferential(x, tolerance)
+    return low[free], high[free]
+
+
+def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope:
+    """Return Y, the dual solutions of the problem of the free columns alone."""
+    u, terms = columns @ x[free], np.abs(columns) @ np.abs(x[free])
+    place = np.broadcast_to(np.abs(rest.g.typical_point()), u.shape)
+    # a kink at 0 has no size of its own: the others' tells what rounding leaves of it
+    low, high = rest.g.subdifferential(u, AT_KINK * (terms + place) + 1e-14 * place.max())
+    if np.any(np.isnan(low)):
+        raise TypeError(
+            "loss: its slopes at the fit by the columns without a penalty are not known row by row (a function of "
+            "one's own, or Norm2 at residual 0 under a penalty with a linear term), and alpha_max needs them"
+        )
+    return Polytope(low, high, columns, *_slopes(rest, free, x))

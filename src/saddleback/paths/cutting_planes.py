@@ -1,0 +1,165 @@
+r"""Cutting planes: the y of a polytope with the least max_j alpha_j(-A_j'y).
+
+Every alpha_j is convex and comes with a tangent. A linear program over the tangents so far bounds the minimum from
+below, the value at its solution from above; where the two differ the tangents at the solution join the program (Kelley,
+1960). For an L1 penalty the tangents are finitely many and the end is exact; group norms take some dozens of rounds,
+since every group is cut by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ..functions.contract import Function, Indices, Kinks, Vector
+from ..problem import Model
+from .null_model import LP_OPTIONS
+
+ACCURACY = 1e-10
+"""Relative distance of the two bounds at which to stop."""
+
+BELIEVED = 1e-8
+PATIENCE = 5
+"""Relative distance with which the linear program is believed when so many rounds have not brought them closer."""
+
+NOTHING = 1e-13
+"""An alpha so small, relative to that of a corner of the polytope, is 0: the free rows balance all columns."""
+
+ROUNDS = 1000
+CUTS = 100
+"""Tangents that join the program in a round at the most: those of the blocks with the largest alpha."""
+
+
+IDLE = 3
+"""Rounds without a multiplier after which a tangent is left out."""
+
+
+class Polytope(NamedTuple):
+    """low <= y <= high, and free_low <= -columns'y <= free_high."""
+
+    low: Vector
+    high: Vector
+    columns: Vector
+    free_low: Vector
+    free_high: Vector
+
+
+def least_largest(unit: Model, rest: Function, polytope: Polytope) -> tuple[float, Vector]:
+    """Return the minimum over the polytope of the largest alpha of a block, and its y.
+
+    Parameters
+    ----------
+    unit : the problem at alpha = 1.
+    rest : its f at alpha = 0.
+    polytope : where y may be.
+    """
+    rows = np.flatnonzero(polytope.low < polytope.high)
+    y = np.where(polytope.low == polytope.high, polytope.low, 0.0)
+    if not rows.size:
+        return float(np.max(unit.f.kinks(-unit.A.rmatvec(y), rest).alpha)), y
+    program = Program(polytope, y, rows)
+    best, best_y, bound = np.inf, y, 0.0
+    gaps: list[float] = []
+    scale = float(np.max(unit.f.kinks(-unit.A.rmatvec(program.corner()), rest).alpha))
+    for _ in range(ROUNDS):
+        bound, y = program.solve()
+        z = -unit.A.rmatvec(y)
+        kinks = unit.f.kinks(z, rest)
+        largest = float(np.max(kinks.alpha))
+        if largest < best:
+            best, best_y = largest, y
+        scale = max(scale, largest)
+        if best <= NOTHING * scale:
+            return 0.0, best_y
+        gaps.append(best - bound)
+        if gaps[-1] <= ACCURACY * best or (
+            gaps[-1] <= BELIEVED * best and gaps[-1] >= min(gaps[:-PATIENCE], default=np.inf)
+        ):
+            break
+        program.cut(unit, kinks, z, bound)
+    if best - bound > BELIEVED * best:
+        raise RuntimeError(
+            f"alpha_max is only known to be between {bound} and {best}: its linear program did not converge"
+        )
+    return best, best_y
+
+
+@dataclass
+class Tangent:
+    """t >= offset + <slope, y>, and for how many rounds it has not mattered."""
+
+    slope: Vector
+    offset: float
+    idle: int = 0
+
+
+class Program:
+    """min t over the polytope and above all tangents so far, in units in which y and t are about 1."""
+
+    def __init__(self, polytope: Polytope, fixed: Vector, rows: Indices) -> None:
+        self.fixed, self.rows = fixed, rows
+        ends = np.concatenate([polytope.low[rows], polytope.high[rows]])
+        self.y_unit = float(np.max(np.abs(ends), where=np.isfinite(ends), initial=0.0)) or 1.0
+        self.bounds = np.column_stack([ends[: rows.size], ends[rows.size :]]) / self.y_unit
+        size = np.linalg.norm(polytope.columns, axis=0)
+        columns = polytope.columns / np.where(size > 0, size, 1.0)
+        known = columns.T @ fixed
+        low, high = (end / np.where(size > 0, size, 1.0) for end in (polytope.free_low, polytope.free_high))
+        self.across = columns[rows].T
+        self.least = (-high - known) / self.y_unit
+        self.most = (-low - known) / self.y_unit
+        self.tangents: list[Tangent] = []
+
+    def corner(self) -> Vector:
+        """Return a point of the size that y may have."""
+        y = self.fixed.copy()
+        y[self.rows] = np.where(np.isfinite(self.bounds[:, 1]), self.bounds[:, 1], 1.0) * self.y_unit
+        return y
+
+    def cut(self, unit: Model, kinks: Kinks, z: Vector, bound: float) -> None:
+        """Add the tangents at z of the blocks that are above the bound: t >= alpha_j + <slope_j, -A_j'y - z_j>."""
+        above = np.flatnonzero(kinks.alpha > bound)
+        order = np.argsort(kinks.part, kind="stable")
+        first, last = (np.searchsorted(kinks.part[order], above, side) for side in ("left", "right"))
+        largest = np.argsort(-kinks.alpha[above])[:CUTS]
+        for j in largest:
+            own = order[first[j] : last[j]]
+            tangent = -unit.A.columns_matvec(own, kinks.slope[own])
+            offset = kinks.alpha[above[j]] - kinks.slope[own] @ z[own] + tangent @ self.fixed
+            self.tangents.append(Tangent(tangent[self.rows] * self.y_unit, float(offset)))
+
+    def solve(self) -> tuple[float, Vector]:
+        """Return the least t and its y."""
+        k = self.rows.size
+        slopes = np.array([tangent.slope for tangent in self.tangents]).reshape(-1, k)
+        offsets = np.array([tangent.offset for tangent in self.tangents])
+        t_unit = max(np.abs(slopes).max(initial=0.0), np.abs(offsets).max(initial=0.0)) or 1.0
+        exact = self.least == self.most
+        above, below = np.isfinite(self.most) & ~exact, np.isfinite(self.least) & ~exact
+        wide = np.column_stack([self.across, np.zeros(self.across.shape[0])])
+        above_tangents = np.column_stack([slopes / t_unit, np.full(len(self.tangents), -1.0)])
+        found = linprog(
+            np.append(np.zeros(k), 1.0),
+            A_ub=np.vstack([above_tangents, wide[above], -wide[below]]),
+            b_ub=np.concatenate([-offsets / t_unit, self.most[above], -self.least[below]]),
+            A_eq=wide[exact],
+            b_eq=self.most[exact],
+            bounds=np.vstack([self.bounds, [0.0, np.inf]]),
+            method="highs-ds",
+            options=LP_OPTIONS,
+        )
+        if found.status != 0:
+            raise RuntimeError(f"the linear program of alpha_max failed: {found.message}")
+        self._forget(found.ineqlin.marginals)
+        y = self.fixed.copy()
+        y[self.rows] = found.x[:k] * self.y_unit
+        return float(found.x[k] * t_unit), y
+
+    def _forget(self, multipliers: Vector) -> None:
+        """Leave out the tangents that have not carried the solution for some rounds; the others keep up its bound."""
+        for tangent, multiplier in zip(self.tangents, multipliers, strict=False):
+            tangent.idle = 0 if multiplier != 0 else tangent.idle + 1
+        self.tangents = [tangent for tangent in self.tangents if tangent.idle < IDLE]

@@ -1,0 +1,162 @@
+r"""The fit by the columns without a penalty: min_w <c, w> + g(A_0 w) with bounds on w, to rounding.
+
+An intercept gives a mean, a quantile, the odds of two classes. A loss with curvature is fitted by Newton's method, a
+piecewise linear one by a linear program, whose vertex has the kinks of the loss exactly where they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from ..functions.contract import Function, Slopes, Vector
+
+LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
+"""The most accurate that HiGHS has. Its presolve compares all rows of the loss with each other under an intercept."""
+
+NEWTON_STEPS = 200
+
+STATIONARY = 1e-14
+"""Size of a gradient, relative to the terms that it sums, that rounding explains."""
+
+ACCEPTABLE = 1e-11
+"""Size of a gradient with which a fit that cannot be improved is a fit."""
+
+
+DECREASE = 1e-4
+"""Share of the decrease that the gradient promises with which a step is taken."""
+
+SOLVED, UNBOUNDED = 0, 3
+"""What ``linprog`` says of itself."""
+
+Mask = NDArray[np.bool_]
+
+NOT_FEASIBLE = (
+    "the constraints of the loss do not hold with x = 0 on the penalised columns, so that no alpha makes x = 0: "
+    "alpha_max needs a loss that is finite there"
+)
+NO_MINIMUM = "the loss has no minimum over the columns without a penalty, so that alpha_max does not exist"
+
+
+class Free(NamedTuple):
+    """The columns without a penalty, dense, with the bounds and the linear term of their variables."""
+
+    columns: Vector
+    lower: Vector
+    upper: Vector
+    linear: Vector
+
+
+def fit(free: Free, g: Function) -> Vector:
+    """Return the minimiser w, or raise where there is none."""
+    scale = np.abs(free.columns).max(axis=0, initial=0.0)
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = Free(free.columns / scale, free.lower * scale, free.upper * scale, free.linear / scale)
+    pieces = g.conjugate_slopes()
+    piecewise_linear = pieces is not None and not np.any(pieces.quadratic)
+    return (_linear_program(scaled, pieces) if pieces and piecewise_linear else _newton(scaled, g)) / scale
+
+
+def _linear_program(free: Free, pieces: Slopes) -> Vector:
+    r"""Minimise over y the conjugate, min g*(y) + sup_w <-A_0'y - c, w> within the bounds of w: k rows, whatever m is.
+
+    y is split at 0, where the two slopes of g* meet, and -A_0'y - c into the parts that the bounds of w hold. w are the
+    multipliers: of a vertex, so that rows at a kink of the loss are there exactly.
+    """
+    m, k = free.columns.shape
+    unit = max(np.abs(pieces.left).max(), np.abs(pieces.right).max()) or 1.0
+    weight = max(np.max(np.abs(side), where=np.isfinite(side), initial=0.0) for side in pieces[3:]) or 1.0
+    bounded = [np.isfinite(side) for side in (free.upper, free.lower)]
+    found = linprog(
+        np.concatenate(
+            [pieces.right / unit, -pieces.left / unit]
+            + [
+                np.where(known, side, 0.0) / unit
+                for known, side in zip(bounded, (free.upper, -free.lower), strict=True)
+            ]
+        ),
+        A_eq=np.hstack([free.columns.T, -free.columns.T, np.eye(k), -np.eye(k)]),
+        b_eq=-free.linear / weight,
+        bounds=np.column_stack(
+            [
+                np.zeros(2 * (m + k)),
+                np.concatenate(
+                    [pieces.upper / weight, -pieces.lower / weight]
+                    + [np.where(known, np.inf, 0.0) for known in bounded]
+                ),
+            ]
+        ),
+        method="highs-ds",
+        options=LP_OPTIONS,
+    )
+    if found.status == UNBOUNDED:
+        raise ValueError(NOT_FEASIBLE)
+    if found.status != SOLVED:
+        raise ValueError(f"{NO_MINIMUM} (HiGHS: {found.message})")
+    w: Vector = found.eqlin.marginals * unit
+    return np.clip(w, free.lower, free.upper)
+
+
+class Point(NamedTuple):
+    """w with u = A_0 w, the objective, its gradient, and the size of the terms that the gradient sums."""
+
+    w: Vector
+    u: Vector
+    value: float
+    gradient: Vector
+    size: Vector
+
+    @classmethod
+    def at(cls, w: Vector, free: Free, g: Function) -> Point:
+        """Return the point with all that belongs to it."""
+        u: Vector = free.columns @ w
+        y = g.subgradient(u)
+        gradient = free.columns.T @ y + free.linear
+        size = np.abs(free.columns).T @ np.abs(y) + np.abs(free.linear)
+        return cls(w, u, g.finite_value(u) + float(free.linear @ w), gradient, size)
+
+    def moving(self, free: Free) -> Mask:
+        """Return the variables that no bound holds back."""
+        held = ((self.w <= free.lower) & (self.gradient > 0)) | ((self.w >= free.upper) & (self.gradient < 0))
+        return ~held
+
+    def stationary(self, free: Free, accuracy: float) -> bool:
+        """Return whether the gradient is as small as that, where nothing holds the variables back."""
+        small = np.abs(self.gradient) <= accuracy * self.size
+        return bool(np.all(small[self.moving(free)]))
+
+    def improved_by(self, trial: Point) -> bool:
+        """Return whether another point is better: lower, or, where the values are equal to rounding, flatter."""
+        lower = trial.value < self.value - DECREASE * float(self.gradient @ (self.w - trial.w))
+        as_low = trial.value <= self.value + 1e-13 * abs(self.value)
+        return lower or (as_low and bool(np.linalg.norm(trial.gradient) < 0.5 * np.linalg.norm(self.gradient)))
+
+
+def _newton(free: Free, g: Function) -> Vector:
+    """Newton with bounds: the variables that a bound holds back stay, the others take a step that is projected.
+
+    The step is damped by the bound of the curvature as far as it takes for the objective to fall: with all of it, it
+    always does.
+    """
+    point = Point.at(np.clip(0.0, free.lower, free.upper), free, g)
+    damping = 0.0
+    for _ in range(NEWTON_STEPS):
+        if point.stationary(free, STATIONARY) or damping > 1.0:
+            break
+        moving = point.moving(free)
+        own = free.columns[:, moving]
+        curvature, bound = g.curvature_at(point.u), g.curvature()
+        weight = curvature + damping * (curvature if bound is None else bound)
+        step = np.zeros_like(point.w)
+        step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]
+        trial = Point.at(np.clip(point.w - step, free.lower, free.upper), free, g)
+        if point.improved_by(trial):
+            point, damping = trial, 0.1 * damping if damping > 1e-4 else 0.0
+        else:
+            damping = max(10.0 * damping, 1e-4)
+    if not point.stationary(free, ACCEPTABLE):
+        raise ValueError(f"{NO_MINIMUM}; do they separate the labels?")
+    return point.w

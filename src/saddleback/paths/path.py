@@ -1,0 +1,136 @@
+"""The regularisation path: one problem, many alphas, each solved from where the last two point to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..common.checks import finite, scalar, shown
+from ..engine.interrupts import Interrupts
+from ..engine.solve import Info, solve
+from ..functions.contract import Vector
+from ..functions.points import Whole
+from ..machine.threads import limited
+from ..places.mpi.communicator import team_of
+from ..places.torch import open_device
+from ..problem import Problem
+from ..result import Result, Status
+from .alpha_max import threshold
+
+REACH = 2.0
+"""How far ahead to look at the most, relative to the way from the solution before the last to that."""
+
+
+MOST_ALPHAS = 1_000_000
+"""Values on the default grid of a path; more are a slip of the pen."""
+
+
+def path(
+    penalty: Any,
+    A: Any,
+    loss: Any,
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    **options: Any,
+) -> list[Result]:
+    """Solve a problem for many alphas, the largest first, each from where the solutions of the last two point to.
+
+    Parameters
+    ----------
+    penalty, A, loss : as in ``Problem``. Every value takes the place of the penalty's own alpha; in a list, of all that
+        have one. The alpha of a sum is the sum of those of its terms, which keep their proportions.
+    alphas : the values, in any order; by default ``alpha_max * np.geomspace(1, eps, n_alphas)``, from the smallest
+        alpha with x = 0 downwards.
+    n_alphas, eps : for the default values, how many, and the last one relative to the first.
+    **options : of ``solve``, for every value; ``x0`` and ``y0`` for the first.
+
+    Returns
+    -------
+    list of Result
+        Each with a certificate of its own, and its value as ``settings["alpha"]``. One that was interrupted, or at
+        which a callback has returned True, is the last. Ctrl-C interrupts the solve that is at work or begins next.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleback as sb
+    >>> results = sb.path(sb.L1(1.0), np.eye(3), sb.Squared([3.0, -0.5, 1.0]), alphas=[1.0, 2.0], tol=1e-12)
+    >>> [(result.settings["alpha"], round(float(result.x[0]), 5)) for result in results]
+    [(2.0, 1.0), (1.0, 2.0)]
+    """
+    problem = Problem(penalty, A, loss).columnar()
+    if not any(term.has_alpha() for term in problem.terms):
+        raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
+    team, callback = team_of(options.get("comm")), options.get("callback")
+    threads = team.threads(options.get("threads"))
+    if alphas is None:
+        with limited(threads):
+            first = threshold(problem)
+        values = _grid(first.alpha, n_alphas, eps)
+        options = {"x0": problem.shape_x(Whole(first.x)), "y0": problem.shape_y(first.y)} | options
+    else:
+        values = _descending(alphas)
+    if options.get("device") is not None:
+        problem = problem.placed(open_device(options["device"]))  # once for all of them
+    results: list[Result] = []
+    told: list[bool] = []
+
+    if callable(callback):
+
+        def heard(info: Info) -> bool:
+            told.append(bool(callback(info)))
+            return told[-1]
+
+        options["callback"] = heard
+    with limited(team.threads(options.get("threads"))), Interrupts(team):  # once for all of them too
+        for alpha in values:
+            if results:
+                options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}
+            result = solve(problem.with_alpha(alpha), **options)
+            results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+            if result.status is Status.INTERRUPTED or team.any(any(told)):
+                break
+    return results
+
+
+def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
+    """Return where to start: as far ahead of the last solution as that is of the one before, relative to alpha.
+
+    Between the alphas at which a coefficient comes or goes, solutions of a piecewise quadratic problem move along a
+    straight line. One that would change its sign stops at 0.
+    """
+    if len(last) == 1:
+        return last[0]
+    before, now = (result.settings["alpha"] for result in last)
+    if before == now or abs(alpha - now) > REACH * abs(now - before):
+        return last[1]
+    x_before, x = (problem.flatten_x(result.x).vector() for result in last)
+    ahead = x + (alpha - now) / (now - before) * (x - x_before)
+    ahead[ahead * x <= 0] = 0.0
+    return replace(last[1], x=problem.shape_x(Whole(ahead)))
+
+
+def _grid(largest: float, n_alphas: int, eps: float) -> Vector:
+    if isinstance(n_alphas, bool) or not isinstance(n_alphas, (int, np.integer)) or not 1 <= n_alphas <= MOST_ALPHAS:
+        raise ValueError(
+            f"n_alphas={shown(n_alphas)}: expected an integer that is at least 1 and at most {MOST_ALPHAS}"
+        )
+    if not 0 < scalar("eps", eps) < 1:
+        raise ValueError(f"eps={eps}: expected a number between 0 and 1, the last alpha relative to the first")
+    if largest == 0:
+        raise ValueError(
+            "alpha_max is 0: the columns without a penalty fit the loss perfectly, and x = 0 for every alpha; "
+            "give alphas to solve for some all the same"
+        )
+    return largest * np.geomspace(1.0, eps, n_alphas)
+
+
+def _descending(alphas: ArrayLike) -> Vector:
+    values = finite("alphas", alphas)
+    if values.ndim != 1 or not np.all(values > 0):
+        found = f"shape {values.shape}" if values.ndim != 1 else f"the value {values.min()}"
+        raise ValueError(f"alphas has {found}: expected a list of positive numbers")
+    return np.sort(values)[::-1]

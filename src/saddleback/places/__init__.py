@@ -1,0 +1,1 @@
+"""Where A lies and its kernels run: one folder per place."""

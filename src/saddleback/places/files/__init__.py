@@ -1,0 +1,1 @@
+"""Columns of A in files, read in panels."""

@@ -1,0 +1,101 @@
+"""The kernels for a matrix that is not in memory: every panel of its columns is read once for all that is done on it.
+
+While one is worked on the next is read. An iteration of the block method draws panels, of which each does its A_p'y,
+prox and A_p dx at once; a sweep of coordinate descent is one of the compiled kernel on every panel in its turn.
+"""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import numpy as np
+
+from ...functions.contract import Indices, Vector
+from ...operators import Operator
+from ...problem import Model
+from ...steps.strengths import Strengths
+from ..iterate import Iterate, dual_half
+from ..newton import Smooth, conjugate_gradients_by_columns
+from ..numpy.descent import NativeDescender, smooth_loss
+
+
+class StreamedSweeper:
+    """The block method on panels."""
+
+    name = "streamed"
+    lazy = False
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        model = self.model
+        places = [model.blocks.columns(np.array([panel])) for panel in draws.ravel()]
+        panels = zip(draws.ravel(), places, model.A.loaded(places), strict=True)
+        for drawn in draws:
+            change = np.zeros_like(at.u)
+            for panel, columns, own in islice(panels, drawn.size):  # all against the same y
+                step = 1.0 / strengths.primal[columns]
+                before = at.x[columns]
+                after = model.f.prox_blocks(np.array([panel]), before - step * own.rmatvec(at.y), step)
+                at.x[columns] = after
+                change += own.matvec(after - before)
+            dual_half(model.g, strengths, extrapolation, change, at)
+
+
+class StreamedDescender:
+    """Coordinate descent on one panel after the other, whose blocks are visited again while they are in memory.
+
+    The columns of a Newton step are packed where they fit, and streamed where they do not.
+    """
+
+    name = "streamed"
+    passes = 0.5
+
+    def __init__(self, model: Model, width: int) -> None:
+        ends = model.A.panels
+        assert ends is not None
+        self.model, self.width = model, width
+        firsts = np.unique(np.append(np.searchsorted(model.blocks.start, ends[:-1]), len(model.blocks)))
+        self.runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
+        self.columns = [model.blocks.columns(run) for run in self.runs]
+        self.strength = np.empty(model.A.shape[1])
+        self.kernels: list[NativeDescender] = []
+        loss = smooth_loss(model)
+        for run, columns, panel in zip(self.runs, self.columns, model.A.loaded(self.columns), strict=True):
+            kernel = NativeDescender(model.part(model.f.restrict_blocks(run), panel), width, loss=loss)
+            self.strength[columns] = kernel.strength
+            self.kernels.append(kernel)
+        self.kept: tuple[Indices, Operator] | None = None
+
+    def extended(self, model: Model) -> StreamedDescender:
+        return StreamedDescender(model, self.width)
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        visited = 0
+        for kernel, columns, panel in zip(self.kernels, self.columns, self.model.A.loaded(self.columns), strict=True):
+            kernel.kernel.look_into(panel.native())
+            own = x[columns]
+            visited += kernel.sweep(sweeps, own, u, y)
+            x[columns] = own
+        return visited
+
+    def _packed(self, columns: Indices) -> Operator:
+        """Return some columns, in memory if that has room for them; a Newton step asks for the same again and again."""
+        if self.kept is None or not np.array_equal(self.kept[0], columns):
+            self.kept = None
+            A = self.model.A
+            self.kept = columns, A.leaving(A.in_memory).pack(columns, False)
+        return self.kept[1]
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self._packed(columns).rmatvec(y)
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        return self._packed(columns).matvec(d)
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        A = self._packed(part.free)
+        return conjugate_gradients_by_columns(A, part, weight, right, diagonal, tolerance, most)

@@ -1,0 +1,539 @@
+"""A dense matrix that does not fit in memory, read in tiles while the last one is worked on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from queue import SimpleQueue
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ... import _native
+from ...common.rebuildable import stored
+from ...functions.contract import Columns, Indices, Vector
+from ...operators.contract import Operator, one_by_one
+from ...operators.dense import Dense
+from .stores import Centred, Chunked, File, Store, Tile, window
+
+if TYPE_CHECKING:
+    from ..torch.device import Device
+
+TILE = 8 << 20
+"""Bytes of a tile at the most: what the cache of a processor holds, so that work on it costs no further reading."""
+
+TILES = 16
+"""Tiles that the memory bound has room for."""
+
+WORKERS, AHEAD = 4, 3
+"""Tiles in memory at a time, of which these are a part: where each thread reads and works on one of its own, and where
+one is worked on while others are read."""
+
+DEAR = 64
+"""Passes over some columns in memory that take as long as reading a file for them, where it is read as a whole."""
+
+VECTORS = 12
+"""Vectors of the size of x and of y that a run has at the least."""
+
+PACKED, MATRIX = 1 / 3, 0.25
+"""Shares of the memory bound for columns that are packed together, and for a matrix that is made of them. While one
+working set takes the place of another both are there, the smaller at most half of the other. The rest is for tiles,
+vectors and the interpreter."""
+
+T = TypeVar("T")
+Rows: TypeAlias = Indices | slice
+
+
+class Piece(NamedTuple):
+    """A part of the matrix in memory: which of its rows and columns, and the entries."""
+
+    rows: Rows
+    columns: Indices
+    block: Dense
+
+
+@stored
+@dataclass
+class Product:
+    """The last A'y of a run, which needs it once more for the certificate that is returned."""
+
+    y: Vector = field(default_factory=lambda: np.empty(0))
+    found: Vector = field(default_factory=lambda: np.empty(0))
+
+
+class Streamed(Operator):
+    """A dense matrix in a file or a Zarr array, of which only some is ever in memory.
+
+    Parameters
+    ----------
+    source : an ``.npy`` file or a folder with a Zarr array, by name; a memory map of a file, or slices of one; or a
+        Zarr array. Column-major files and arrays whose chunks are a few columns wide are read column by column, where
+        a method asks for some of them; row-major ones are read as a whole for every product.
+    memory : bytes that a solve may take, all in all. What is packed in memory and what stays in the file follows from
+        this number and the sizes alone, so that a run is the same whenever it is repeated.
+
+    Attributes
+    ----------
+    reads : how often the matrix was read so far, as a sum of the shares of it that were.
+    """
+
+    explicit = True
+    last: Product | None = None
+
+    def __init__(self, source: Any, memory: float = 1e9) -> None:
+        if isinstance(memory, bool) or not isinstance(memory, (int, float, np.number)) or memory != memory // 1:
+            raise ValueError(f"memory={memory!r}: expected a whole number of bytes, such as 1e9")
+        store, rows, columns = _store(source, memory)
+        least = 8 * VECTORS * sum(store.shape) + WORKERS * store.smallest
+        if memory < least:
+            raise ValueError(
+                f"memory={memory!r}: a matrix of {store.shape[0]} x {store.shape[1]} needs at least {least} bytes for "
+                f"{VECTORS} vectors of each side and {WORKERS} tiles; allow more"
+            )
+        self._begin(store, rows, columns, memory, PACKED * memory, [0])
+        if store.reads_columns:
+            self.panels = np.append(np.arange(0, self.shape[1], self._width()), self.shape[1])
+
+    def _begin(
+        self, store: Store, rows: Indices, columns: Indices, memory: float, packed: float, count: list[int]
+    ) -> None:
+        self.store, self.rows, self.columns = store, rows, columns
+        self.memory, self.most_packed, self.count = memory, packed, count
+        self.room = MATRIX * memory
+        self.all_rows = rows.size == store.shape[0] and np.array_equal(rows, np.arange(rows.size))
+        self.shape = (rows.size, columns.size)
+        self.stored = rows.size * columns.size
+        self.reads_columns = self.is_matrix = store.reads_columns
+        self.panels = np.array([0, columns.size])
+        if not store.reads_columns:
+            self.free_entries = min(self.stored // DEAR, int(packed / 2) // 8)
+
+    def _width(self) -> int:
+        """Return how many columns a tile has, where it has all rows."""
+        return int(self.store.tiles(np.arange(self.store.shape[1]), self._tile())[0].columns.size)
+
+    def _tile(self) -> int:
+        return _tile_bytes(self.memory, self.store.dtype)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the entries in memory: integers become float64."""
+        return _floating_type(self.store.dtype)
+
+    def __repr__(self) -> str:
+        order = "read by columns" if self.reads_columns else "read as a whole, as row-major files are"
+        return f"Streamed({self.shape[0]} x {self.shape[1]} {self.store.dtype}, {order}, memory={self.memory:.3g})"
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise TypeError(
+            "a streamed matrix is never an array as a whole: sb.Problem and the linear models of saddleback.estimators "
+            "take it as it is; for anything else, load it with np.load"
+        )
+
+    @property
+    def reads(self) -> float:
+        """How often the matrix was read so far."""
+        m, n = self.store.shape
+        return self.count[0] / (m * n * self.store.dtype.itemsize)
+
+    def pieces(self, columns: Columns | None = None) -> Iterator[Piece]:
+        """Yield all rows of some columns, all by default, a tile at a time, while the next ones are read.
+
+        The places of the columns are those in what was asked for. A block is gone when the next one comes.
+        """
+        tiles, piece = self._cut(columns)
+        for tile, block in self._ahead(tiles):
+            found = piece(tile, block)
+            if found is not None:
+                yield found
+
+    def each(self, work: Callable[[Piece], T], columns: Columns | None = None) -> Iterator[tuple[Rows, Indices, T]]:
+        """Yield what some work gives on each tile of some columns, all by default, in their order, and their places.
+
+        Several threads read one each and work on it while it is in their cache, so that some read as others work.
+        """
+        tiles, piece = self._cut(columns)
+        workers = min(WORKERS, len(tiles), max(2, _native.thread_limit()))
+        if not tiles:
+            return
+        buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+        for _ in range(workers):
+            buffers.put(self._buffer(tiles))
+
+        def visit(tile: Tile) -> tuple[int, tuple[Rows, Indices, T] | None]:
+            buffer = buffers.get()
+            try:
+                block, read = self.store.read(tile, buffer)
+                found = piece(tile, _floating(block))
+                return read, None if found is None else (found.rows, found.columns, work(found))
+            finally:
+                buffers.put(buffer)
+
+        with ThreadPoolExecutor(workers, initializer=_share, initargs=(_native.thread_limit(), workers)) as pool:
+            for read, done in _in_turn(pool, [partial(visit, tile) for tile in tiles], workers + 1):
+                self.count[0] += read
+                if done is not None:
+                    yield done
+
+    def _cut(self, columns: Columns | None) -> tuple[list[Tile], Callable[[Tile, NDArray[Any]], Piece | None]]:
+        """Return the tiles that have some columns, and what makes a piece of such a tile."""
+        asked = self.columns if columns is None else self.columns[columns]
+        order = np.argsort(asked, kind="stable")
+        rising = asked[order]
+        once = rising[np.append(True, np.diff(rising) > 0)] if rising.size else rising
+
+        def piece(tile: Tile, block: NDArray[Any]) -> Piece | None:
+            a, b = np.searchsorted(rising, [tile.columns[0], tile.columns[-1] + 1])
+            if b - a != tile.columns.size:  # a column that was asked for more than once
+                block = block[:, np.searchsorted(tile.columns, rising[a:b])]
+            if self.all_rows:
+                return Piece(tile.rows, order[a:b], Dense(block))
+            here = np.flatnonzero((self.rows >= tile.rows.start) & (self.rows < tile.rows.stop))
+            return Piece(here, order[a:b], Dense(block[self.rows[here] - tile.rows.start])) if here.size else None
+
+        return (self.store.tiles(once, self._tile()) if once.size else []), piece
+
+    def _buffer(self, tiles: Sequence[Tile]) -> NDArray[np.uint8]:
+        """Return room for the largest of some tiles."""
+        return np.empty(max(map(self.store.needs, tiles)), dtype=np.uint8)
+
+    def _ahead(self, tiles: Sequence[Tile]) -> Iterator[tuple[Tile, NDArray[Any]]]:
+        """Yield tiles with their entries, each while the next ones are read, which takes a thread."""
+        if not tiles:
+            return
+        buffers = [self._buffer(tiles) for _ in range(AHEAD)]
+        reading = [partial(self.store.read, tile, buffers[i % AHEAD]) for i, tile in enumerate(tiles)]
+        left = _native.leave_threads(1)
+        try:
+            with ThreadPoolExecutor(1) as reader:
+                for tile, (block, read) in zip(tiles, _in_turn(reader, reading, AHEAD), strict=True):
+                    self.count[0] += read
+                    yield tile, _floating(block)
+        finally:
+            _native.leave_threads(left)
+
+    def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
+        tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
+        for _, block in self._ahead(tiles):
+            yield Dense(block if self.all_rows else np.asfortranarray(block[self.rows]))
+
+    @property
+    def in_memory(self) -> float:
+        return 0.0
+
+    def with_memory(self) -> Streamed:
+        other = copy(self)
+        other.last = Product()
+        return other
+
+    def memories(self) -> list[Any]:
+        return [] if self.last is None else [self.last]
+
+    @property
+    def remembers(self) -> bool:  # type: ignore[override]
+        return self.last is not None
+
+    def matvec(self, x: Vector) -> Vector:
+        some = np.flatnonzero(x != 0)
+        return self.columns_matvec(some, x[some])
+
+    def rmatvec(self, y: Vector) -> Vector:
+        if self.last is not None and np.array_equal(y, self.last.y):
+            return self.last.found.copy()
+        found = self.columns_rmatvec(np.arange(self.shape[1]), y)
+        if self.last is not None:
+            self.last.y, self.last.found = y.copy(), found.copy()
+        return found
+
+    def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
+        def work(piece: Piece) -> tuple[Vector, list[Vector]]:
+            there = [piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])) for y in ys]
+            return piece.block.matvec(x[piece.columns]), there
+
+        u, zs = np.zeros(self.shape[0]), [np.zeros(self.shape[1]) for _ in ys]
+        for rows, own, (across, there) in self.each(work):
+            u[rows] += across
+            for z, part in zip(zs, there, strict=True):
+                z[own] += part
+        return u, zs
+
+    def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+        if not self.reads_columns:
+            return super().there_and_back(y, between)
+
+        def work(piece: Piece) -> Vector:
+            products = piece.block.rmatvec(np.ascontiguousarray(y[piece.rows]))
+            return piece.block.matvec(between(piece.columns, products))
+
+        total = np.zeros(self.shape[0])
+        for rows, _, part in self.each(work):
+            total[rows] += part
+        return total
+
+    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+        total = np.zeros(self.shape[0])
+        for rows, _, part in self.each(lambda piece: piece.block.matvec(x[piece.columns]), columns):
+            total[rows] += part
+        return total
+
+    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+        columns = one_by_one(columns)
+        return self._of_columns(lambda piece: piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])), columns)
+
+    def _of_columns(self, work: Callable[[Piece], Vector], columns: Indices) -> Vector:
+        """Return the sum over the rows of what some work gives for each column."""
+        result = np.zeros(columns.size)
+        for _, own, part in self.each(work, columns):
+            result[own] += part
+        return result
+
+    def _of_both(self, work: Callable[[Piece], tuple[Vector, Vector]], add: np.ufunc) -> tuple[Vector, Vector]:
+        """Return what some work gives for each column and for each row, put together."""
+        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
+        for rows, own, (down, across) in self.each(work):
+            of_columns[own] = add(of_columns[own], down)
+            of_rows[rows] = add(of_rows[rows], across)
+        return of_columns, of_rows
+
+    def sums(self, power: int) -> tuple[Vector, Vector]:
+        return self._of_both(lambda piece: piece.block.sums(power), np.add)
+
+    def survey(self, y: Vector) -> None:
+        product = np.zeros(self.shape[1])
+
+        def work(piece: Piece) -> tuple[Vector, Vector, Vector]:
+            array = np.asfortranarray(piece.block.array)
+            return _native.dense_survey(array, np.ascontiguousarray(y[piece.rows]))
+
+        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
+        for rows, own, (columns, across, here) in self.each(work):
+            of_columns[own] += columns
+            of_rows[rows] += across
+            product[own] += here
+        self.squares, self.surveyed = (of_columns, of_rows), (y, product)
+
+    def not_finite(self) -> tuple[list[int], float] | None:
+        """Return where the first entry is that is not finite, and its value."""
+        for rows, own, block in self.pieces():
+            bad = np.argwhere(~np.isfinite(block.array))
+            if bad.size:
+                row, column = bad[0]
+                return [int(np.arange(self.shape[0])[rows][row]), int(own[column])], float(block.array[row, column])
+        return None
+
+    def squares_rmatvec(self, y: Vector) -> Vector:
+        return self._of_columns(lambda piece: piece.block.squares_rmatvec(y[piece.rows]), np.arange(self.shape[1]))
+
+    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._of_both(lambda piece: piece.block.largest(columns[piece.columns], rows[piece.rows]), np.maximum)
+
+    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        return self._of_both(
+            lambda piece: piece.block.absolute_products(columns[piece.columns], rows[piece.rows]), np.add
+        )
+
+    def block_row_sums(self, columns: Columns) -> Vector:
+        total = np.zeros(self.shape[0])
+        for rows, _, part in self.each(lambda piece: piece.block.block_row_sums(slice(None)), columns):
+            total[rows] += part
+        return total
+
+    def dense_columns(self, columns: Indices) -> Vector:
+        self._afford(8.0 * self.shape[0] * columns.size)
+        return self._copied(columns, np.dtype(np.float64))
+
+    def _afford(self, size: float) -> None:
+        """Raise where a matrix of so many bytes is more than the memory bound has room for."""
+        if size > self.room:
+            raise MemoryError(
+                f"a matrix of {size / 1e9:.2g} GB is needed, and memory={self.memory:.2g} leaves {self.room / 1e9:.2g} "
+                "for it: allow more, or use method='sp-bcd', which needs none"
+            )
+
+    def _copied(self, columns: Indices, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return some columns."""
+        result = np.empty((columns.size, self.shape[0]), dtype=dtype)
+
+        def take(piece: Piece) -> None:
+            rows = piece.rows
+            where = (piece.columns, rows) if isinstance(rows, slice) else np.ix_(piece.columns, rows)
+            result[where] = piece.block.array.T
+
+        for _ in self.each(take, columns):
+            pass
+        return result.T
+
+    def compressed(self) -> Any:
+        self._afford(12.0 * self.stored)  # eight bytes for an entry and four for its place
+        return super().compressed()
+
+    def gram(self, columns: Indices, weight: Vector) -> Vector:
+        self._afford(8.0 * columns.size**2)
+        asked, places = np.unique(self.columns[columns], return_inverse=True)
+        wide = asked.size if self.store.reads_columns else self.store.shape[1]
+        height = max(1, self._tile() // max(1, wide * self.store.dtype.itemsize))
+        m = self.store.shape[0]
+        tiles = [Tile(slice(a, min(a + height, m)), asked) for a in range(0, m, height)] if columns.size else []
+        weights = np.zeros(m)
+        weights[self.rows] = weight
+        total = np.zeros((columns.size, columns.size))
+        for tile, block in self._ahead(tiles):
+            total += Dense(block[:, places]).gram(np.arange(columns.size), weights[tile.rows])
+        return total
+
+    def outer(self, weight: Vector) -> Vector:
+        self._afford(8.0 * self.shape[0] ** 2)
+        if not self.reads_columns:
+            return super().outer(weight)
+        return np.asarray(sum(block.outer(weight[own]) for _, own, block in self.pieces()))
+
+    def times(self, matrix: Any) -> Vector:
+        result = np.zeros((self.shape[0], matrix.shape[1]))
+        of_columns = sparse.csr_array(matrix)
+        for rows, own, block in self.pieces():
+            result[rows] += np.asarray(block.array @ of_columns[own])
+        return result
+
+    def restrict(self, rows: Indices, columns: Indices) -> Operator:
+        view = self._view(rows, columns)
+        return view._packed(_floating_type(self.store.dtype))
+
+    def pack(self, columns: Indices, single: bool) -> Operator:
+        if columns.size and not (columns.min() >= 0 and columns.max() < self.shape[1]):
+            raise ValueError(f"a column lies outside of the {self.shape[1]} that there are")
+        view = self._view(np.arange(self.shape[0]), columns)
+        return view._packed(np.dtype(np.float32) if single else _floating_type(self.store.dtype))
+
+    def leaving(self, size: float) -> Streamed:
+        other = copy(self)
+        other.most_packed = self.most_packed - size
+        return other
+
+    def _packed(self, dtype: np.dtype[Any]) -> Operator:
+        """Return the matrix in memory, if there is room for it."""
+        if self.stored * dtype.itemsize > self.most_packed:
+            return self
+        return Dense(self._copied(np.arange(self.shape[1]), dtype))
+
+    def _placed(self, device: Device) -> Operator:
+        raise TypeError("A is streamed from its file, and cannot be moved to a device: leave device out, or load A")
+
+    def centred(self, centre: Vector) -> Streamed:
+        """Return the matrix less a number for each column, as much on disk as this one."""
+        other = self.of_rows(np.arange(self.shape[0]))
+        everywhere = np.zeros(self.store.shape[1])
+        everywhere[self.columns] = centre
+        other.store = Centred.of(self.store, everywhere, self.dtype)
+        return other
+
+    def of_rows(self, rows: Indices) -> Streamed:
+        """Return some rows of the matrix, as much on disk as this one."""
+        return self._view(rows, np.arange(self.shape[1]))
+
+    def _view(self, rows: Indices, columns: Indices) -> Streamed:
+        """Return the matrix between some rows and columns, as much on disk as this one."""
+        view = object.__new__(Streamed)
+        view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
+        if self.reads_columns:
+            view.panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
+        return view
+
+
+def _share(limit: int, workers: int) -> None:
+    """Begin a thread that works beside others of a solve, which may use ``limit`` threads."""
+    _native.set_threads(limit)
+    _native.leave_threads(workers)
+
+
+def _in_turn(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], most: int) -> Iterator[T]:
+    """Yield what tasks give, in their order; so many are begun before the first is waited for."""
+    begun: deque[Future[T]] = deque()
+    for task in tasks:
+        begun.append(pool.submit(task))
+        if len(begun) == most:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
+
+
+def _floating_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def _floating(block: NDArray[Any]) -> NDArray[Any]:
+    return block.astype(_floating_type(block.dtype), copy=False)
+
+
+def is_zarr(source: Any) -> bool:
+    """Return whether an object is a Zarr array, without importing Zarr."""
+    return type(source).__module__.partition(".")[0] == "zarr" and hasattr(source, "chunks")
+
+
+def is_streamed(source: Any) -> bool:
+    """Return whether an object is a dense matrix that lies in a file, and can be read from there."""
+    if isinstance(source, np.memmap):
+        return window(source) is not None and source.dtype.kind in "biuf" and source.dtype.isnative
+    return isinstance(source, Streamed) or is_zarr(source)
+
+
+def _tile_bytes(memory: float, dtype: np.dtype[Any]) -> int:
+    """Return the bytes of a tile in its file: entries narrower than float64 take more where they are worked on."""
+    return int(min(TILE, memory / TILES) * dtype.itemsize / 8)
+
+
+def _store(source: Any, memory: float) -> tuple[Store, Indices, Indices]:
+    """Return the store that a source names, and rows and columns in it; raise where it is no dense real matrix."""
+    if isinstance(source, (str, PathLike)):
+        source = _opened(Path(source))
+    if is_zarr(source):
+        _check(source)
+        return (
+            Chunked.of(source, _tile_bytes(memory, np.dtype(source.dtype))),
+            np.arange(source.shape[0]),
+            np.arange(source.shape[1]),
+        )
+    if isinstance(source, np.memmap):
+        _check(source)
+        part = window(source)
+        if part is None:
+            raise ValueError(
+                "source is a memory map that does not show rows and columns of a file: expected slices; without "
+                "Streamed it is taken as an array in memory"
+            )
+        return File.of(part.whole, "source"), part.rows, part.columns
+    raise TypeError(
+        f"source is {type(source).__name__}: expected a .npy file, a memory map of one, or a Zarr array; a matrix in "
+        "memory needs no Streamed"
+    )
+
+
+def _opened(path: Path) -> Any:
+    if path.is_dir():
+        try:
+            import zarr
+        except ImportError:
+            raise ImportError("a Zarr array needs zarr: pip install 'saddleback[zarr]'") from None
+        return zarr.open_array(path, mode="r")
+    if not path.is_file():
+        raise FileNotFoundError(f"source={str(path)!r} is neither a file nor a folder")
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OverflowError, SyntaxError, TokenError, EOFError, OSError) as error:
+        raise ValueError(f"source={str(path)!r} is not a whole .npy file as numpy.save writes it ({error})") from None
+
+
+def _check(source: Any) -> None:
+    if len(source.shape) != 2 or 0 in source.shape:
+        raise ValueError(f"source has the shape {tuple(source.shape)}: expected a matrix with rows and columns")
+    dtype = np.dtype(source.dtype)
+    if dtype.kind not in "biuf" or not dtype.isnative:
+        raise TypeError(f"source has dtype {dtype}: expected real numbers in the byte order of this machine")

@@ -1,0 +1,68 @@
+"""What the kernels read and write, and the two halves of an iteration on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+
+from ..functions.contract import Function, Indices, Vector
+from ..problem import Model
+from ..steps.strengths import Strengths
+
+Exchange = Callable[[Vector], object]
+"""What adds to a change of Ax, in place, by how much other processes have changed it."""
+
+
+class Sums(Protocol):
+    """Sums of the points so far."""
+
+    x: Vector
+    y: Vector
+
+
+class Iterate(Protocol):
+    """The point that an iteration changes in place, with u = Ax and the sums of all points so far."""
+
+    x: Vector
+    y: Vector
+    u: Vector
+
+    @property
+    def averages(self) -> Sums:
+        """The sums, to which every new point is added."""
+
+
+def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
+    """Take the primal step of the drawn blocks against y, and return by how much it changes Ax."""
+    if drawn.size == 0:
+        return np.zeros_like(at.u)
+    changes = []
+    for columns, blocks in model.blocks.pieces(drawn):
+        step = 1.0 / strengths.primal[columns]
+        before = at.x[columns]
+        after = model.f.prox_blocks(blocks, before - step * model.A.columns_rmatvec(columns, at.y), step)
+        changes.append(model.A.columns_matvec(columns, after - before))
+        at.x[columns] = after
+    return reduce(np.add, changes)
+
+
+def existing(model: Model, drawn: Indices) -> Indices:
+    """Return the draws that are of a block: a process with fewer of them than others fills them up with none."""
+    return drawn[drawn < len(model.blocks)]
+
+
+def touched_rows(model: Model, drawn: Indices) -> Indices:
+    """Return the rows in which the drawn blocks have entries."""
+    return np.flatnonzero(model.A.block_row_sums(model.blocks.columns(drawn)))
+
+
+def dual_half(g: Function, strengths: Strengths, extrapolation: float, change: Vector, at: Iterate) -> None:
+    """Take the dual step after x has changed Ax by ``change``, and add the new point to the sums."""
+    step = 1.0 / strengths.dual
+    at.u += change
+    at.y[:] = g.prox_conjugate(at.y + step * (at.u + extrapolation * change), step)
+    at.averages.x += at.x
+    at.averages.y += at.y

@@ -1,0 +1,1 @@
+"""Columns of A spread over the processes of MPI."""

@@ -1,0 +1,129 @@
+"""The kernels where columns are spread over processes: each next to its own columns, and one exchange an iteration.
+
+Every process draws from its own blocks, updates its own part of x, and adds its change of Ax to those of the others: a
+sum of m numbers, after which all take the same step of y. What the others have made of x is only asked for at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...functions import Function, Zero
+from ...functions.contract import Indices, Vector
+from ...operators import Sharded
+from ...problem import Model
+from ...steps.strengths import Strengths
+from ..iterate import Iterate
+from ..newton import Smooth, conjugate_gradients, newton_system
+from ..numpy.descent import ArrayDescender, NativeDescender
+
+if TYPE_CHECKING:
+    from ..choose import Sweeper
+
+
+def local_model(model: Model, A: Sharded) -> Model:
+    """Return the problem of the columns that this process holds, under the same loss."""
+    blocks = model.strata.members[A.ranks.rank]
+    if blocks.size == 0:
+        return Model(Zero().bind((0,)), A.local, model.g, 0.0)
+    assert np.array_equal(model.blocks.columns(blocks), A.own), "a process holds its columns block by block"
+    return Model(_own_penalty(model, A, blocks), A.local, model.g, model.linear_norm)
+
+
+def _own_penalty(model: Model, A: Sharded, blocks: Indices) -> Function:
+    """Return the penalty of the columns that this process holds."""
+    if blocks.size == len(model.blocks) and np.array_equal(A.own, np.arange(A.own.size)):
+        return model.f
+    try:
+        return model.f.restrict_blocks(blocks)
+    except TypeError as error:
+        raise TypeError(
+            f"comm: {error}; give each process the penalty of its own columns, by a function shard(rank, size)"
+        ) from None
+
+
+@dataclass
+class LocalSums:
+    """Sums of the iterates: of x in the columns of this process, of y in all rows."""
+
+    x: Vector
+    y: Vector
+
+
+@dataclass
+class LocalIterate:
+    """The point as this process sees it: its own part of x, and all of y and u."""
+
+    x: Vector
+    y: Vector
+    u: Vector
+    averages: LocalSums
+
+
+class ShardedSweeper:
+    """The block method with the iterations of all processes side by side."""
+
+    lazy = False
+
+    def __init__(self, A: Sharded, inner: Sweeper) -> None:
+        self.A = A
+        self.inner = inner
+        self.name = inner.name
+
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        A, sums = self.A, at.averages
+        local = LocalIterate(at.x[A.own], at.y, at.u, LocalSums(np.zeros(A.own.size), sums.y))
+        own = Strengths(strengths.primal[A.own], strengths.dual)
+        self.inner.sweep(draws, own, extrapolation, local)
+        at.x[:] = A.together(local.x)
+        sums.x += A.together(local.averages.x)
+
+
+class ShardedDescender:
+    """Coordinate descent of all processes side by side, each on its own columns."""
+
+    carries = ("paces",)
+
+    @property
+    def paces(self) -> list[float]:
+        """How soon each process meets the others, which changes on the way."""
+        return self.A.ranks.all(self.inner.pace)
+
+    @paces.setter
+    def paces(self, paces: list[float]) -> None:
+        self.inner.pace = paces[self.A.ranks.rank]
+
+    def __init__(self, A: Sharded, inner: ArrayDescender | NativeDescender) -> None:
+        self.A = A
+        self.inner = inner
+        self.name, self.width = inner.name, inner.width
+        self.strength = A.together(inner.strength)
+        measured = A.ranks.sum(np.array([inner.passes * inner.strength.size]))
+        self.passes = float(measured[0]) / self.strength.size
+
+    def extended(self, model: Model) -> ShardedDescender:
+        assert isinstance(model.A, Sharded)
+        return ShardedDescender(model.A, self.inner.extended(local_model(model, model.A)))
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        own = x[self.A.own]
+        visited = self.inner.sweep(sweeps, own, u, y)
+        x[:] = self.A.together(own)
+        return int(self.A.ranks.sum(np.array([float(visited)]))[0])
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.A.some_together(columns, self.inner.products(self.A.here(columns)[1], y)).ravel()
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        mine, local = self.A.here(columns)
+        return self.A.ranks.sum(self.inner.image(local, d[mine]))
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        system = newton_system(partial(self.image, part.free), partial(self.products, part.free), part, weight)
+        return conjugate_gradients(system, right, diagonal, tolerance, most)

@@ -1,0 +1,82 @@
+"""The compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _native
+from ...functions.contract import Compiled, Indices, Slopes, Vector
+from ...problem import Model
+from ...steps.strengths import Strengths
+from ..iterate import Exchange, Iterate, dual_half, existing
+
+
+class NativeSweeper:
+    """The block method on dense and column-compressed matrices, with the proxes of the catalogue fused in."""
+
+    name = "native"
+
+    def __init__(self, model: Model, lazy: bool, exchange: Exchange | None = None) -> None:
+        self.model = model
+        self.lazy = lazy
+        self.exchange = exchange
+        self.fused = model.compiled_loss is not None
+        self.kernel = make_kernel(model)
+
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        if self.fused:
+            draws = np.ascontiguousarray(draws)
+            sides = strengths.primal, strengths.dual
+            vectors = at.x, at.y, at.u, at.averages.x, at.averages.y
+            self.kernel.sweep(draws, *sides, extrapolation, *vectors, lazy=self.lazy, exchange=self.exchange)
+            return
+        change = np.empty_like(at.u)
+        for drawn in draws:
+            self.kernel.primal_step(existing(self.model, drawn), strengths.primal, at.x, at.y, change)
+            if self.exchange is not None:
+                self.exchange(change)
+            dual_half(self.model.g, strengths, extrapolation, change, at)
+
+
+def missing(model: Model) -> str | None:
+    """Return what the kernels lack for a problem, or None where they can treat it."""
+    if not model.A.native():
+        return "A is not a dense or sparse matrix"
+    if model.compiled_penalty is None:
+        return "its penalty is not one that the kernels know"
+    return None
+
+
+def make_kernel(model: Model) -> _native.Kernel:
+    """Return the kernel of a problem that they can treat."""
+    penalty = model.compiled_penalty
+    assert penalty is not None
+    loss_description, loss_callable = loss_arguments(model.compiled_loss, model.A.shape[0])
+    return _native.Kernel(
+        *columns_and_penalty(model),
+        loss_description,
+        penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
+        loss_callable=loss_callable,
+    )
+
+
+def columns_and_penalty(model: Model) -> tuple[int, list[Any], Indices, Indices, Slopes, Vector]:
+    """Return the arguments with which every kernel begins: rows, matrices, blocks, slopes and group weights."""
+    penalty = model.compiled_penalty
+    assert penalty is not None
+    blocks = model.blocks
+    return model.A.shape[0], model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
+
+
+def loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
+    """Return the description of the loss and its compiled prox, if it has one."""
+    if loss is None:
+        return ("coordinate", *Slopes.zero(rows)), None
+    if loss.logistic is not None:
+        return ("logistic", *loss.logistic), None
+    if loss.callables:
+        function = loss.callables[0][2]
+        return ("callable",), (function.address, function.data, function.takes_data)
+    return ("coordinate", *loss.slopes), None

@@ -1,0 +1,144 @@
+r"""A Newton step along the coordinates where the penalty is smooth.
+
+Near a solution the zeros of x, its bounds and its signs are settled, and on what is left, S, the problem is smooth:
+
+.. math::
+
+    (A_S' D A_S + f''_S)\, d = -(A_S' y + f'_S), \qquad D = g''(Ax), \quad y = g'(Ax).
+
+Coordinate descent settles S, and Newton's step ends what it would need hundreds of sweeps for where columns are
+correlated. For a group norm, :math:`f'' = w\,(I - xx'/\|x\|^2) / \|x\|`: a diagonal less a matrix of rank one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..functions.contract import Blocks, Compiled, Indices, Vector
+from ..operators import Operator
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A penalty along the coordinates where it is smooth at a point.
+
+    Attributes
+    ----------
+    free : these coordinates.
+    gradient : of the penalty, along them.
+    extra, along, group : its Hessian, diag(extra) - sum_g e_g e_g' where e_g holds the entries of ``along`` in group g.
+    kinked : whether the coordinate may not pass 0, where the penalty has a kink.
+    """
+
+    free: Indices
+    gradient: Vector
+    extra: Vector
+    along: Vector
+    group: Indices
+    kinked: NDArray[np.bool_]
+
+    def hessian(self, d: Vector) -> Vector:
+        """Return the product of the Hessian with a direction along the free coordinates."""
+        within = np.bincount(self.group, self.along * d, 1)
+        return self.extra * d - self.along * within[self.group]
+
+    def hessian_matrix(self) -> Vector:
+        """Return the Hessian as a matrix."""
+        together = self.group[:, None] == self.group
+        return np.diag(self.extra) - np.where(together, np.outer(self.along, self.along), 0.0)
+
+
+def smooth_part(penalty: Compiled, blocks: Blocks, x: Vector) -> Smooth:
+    """Return the penalty near x: slopes, quadratic terms and group norms."""
+    left, right, quadratic, lower, upper = penalty.slopes
+    kinked = left != right
+    free = (x > lower) & (x < upper) & ((x != 0) | ~kinked)
+    grouped = bool(np.any(penalty.group_weight > 0))
+    if grouped:
+        of_column = np.empty(x.size, dtype=np.int64)
+        of_column[blocks.order] = np.repeat(np.arange(len(blocks)), blocks.sizes)
+        norms = np.sqrt(np.bincount(of_column, x * x, len(blocks)))
+        free &= ((norms > 0) | (penalty.group_weight == 0))[of_column]
+    at = np.flatnonzero(free)
+    point = x[at]
+    gradient = np.where(point > 0, right[at], left[at]) + quadratic[at] * point
+    if not grouped:
+        return Smooth(at, gradient, quadratic[at], np.zeros(at.size), np.zeros(at.size, dtype=np.int64), kinked[at])
+    present, group = np.unique(of_column[at], return_inverse=True)
+    weight, norm = penalty.group_weight[present], norms[present]
+    ratio = np.divide(weight, norm, out=np.zeros_like(norm), where=norm > 0)[group]
+    unit = np.divide(point, norm[group], out=np.zeros_like(point), where=norm[group] > 0)
+    along = np.sqrt(ratio) * unit
+    return Smooth(at, gradient + weight[group] * unit, quadratic[at] + ratio, along, group.astype(np.int64), kinked[at])
+
+
+def newton_system(
+    image: Callable[[Vector], Vector], products: Callable[[Vector], Vector], part: Smooth, weight: Vector
+) -> Callable[[Vector], Vector]:
+    """Return d -> (A_S' diag(weight) A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S."""
+    return lambda d: products(weight * image(d)) + part.hessian(d)
+
+
+def conjugate_gradients(
+    product: Callable[[Vector], Vector], right: Vector, diagonal: Vector, tolerance: float, most: int
+) -> tuple[Vector, int]:
+    """Return d with product(d) = right, to a relative residual in the metric of the diagonal, and the steps taken."""
+    d = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    size = first = float(residual @ scaled)
+    for step in range(most):
+        if size <= tolerance * tolerance * first:
+            return d, step
+        image = product(direction)
+        curvature = float(direction @ image)
+        if not curvature > 1e-14 * float(direction @ (diagonal * direction)):
+            return d, step + 1  # flat: d is a descent direction as it is
+        length = size / curvature
+        d += length * direction
+        residual -= length * image
+        scaled = residual / diagonal
+        before, size = size, float(residual @ scaled)
+        direction = scaled + (size / before) * direction
+    return d, most
+
+
+def conjugate_gradients_by_columns(
+    A: Operator, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+) -> tuple[Vector, int]:
+    """Return the same for the Newton system over a matrix that is best read once a step, column by column.
+
+    How far to go along p is known before the products with the columns, from p'Qp = (Ap)'D(Ap) + p'f''p. So a column at
+    hand for its product with D Ap has its residual at once, and gives its part of A s for the next direction s + b p,
+    whose image is As + b Ap.
+    """
+    d = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction, image = scaled.copy(), A.matvec(scaled)
+    size = first = float(residual @ scaled)
+    for step in range(most):
+        if size <= tolerance * tolerance * first:
+            return d, step
+        bent = part.hessian(direction)
+        curvature = float(image @ (weight * image) + direction @ bent)
+        if not curvature > 1e-14 * float(direction @ (diagonal * direction)):
+            return d, step + 1  # flat: d is a descent direction as it is
+        length = size / curvature
+        d += length * direction
+
+        def renewed(columns: Indices, product: Vector, length: float = length, bent: Vector = bent) -> Vector:
+            residual[columns] -= length * (product + bent[columns])
+            scaled[columns] = residual[columns] / diagonal[columns]
+            return scaled[columns]
+
+        following = A.there_and_back(weight * image, renewed)
+        before, size = size, float(residual @ scaled)
+        direction = scaled + (size / before) * direction
+        image = following + (size / before) * image
+    return d, most

@@ -1,0 +1,1 @@
+"""Kernels in numpy: the readable specification, which takes every problem."""

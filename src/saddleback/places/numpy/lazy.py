@@ -1,0 +1,138 @@
+r"""The lazy dual: steps of y that nobody looks at, taken together when somebody does.
+
+A row that no drawn block touches sees the same u in every iteration. Its dual step is then the same map again and
+again,
+
+.. math::
+
+    y \leftarrow \mathrm{clip}\Big(\frac{\mathrm{shrink}(y + s u,\, s\,\text{left},\, s\,\text{right})}{1 + s q},\,
+    l,\, h\Big),
+
+with s the step and the parameters of the two-slope family that the conjugate of the loss belongs to. On one side of 0
+and inside the bounds it is affine; with d = u - right or u - left, the slope on that side, n steps from y give
+
+.. math::
+
+    y_n = y + (d - q y) W_n, \qquad \sum_{t=1}^n y_t = n y + (d - q y) V_n, \qquad
+    W_n = \frac{1 - (1 + s q)^{-n}}{q}, \qquad V_n = \sum_{t=1}^n W_t = \frac{n - W_n / s}{q},
+
+and for q = 0 the limits W_n = n s and V_n = s n (n + 1) / 2. The sequence is monotone, so that the last step within
+the piece comes from solving for the end of it. One step to the letter then leads out of the piece, and the next run
+begins there. docs/theory.md has the derivation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...functions.contract import Indices, Vector
+from ...functions.piecewise import Coordinate
+from ...problem import Model
+from ...steps.strengths import Strengths
+from ..iterate import Iterate
+
+SERIES_BELOW = 0.01
+SERIES_TERMS = 10
+"""Where n s q is smaller, V_n is summed as a series: its closed form would be a small difference of large numbers."""
+
+WORTHWHILE = 64.0
+"""Rows for each entry that an iteration touches, from which on the lazy dual is faster; measured."""
+
+
+def missing(model: Model) -> str | None:
+    """Return what keeps the steps of a problem from being skipped, or None where they can be."""
+    if model.g.conjugate_slopes() is None:
+        return "repeated steps on its loss have no closed form"
+    if not model.A.entries_known:
+        return "the entries of A are not known"
+    return None
+
+
+def pays(model: Model, drawn: int) -> bool:
+    """Return whether K drawn blocks touch so few rows that looking at all of them costs more than the closed form."""
+    touched = model.A.stored * drawn / len(model.blocks)
+    return missing(model) is None and WORTHWHILE * touched <= model.A.shape[0]
+
+
+class LazyRows:
+    """The rows of y during a sweep, each with the number of dual steps it has taken so far."""
+
+    def __init__(self, model: Model, strengths: Strengths, at: Iterate) -> None:
+        slopes = model.g.conjugate_slopes()
+        assert slopes is not None
+        self.dual = Coordinate(*slopes)
+        self.step_size = 1.0 / strengths.dual
+        self.at = at
+        self.taken = np.zeros(at.y.size, dtype=np.int64)
+
+    def catch_up(self, rows: Indices, until: int) -> None:
+        """Take the steps that these rows lack, all at their present u, and add the iterates to the sums."""
+        at, behind = self.at, until - self.taken[rows]
+        at.y[rows], summed = repeated_steps(
+            self.dual.restrict(rows), at.y[rows], at.u[rows], self.step_size[rows], behind
+        )
+        at.averages.y[rows] += summed
+        self.taken[rows] = until
+
+    def step(self, rows: Indices, argument: Vector) -> None:
+        """Take one step at another argument."""
+        at, step = self.at, self.step_size[rows]
+        at.y[rows] = self.dual.restrict(rows).prox(at.y[rows] + step * argument, step)
+        at.averages.y[rows] += at.y[rows]
+        self.taken[rows] += 1
+
+
+def repeated_steps(dual: Coordinate, y: Vector, u: Vector, step: Vector, count: Indices) -> tuple[Vector, Vector]:
+    """Return y after ``count`` dual steps at the same u, row by row, and the sum of the iterates on the way."""
+    y, total, left = y.copy(), np.zeros_like(y), count.astype(np.float64)
+    while np.any(left > 0):
+        run, drift = _run(dual, y, u, step)
+        run = np.minimum(left, run)
+        travelled, summed = _weights(run, step, dual.quadratic)
+        total += run * y + drift * summed
+        y = y + drift * travelled
+        left -= run
+
+        literal = left > 0
+        following = np.where(literal, dual.prox(y + step * u, step), y)
+        total += np.where(literal, following, 0.0)
+        left -= literal
+        settled = literal & (following == y)
+        total += np.where(settled, left * y, 0.0)
+        left[settled] = 0.0
+        y = following
+    return y, total
+
+
+def _run(dual: Coordinate, y: Vector, u: Vector, step: Vector) -> tuple[Vector, Vector]:
+    """Return how many steps stay on the side of 0 where they begin and within the bounds, and d - q y there."""
+    q = dual.quadratic
+    above = (y > 0) | ((y == 0) & (u > dual.right))
+    drift = np.where(above, u - dual.right, u - dual.left) - q * y
+    bottom = np.where(above, np.maximum(0.0, dual.lower), dual.lower)
+    top = np.where(above, dual.upper, np.minimum(0.0, dual.upper))
+    first = y + drift * (step / (1.0 + step * q))
+    stays = (first >= bottom) & (first <= top)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = (np.where(drift > 0, top, bottom) - y) / drift  # what W_n may come to
+        bent = np.where(q * way < 1.0, -np.log1p(-q * way) / np.log1p(step * q), np.inf)
+        steps = np.floor(np.where(q > 0, bent, way / step))
+    return np.where(stays, np.where(drift == 0, np.inf, steps), 0.0), np.where(stays, drift, 0.0)
+
+
+def _weights(n: Vector, step: Vector, q: Vector) -> tuple[Vector, Vector]:
+    """Return W_n and V_n."""
+    rate = step * q
+    curved = np.where(q > 0, q, 1.0)
+    W = np.where(q > 0, -np.expm1(-n * np.log1p(rate)) / curved, n * step)
+    short = n * rate < SERIES_BELOW
+    V = np.where(short, _series(n, np.where(short, rate, 0.0)) * step, (n - W / step) / curved)
+    return W, V
+
+
+def _series(n: Vector, rate: Vector) -> Vector:
+    """Return V_n / s as n (n + 1) / 2 (1 - (n + 2) / 3 rate (1 - (n + 3) / 4 rate (1 - ...)))."""
+    nested = np.ones_like(n)
+    for k in range(SERIES_TERMS, 2, -1):
+        nested = 1.0 - (n + k - 1) / k * rate * nested
+    return 0.5 * n * (n + 1) * nested

@@ -1,0 +1,309 @@
+"""The kernels on a device of torch: the formulas of the array backend on arrays that lie there.
+
+A device wants long products and few calls. The iterate therefore stays there for a whole batch, blocks are taken all at
+once or as slices of neighbouring columns, and on CUDA an iteration that never waits for the host is captured as a graph
+and replayed.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...functions.contract import Function, Indices, Vector
+from ...problem import Model
+from ...steps.strengths import Strengths, operator_norm
+from ..iterate import Iterate, dual_half
+from ..newton import Smooth, conjugate_gradients
+from .array import DeviceArray, tensor_of
+from .operator import OnDevice, as_slice, beside, weighted_gram
+
+STEPS = 5
+"""Accelerated steps that stand for one visit of all blocks in turn."""
+
+DIRECT = 8000
+"""Free coordinates up to which Newton's system is factored: the device multiplies faster than it reads."""
+
+WARM_UP = 2 * STEPS
+"""Iterations before one is captured: so many cost less than a capture does, and many a run has no more of them."""
+
+
+def missing(model: Model) -> str | None:
+    """Return what the kernels lack for a problem, or None where they can treat it."""
+    if not model.A.tensors():
+        return "A is not a matrix on a device: pass device="
+    if any(known is None or known.callables for known in (model.f.compiled(), model.g.compiled())):
+        return "its penalty or its loss is not one that the kernels know"
+    return None
+
+
+def bring(array: Any) -> Vector:
+    """Return an array of the device in the memory of the host."""
+    return np.asarray(array)
+
+
+class Replayed:
+    """An iteration that changes arrays in place; on CUDA captured once and then replayed, where it may be.
+
+    Parameters
+    ----------
+    device : where its arrays lie.
+    waits : whether it waits for the host on the way, so that it cannot be captured.
+    """
+
+    def __init__(self, device: torch.device, waits: bool) -> None:
+        self.device = device
+        self.captures = device.type == "cuda" and not waits
+        self.taken = 0
+        self.graph: Any = None
+
+    def __call__(self, iteration: Callable[[], Any]) -> None:
+        """Take the iteration, always the same one. It is not kept: who has it has this, and would never be freed."""
+        if self.captures and self.taken == WARM_UP:
+            self.graph = captured(iteration, self.device, _first_graph(self.device).pool())
+        if self.graph is None:
+            iteration()
+        else:
+            self.graph.replay()
+        self.taken += 1
+
+
+def captured(iteration: Callable[[], Any], device: torch.device, pool: Any = None) -> Any:
+    """Return what an iteration does on a CUDA device as a graph; nothing is done yet."""
+    graph, stream = torch.cuda.CUDAGraph(), _capturing_stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    collecting = gc.isenabled()
+    gc.disable()  # a graph that is destroyed during a capture ends it
+    try:
+        with torch.cuda.stream(stream):
+            graph.capture_begin(pool=pool)
+            iteration()
+            graph.capture_end()
+    finally:
+        if collecting:
+            gc.enable()
+    torch.cuda.current_stream(device).wait_stream(stream)
+    return graph
+
+
+@cache
+def _capturing_stream(device: torch.device) -> Any:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+@cache
+def _first_graph(device: torch.device) -> Any:
+    """Return a graph that does next to nothing, and whose memory all others share: what they leave is elsewhere."""
+    return captured(lambda: torch.zeros(1, device=device).add_(1.0), device)
+
+
+class DeviceDescender:
+    r"""Accelerated proximal steps on all blocks at once, in the place of blocks in turn.
+
+    With :math:`H = L\,\mathrm{diag}(s)`, s the strengths of the blocks and L the norm of the Hessian in their metric,
+
+    .. math::
+
+        x^+ = \mathrm{prox}_f^H(\bar x - H^{-1} A' \nabla g(A \bar x)), \qquad
+        \bar x^+ = x^+ + \beta (x^+ - x),
+
+    with Nesterov's :math:`\beta`, begun anew after a sweep that leads uphill (O'Donoghue and Candes, 2015).
+    """
+
+    name = "torch"
+    carries = ("course",)
+
+    def __init__(self, model: Model, width: int) -> None:
+        self.width = width
+        curvature = model.g.curvature()
+        assert curvature is not None
+        self.A = beside(model.A.tensors()).widened()
+        self.f, self.g = (function.placed(self.place) for function in (model.f, model.g))
+        self.strength = block_sums(model, self.A.squares_rmatvec(np.ascontiguousarray(curvature)))
+        rows, columns = self.place(np.sqrt(curvature)), self.place(1.0 / np.sqrt(self.strength))
+        norm, self.passes = operator_norm(
+            lambda z: rows * self.A.matvec(columns * z),
+            lambda z: columns * self.A.rmatvec(rows * z),
+            self.strength.size,
+        )
+        self.passes += 0.5
+        self.step = columns * columns / max(norm, 1e-300)
+        m, n = self.A.shape
+        self.x, self.ahead, self.u, self.ahead_u = (self.place(np.zeros(size)) for size in (n, n, m, m))
+        self.beta, self.uphill = self.place(np.zeros(1)), self.place(np.zeros(1))
+        self.left = np.empty(0)
+        self.momentum = 1.0
+        penalty = model.f.compiled()
+        assert penalty is not None
+        self.replayed = Replayed(self.A.device, waits=bool(np.any(penalty.group_weight)))
+
+    def place(self, array: Any) -> Any:
+        """Return an array on the device."""
+        return DeviceArray(tensor_of(array, self.A.device))
+
+    @property
+    def course(self) -> list[Any]:
+        """Where it is and where it was going, on the host."""
+        return [*(bring(v) for v in (self.x, self.u, self.ahead, self.ahead_u)), self.left, self.momentum]
+
+    @course.setter
+    def course(self, stored: list[Any]) -> None:
+        self.x[:], self.u[:], self.ahead[:], self.ahead_u[:], self.left, self.momentum = stored
+
+    def extended(self, model: Model) -> DeviceDescender:
+        return DeviceDescender(model, self.width)
+
+    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
+        if not np.array_equal(x, self.left):  # else the momentum of the last sweep is as good as ever
+            self.x[:], self.u[:] = x, u
+            self._halt()
+        for _ in range(sweeps * STEPS):
+            following = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * self.momentum**2)))
+            self.beta[:] = (self.momentum - 1.0) / following
+            self.momentum = following
+            self.replayed(self._step)
+        if bool(self.uphill > 0):
+            self._halt()
+        x[:], u[:], y[:] = (bring(v) for v in (self.x, self.u, self.g.subgradient(self.u)))
+        self.left = x.copy()
+        return sweeps * STEPS * x.size
+
+    def _halt(self) -> None:
+        """Begin the momentum anew."""
+        self.ahead[:], self.ahead_u[:], self.momentum = self.x, self.u, 1.0
+
+    def _step(self) -> None:
+        """Take one step from the point ahead, and look ahead by beta."""
+        pull = self.A.rmatvec(self.g.subgradient(self.ahead_u))
+        x = self.f.prox(self.ahead - self.step * pull, self.step)
+        u = self.A.matvec(x)
+        moved = x - self.x
+        self.uphill[:] = (self.ahead - x) @ moved
+        self.ahead[:], self.ahead_u[:] = x + self.beta * moved, u + self.beta * (u - self.u)
+        self.x[:], self.u[:] = x, u
+
+    def products(self, columns: Indices, y: Vector) -> Vector:
+        return self.A.columns_rmatvec(columns, y)
+
+    def image(self, columns: Indices, d: Vector) -> Vector:
+        return self.A.columns_matvec(columns, d)
+
+    def solve(
+        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
+    ) -> tuple[Vector, int]:
+        there: Any = Smooth(*(self.place(getattr(part, own.name)) for own in fields(part)))
+        own, weights, target = self.A.part(part.free), self.place(weight), self.place(right)
+        if part.free.size <= DIRECT:
+            matrix = weighted_gram(own.dense(), weights.tensor) + there.hessian_matrix().tensor
+            factor, failed = torch.linalg.cholesky_ex(matrix)
+            if not failed:
+                return bring(DeviceArray(torch.cholesky_solve(target.tensor[:, None], factor)[:, 0])), 1
+
+        def product(d: Vector) -> Vector:
+            curved: Vector = own.rmatvec(weights * own.matvec(d)) + there.hessian(d)
+            return curved
+
+        d, steps = conjugate_gradients(product, target, self.place(diagonal), tolerance, most)
+        return bring(d), steps
+
+
+def block_sums(model: Model, squares: Vector) -> Vector:
+    """Return the sums over the blocks, one value a column: with squared lengths, bounds of the blocks' curvatures."""
+    blocks = model.blocks
+    if len(blocks) < squares.size:
+        sums = np.add.reduceat(squares[blocks.order], blocks.start[:-1])
+        squares[blocks.order] = np.repeat(sums, blocks.sizes)
+    return np.maximum(squares, max(1e-100, 1e-12 * squares.max(initial=0.0)))
+
+
+@dataclass
+class Sums:
+    """Sums of iterates on the device."""
+
+    x: Any
+    y: Any
+    count: int = 0
+
+
+@dataclass
+class Point:
+    """An iterate on the device, with the sums of all of them."""
+
+    x: Any
+    y: Any
+    u: Any
+    averages: Any
+
+
+@dataclass
+class Drawn:
+    """What an iteration on some blocks needs: where they are in x, their columns, penalty and steps."""
+
+    place: Any
+    A: OnDevice
+    f: Function
+    step: Any
+
+
+class DeviceSweeper:
+    """The block method on a device, with the iterate there from the first draw of a batch to the last."""
+
+    name = "torch"
+    lazy = False
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.A = beside(model.A.tensors()).widened()
+        self.g = model.g.placed(self.place)
+        m, n = self.A.shape
+        self.whole = Drawn(slice(None), self.A, model.f.placed(self.place), self.place(np.ones(n)))
+        self.strengths = Strengths(self.place(np.ones(n)), self.place(np.ones(m)))
+        x, y, u, of_x, of_y = (self.place(np.zeros(size)) for size in (n, m, m, n, m))
+        self.point = Point(x, y, u, Sums(of_x, of_y))
+        self.extrapolation: Any = self.place(np.ones(1))
+        penalty, loss = model.f.compiled(), model.g.compiled()
+        assert penalty is not None
+        assert loss is not None
+        waits = bool(np.any(penalty.group_weight)) or loss.logistic is not None
+        self.replayed = Replayed(self.A.device, waits)
+
+    def place(self, array: Any) -> Any:
+        """Return an array on the device."""
+        return DeviceArray(tensor_of(array, self.A.device))
+
+    def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
+        point, sums = self.point, self.point.averages
+        pairs = [(point.x, at.x), (point.y, at.y), (point.u, at.u), (sums.x, at.averages.x), (sums.y, at.averages.y)]
+        for there, here in [*pairs, (self.strengths.primal, strengths.primal), (self.strengths.dual, strengths.dual)]:
+            there[:] = here
+        self.whole.step[:] = 1.0 / strengths.primal
+        self.extrapolation[:] = extrapolation
+        if draws.shape[1] == len(self.model.blocks):
+            for _ in draws:
+                self.replayed(lambda: self._iteration(self.whole))
+        else:
+            for blocks in draws:
+                self._iteration(self._drawn(blocks))
+        for there, here in pairs:
+            here[:] = bring(there)
+
+    def _iteration(self, drawn: Drawn) -> None:
+        point = self.point
+        before = point.x[drawn.place]
+        after = drawn.f.prox(before - drawn.step * drawn.A.rmatvec(point.y), drawn.step)
+        change = drawn.A.matvec(after - before)
+        point.x[drawn.place] = after
+        dual_half(self.g, self.strengths, self.extrapolation, change, point)
+
+    def _drawn(self, blocks: Indices) -> Drawn:
+        """Return what is needed for some blocks."""
+        columns = self.model.blocks.columns(blocks)
+        place = as_slice(columns) or self.place(columns)
+        part = self.A.part(columns)
+        return Drawn(place, part, self.model.f.restrict_blocks(blocks).placed(self.place), self.whole.step[place])

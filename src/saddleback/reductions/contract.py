@@ -1,0 +1,146 @@
+"""What a reduction is: a problem that is solved in place of another, and how its points become points of that one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..functions.contract import Vector
+from ..functions.points import Point
+from ..methods import Kept
+from ..problem import Model
+from ..result import Status
+
+
+class Reduction(ABC):
+    """A smaller problem, and the way there and back.
+
+    Attributes
+    ----------
+    model : the smaller problem.
+    eliminates : whether blocks have become part of the loss.
+    passes : what it took to find it.
+    status : set where what was left out already decides.
+    """
+
+    model: Model
+    eliminates: ClassVar[bool] = False
+    passes: float = 0.0
+    status: Status | None = None
+
+    @abstractmethod
+    def kept(self) -> Kept:
+        """Return which rows and columns are left; with explicit strengths a method asks for it."""
+
+    @abstractmethod
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
+        """Return the point of the original problem; u gives Ax of the smaller one, and is called only if needed."""
+
+    @abstractmethod
+    def restore_u(self, u: Vector) -> Vector:
+        """Return Ax of the original problem."""
+
+    @abstractmethod
+    def restore_y(self, y: Point) -> Point:
+        """Return the dual point of the original problem."""
+
+    @abstractmethod
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        """Return directions of the original problem: what was left out stays where it is."""
+
+    @abstractmethod
+    def reduce_x(self, x: Vector) -> Vector:
+        """Return the entries of x that are kept."""
+
+    @abstractmethod
+    def reduce_y(self, y: Vector) -> Vector:
+        """Return the entries of y that are kept."""
+
+    def then(self, second: Reduction) -> Reduction:
+        """Return this reduction followed by one of its smaller problem."""
+        return Chain(self, second)
+
+
+@dataclass(frozen=True)
+class Unchanged(Reduction):
+    """The problem itself."""
+
+    model: Model
+    passes: float = 0.0
+    status: Status | None = None
+
+    def kept(self) -> Kept:
+        m, n = self.model.A.shape
+        return Kept((m, n), np.arange(m), np.arange(n))
+
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
+        return x
+
+    def restore_u(self, u: Vector) -> Vector:
+        return u
+
+    def restore_y(self, y: Point) -> Point:
+        return y
+
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        return dx, dy
+
+    def reduce_x(self, x: Vector) -> Vector:
+        return x
+
+    def reduce_y(self, y: Vector) -> Vector:
+        return y
+
+
+@dataclass(frozen=True)
+class Chain(Reduction):
+    """One reduction after the other."""
+
+    first: Reduction
+    second: Reduction
+
+    @property
+    def model(self) -> Model:  # type: ignore[override]
+        """The smaller problem of the second."""
+        return self.second.model
+
+    @property
+    def eliminates(self) -> bool:  # type: ignore[override]
+        """Whether either does."""
+        return self.first.eliminates or self.second.eliminates
+
+    @property
+    def passes(self) -> float:  # type: ignore[override]
+        """What both took."""
+        return self.first.passes + self.second.passes
+
+    @property
+    def status(self) -> Status | None:  # type: ignore[override]
+        """What either decides."""
+        return self.first.status or self.second.status
+
+    def kept(self) -> Kept:
+        first, second = self.first.kept(), self.second.kept()
+        return Kept(first.shape, first.rows[second.rows], first.columns[second.columns])
+
+    def reduce_x(self, x: Vector) -> Vector:
+        return self.second.reduce_x(self.first.reduce_x(x))
+
+    def reduce_y(self, y: Vector) -> Vector:
+        return self.second.reduce_y(self.first.reduce_y(y))
+
+    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
+        return self.first.restore_x(self.second.restore_x(x, u), lambda: self.second.restore_u(u()))
+
+    def restore_u(self, u: Vector) -> Vector:
+        return self.first.restore_u(self.second.restore_u(u))
+
+    def restore_y(self, y: Point) -> Point:
+        return self.first.restore_y(self.second.restore_y(y))
+
+    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
+        return self.first.restore_ray(*self.second.restore_ray(dx, dy))

@@ -1,0 +1,1 @@
+"""Which blocks are drawn, and how far a step may go."""
