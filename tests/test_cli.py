@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -90,7 +91,6 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     stopped = run("solve", lasso, "--method", "ista", "--tol", "0", "--max-passes", "20", "--checkpoint", kept)
     assert stopped.exit_code == 1
     assert f"Pass --resume '{kept}' to go on" in stopped.stdout
-    assert "Raise --max-passes, or --tol if" in stopped.stdout
     options = ("--method", "ista", "--tol", "0", "--max-passes", "40", "--resume", kept, "--json")
     again = json.loads(run("solve", lasso, *options).stdout)
     assert 40 <= again["passes"] < 60
@@ -99,6 +99,11 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     assert refused.stderr.startswith(f"Error: --resume '{kept}' belongs to another run, which differs in method (ista ")
     assert refused.stderr.endswith("leave --resume out to begin anew\n")
     assert refused.stderr.count("\n") == 1  # and no progress bar
+
+
+def test_advice_is_in_the_words_of_the_command_line(lasso):
+    limited = run("solve", lasso, "--method", "pdhg", "--tol", "1e-9", "--max-passes", "3")
+    assert "Raise --max-passes, or --tol if" in limited.stdout
 
 
 def test_what_cannot_be_typed_is_not_advised(lasso, monkeypatch):
@@ -196,7 +201,11 @@ def changed_mps(folder, old, new):
 def test_a_file_for_a_program_without_a_solution_has_no_solution(tmp_path):
     pytest.importorskip("highspy")
     file = changed_mps(tmp_path, "LIMIT        4.0", "LIMIT        0.5")
-    assert run("solve", file, "--out", tmp_path / "proof.csv").exit_code == 3
+    told = run("solve", file, "--out", tmp_path / "proof.csv")
+    assert told.exit_code == 3
+    assert re.search(r"^ray +\d of 4 rows$", told.stdout, re.MULTILINE)
+    assert not re.search(r"^(objective|relative gap)", told.stdout, re.MULTILINE)
+    assert json.loads(run("solve", file, "--json").stdout)["objective"] is None
     lines = (tmp_path / "proof.csv").read_text().splitlines()
     assert lines[1].startswith("status,INFEASIBLE")
     assert all(line.split(",")[2] == "" for line in lines[2:])

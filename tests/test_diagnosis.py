@@ -60,11 +60,34 @@ def test_no_extrapolation_without_a_rate_or_a_tolerance():
     for passes in np.arange(10.0, 1001, 10.0):
         still.add(passes, 1.0, certificate(0.5))
     assert "has not fallen over the last 500 passes" in said(still)
-    assert "Raise max_passes, or tol" in said(still)
     assert "too short" in said(falling(10.0, 30.0))
+    assert "Raise max_passes, or tol" in said(falling(10.0, 30.0))
     assert "more to the tolerance" not in said(falling(100.0), tol=0.0)
     assert "halves every 100 passes." in said(falling(100.0), tol=0.0)
     assert "over 1e+07 more" in said(falling(6e6, 2e6), tol=1e-6)
+
+
+def test_more_passes_are_not_advised_if_they_would_not_help():
+    still = History()
+    for passes in np.arange(10.0, 1001, 10.0):
+        still.add(passes, 1.0, certificate(0.5))
+    for history in (still, falling(6e6, 2e6)):
+        assert "Raise max_passes" not in said(history)
+        assert "A higher max_passes may not help: raise tol if this accuracy is enough" in said(history)
+    assert "A higher time_limit may not help" in said(still, status=Status.TIME_LIMIT)
+
+
+def test_a_run_without_a_tolerance_is_not_measured_by_one(rng):
+    problem = sb.Problem(sb.L1(1.0), rng.standard_normal((30, 10)), sb.Absolute(rng.standard_normal(30)))
+    told = sb.solve(problem, "pdhg", tol=0, max_passes=60).message
+    assert told.startswith("The pass limit was reached. After ")
+    assert "(no tolerance was set)" in told
+    assert not re.search("before the tolerance|Raise|raise|to the tolerance", told)
+    smooth = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.array([3.0, -0.5, 1.0])))
+    exact = sb.solve(smooth, tol=0, max_passes=40)
+    assert exact.certificate.error == 0
+    assert "The certified error is 0." in exact.message
+    assert "too short" not in exact.message
 
 
 def test_the_largest_figure_is_named():

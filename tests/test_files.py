@@ -184,6 +184,20 @@ def test_integer_variables_are_refused(tmp_path):
         read_problem(write_mps(tmp_path, marker=INTEGERS))
 
 
+def test_bounds_that_cross_are_named_with_their_file_and_column(tmp_path):
+    """HiGHS leaves the lower bound at 0 where only a negative upper bound is stated."""
+    pytest.importorskip("highspy")
+    path = write_mps(tmp_path)
+    path.write_text(path.read_text().replace("UP BND       X            4.0", "UP BND       X           -2.0"))
+    with pytest.raises(
+        ValueError,
+        match=r"tiny\.mps: column 'X' has the lower bound 0 and the upper bound -2: .*lower bound is 0 unless the file",
+    ):
+        read_problem(path)
+    path.write_text(path.read_text().replace("-2.0", "-2.0\n MI BND       X"))
+    assert read_problem(path).penalty.terms[1].lower[0] == -np.inf
+
+
 def test_without_highspy_the_way_to_get_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(ImportError, match=r"saddleback\[lp\]"):

@@ -469,12 +469,32 @@ def test_a_ray_shows_which_rows_conflict():
         assert result.ray == pytest.approx([1.0, -1.0, 0.0], abs=1e-12) or is_proof(problem, result.status, result.ray)
     result = sb.solve(problem)
     assert np.array_equal(result.ray, [1.0, -1.0, 0.0])
-    assert "Rows 0, 1 cannot hold together with the bounds on variable 0." in result.message
+    assert "rows 0, 1 cannot hold together with the bounds on variable 0." in result.message
     again = pickle.loads(pickle.dumps(result))
     assert np.array_equal(again.ray, result.ray)
     assert result.to_dict()["ray"] == [1.0, -1.0, 0.0]
     assert result.shadow_prices is None
     assert sb.solve(solvable(0)).ray is None
+
+
+def test_without_a_solution_the_proof_is_shown_and_no_gap():
+    """Objective, gap and infeasibilities of a point mean nothing where there is no solution."""
+    A = np.array([[2.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    conflict = program([1.0, 2.0], [0.0, 0.0], [np.inf] * 2, A, [-np.inf, 20, -np.inf], [10, np.inf, 5])
+    falling = sb.Problem(
+        [sb.Linear([-1.0]) + sb.NonNegative(), sb.NonNegative()], [np.ones((1, 1))] * 2, sb.Interval([0.0], [np.inf])
+    )
+    for problem, support, said in (
+        (conflict, "2 of 3 rows", "rows 0, 1 cannot hold together"),
+        (falling, "1 of 2 variables", "the objective falls along variable 0."),
+    ):
+        result = sb.solve(problem)
+        margin = -sb.certify_ray(problem, result.ray).value
+        assert repr(result).startswith(f"Result({result.status.name}, ray: {support}, passes=")
+        assert said in result.message
+        assert f"The ray proves it with a margin of {margin:.2g}, of which rounding takes at most " in result.message
+        for shown in (repr(result), result.message):
+            assert not any(word in shown for word in ("objective=", "gap", "infeasibility", "tolerance"))
 
 
 def test_a_ray_is_shaped_like_its_variable(rng):

@@ -120,6 +120,49 @@ class BareVectors(ArrowHurwicz):
         return Candidates([state.x], [state.y])
 
 
+class NotANumber(ArrowHurwicz):
+    def candidates(self, state):
+        return Candidates([(np.append(np.nan, state.x[1:]), None)], [(state.y, None)])
+
+
+class InfiniteImage(ArrowHurwicz):
+    def candidates(self, state):
+        return Candidates([(state.x, None)], [(state.y, np.append(state.x[1:], np.inf))])
+
+
+class BeginsNowhere(ArrowHurwicz):
+    def init(self, model, start):
+        state = super().init(model, start)
+        state.y[2] = np.nan
+        return state
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (NotANumber, "candidates made a primal point with the value nan at entry 0"),
+        (InfiniteImage, "candidates made the image of a dual point with the value inf at entry 19"),
+        (BeginsNowhere, "init made state.y with the value nan at entry 2"),
+    ],
+)
+def test_numbers_that_are_not_finite_are_named(problem, method, said):
+    with pytest.raises(ValueError, match=f"method '{method.__name__}': {said}: expected finite numbers"):
+        sb.solve(problem, method=method())
+
+
+class BlowsUp(ArrowHurwicz):
+    def advance(self, state, passes):
+        state = super().advance(state, passes)
+        state.x = state.x * (np.nan if state.passes > 20 else 1.0)
+        return state
+
+
+def test_a_state_that_becomes_nan_has_diverged(problem):
+    result = sb.solve(problem, method=BlowsUp())
+    assert result.status is sb.Status.DIVERGED
+    assert np.all(np.isfinite(result.x))
+
+
 @pytest.mark.parametrize(
     ("method", "said"),
     [

@@ -57,6 +57,13 @@ def test_the_page_on_estimators_runs(capsys):
     assert np.array_equal(names["model"].coef_, names["same"].coef_)
 
 
+def test_the_page_on_robust_pca_runs():
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "robust_pca.md").read_text(encoding="utf-8")):
+        exec(block, names)
+    assert names["pca"].result_.status is sb.Status.OPTIMAL
+
+
 def test_the_page_on_own_code_runs(capsys):
     names = {}
     for block in python_blocks((ROOT / "docs" / "own_code.md").read_text(encoding="utf-8")):

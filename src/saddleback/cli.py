@@ -32,6 +32,7 @@ from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
 from .reproduce.experiment import Settings as ReproduceSettings
 from .reproduce.tables import print_table
+from .result import ray_support
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
@@ -220,7 +221,7 @@ def solve(
         with _input_errors(aloud):
             write_solution(out, loaded, result, team)
     result = replace(result, message=_as_typed(result.message, advice=True))
-    objective = loaded.objective(result.certificate.primal_value)
+    objective = loaded.objective(result.objective) if result.ray is None else None
     if team.rank > 0:
         _exit_by_status(result)
     if as_json:
@@ -264,14 +265,20 @@ def _check_distinct(file: Path, out: Path | None, checkpoint: Path | None) -> No
             raise ValueError(f"{one} and {other} are both {path}: name two files")
 
 
-def _print_result(result: sb.Result, objective: float) -> None:
+def _print_result(result: sb.Result, objective: float | None) -> None:
     c = result.certificate
+    if objective is None:
+        figures = {"ray": ray_support(result)}
+    else:
+        figures = {
+            "objective": f"{objective:.10g}",
+            "relative gap": f"{c.relative_gap:.2e}",
+            "primal infeasibility": f"{c.primal_infeasibility:.2e}",
+            "dual infeasibility": f"{c.dual_infeasibility:.2e}",
+        }
     lines = {
         "status": result.status.name,
-        "objective": f"{objective:.10g}",
-        "relative gap": f"{c.relative_gap:.2e}",
-        "primal infeasibility": f"{c.primal_infeasibility:.2e}",
-        "dual infeasibility": f"{c.dual_infeasibility:.2e}",
+        **figures,
         "passes": f"{result.passes:.0f}",
         "seconds": f"{result.seconds:.2f}",
         "method": result.method,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -27,8 +28,8 @@ class Status(Enum):
     """
 
     OPTIMAL = "The certificate is within the tolerance."
-    MAX_PASSES = "The pass limit was reached before the tolerance."
-    TIME_LIMIT = "The time limit was reached before the tolerance."
+    MAX_PASSES = "The pass limit was reached."
+    TIME_LIMIT = "The time limit was reached."
     DIVERGED = "The iterates grow without bound: this method does not converge on this problem."
     INFEASIBLE = "No point satisfies the constraints: a dual direction proves it."
     UNBOUNDED = "The objective decreases without bound: a primal direction proves it."
@@ -254,8 +255,9 @@ class Result:
 
     def __repr__(self) -> str:
         c = self.certificate
+        found = f"objective={c.primal_value:.10g}, relative_gap={c.relative_gap:.2e}"
         return (
-            f"Result({self.status.name}, objective={c.primal_value:.10g}, relative_gap={c.relative_gap:.2e}, "
+            f"Result({self.status.name}, {found if self.ray is None else f'ray: {ray_support(self)}'}, "
             f"passes={counted(self.passes)}, seconds={self.seconds:.3g}, method={self.method!r})"
         )
 
@@ -304,3 +306,11 @@ def _listed(values: Any) -> Any:
     if values is None:
         return None
     return [block.tolist() for block in values] if isinstance(values, list) else values.tolist()
+
+
+def ray_support(result: Result) -> str:
+    """Return how many rows or variables the ray of a result is about, as in "2 of 30 rows"."""
+    blocks = result.ray if isinstance(result.ray, list) else [result.ray]
+    kind = "rows" if result.status is Status.INFEASIBLE else "variables"
+    moved = sum(int((block != 0).sum()) for block in blocks)
+    return f"{moved} of {sum(math.prod(block.shape) for block in blocks)} {kind}"

@@ -375,17 +375,23 @@ def ray_of_empty_rows(model: Model) -> Vector:
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:
-    """Return which rows and bounds a ray of y sets against each other, or which variables one of x moves."""
+    """Return which rows and bounds a ray of y sets against each other, or which variables one of x moves; how clearly.
+
+    It goes on from a colon: the first sentence does not begin with a capital letter.
+    """
+    infeasible = status is Status.INFEASIBLE
+    judged = judge(sides(problem.model)[0 if infeasible else 1], ray)
     rows, columns = problem.row_names, problem.column_names
-    if status is Status.UNBOUNDED:
-        return f"It falls along {_listed('variable', np.flatnonzero(ray), columns)}."
-    judged = judge(sides(problem.model)[0], ray)
-    held = np.flatnonzero(np.abs(judged.image) > judged.rounding)
     involved = np.flatnonzero(ray)
-    verb = "cannot hold" if involved.size == 1 and not held.size else "cannot hold together"
-    bounds = f" with the bounds on {_listed('variable', held, columns)}" if held.size else ""
-    said = f"{_listed('row', involved, rows)} {verb}{bounds}."
-    return said[0].upper() + said[1:]
+    if infeasible:
+        held = np.flatnonzero(np.abs(judged.image) > judged.rounding)
+        verb = "cannot hold" if involved.size == 1 and not held.size else "cannot hold together"
+        bounds = f" with the bounds on {_listed('variable', held, columns)}" if held.size else ""
+        said = f"{_listed('row', involved, rows)} {verb}{bounds}"
+    else:
+        said = f"the objective falls along {_listed('variable', involved, columns)}"
+    margin, rounding = -judged.certificate.value, judged.certificate.rounding
+    return f"{said}. The ray proves it with a margin of {margin:.2g}, of which rounding takes at most {rounding:.1e}."
 
 
 def _listed(kind: str, places: Indices, names: Sequence[str]) -> str:

@@ -47,16 +47,14 @@ ADVICE = {
 }
 
 
-def message(status: Status, certificate: Certificate, tol: float, passes: float, method: str) -> str:
-    """Return what happened, how far the result is, and what to do where that does not depend on the run."""
-    figures = [
-        f"relative gap {certificate.relative_gap:.1e}",
-        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
-        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
-    ]
-    if certificate.perturbation > 0:
-        figures.append(f"perturbation of the problem that explains them {certificate.perturbation:.1e}")
-    how_far = f"After {counted(passes)} passes of {method}: {', '.join(figures)} (tolerance {tol:.1e})."
+def message(
+    status: Status, certificate: Certificate, tol: float, passes: float, method: str, proof: str | None = None
+) -> str:
+    """Return what happened, how far the result is, and what to do where that does not depend on the run.
+
+    Without a solution there is nothing to be far from: the sentences on the proof stand in place of the figures.
+    """
+    found = _figures(certificate, tol) if proof is None else proof
     advice = ADVICE.get(status)
     if status is Status.DIVERGED:
         advice = (
@@ -64,7 +62,19 @@ def message(status: Status, certificate: Certificate, tol: float, passes: float,
             if method in ("sp-bcd", "pure-cd", "r2hpdhg")
             else "Use method='sp-bcd', whose strengths are sound."
         )
-    return " ".join(part for part in (status.value, how_far, advice) if part)
+    after = f"After {counted(passes)} passes of {method}: {found}"
+    return " ".join(part for part in (status.value, after, advice) if part)
+
+
+def _figures(certificate: Certificate, tol: float) -> str:
+    figures = [
+        f"relative gap {certificate.relative_gap:.1e}",
+        f"primal infeasibility {certificate.primal_infeasibility:.1e}",
+        f"dual infeasibility {certificate.dual_infeasibility:.1e}",
+    ]
+    if certificate.perturbation > 0:
+        figures.append(f"perturbation of the problem that explains them {certificate.perturbation:.1e}")
+    return f"{', '.join(figures)} ({f'tolerance {tol:.1e}' if tol > 0 else 'no tolerance was set'})."
 
 
 @dataclass(frozen=True)
@@ -131,10 +141,13 @@ def diagnose(
     rate = pace(history)
     facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(settings, by_hand)]
     facts += _lengths(apart)
-    return " ".join([*filter(None, facts), _advice(status, rate, certificate, tol, history)])
+    facts.append(_advice(status, rate, certificate, tol, history))
+    return " ".join(filter(None, facts))
 
 
 def _rate(rate: Pace | None, certificate: Certificate, tol: float) -> str:
+    if certificate.error == 0:
+        return "The certified error is 0."
     if rate is None:
         return "The run was too short to tell a rate."
     if np.isinf(rate.halving):
@@ -205,10 +218,14 @@ def _lengths(apart: tuple[float, float] | None) -> list[str]:
 
 
 def _advice(status: Status, rate: Pace | None, certificate: Certificate, tol: float, history: History) -> str:
+    if tol == 0:  # the run was to go on to its limit
+        return ""
     timed = status is Status.TIME_LIMIT
     name, done = ("time_limit", history.seconds[-1]) if timed else ("max_passes", history.passes[-1])
-    left = np.inf if rate is None else rate.left(certificate.error, tol)
-    if left > FAR:
+    if rate is None:
         return f"Raise {name}, or tol if this accuracy is enough."
+    left = rate.left(certificate.error, tol)
+    if left > FAR:
+        return f"A higher {name} may not help: raise tol if this accuracy is enough, or try another method."
     enough = done * (1.0 + MARGIN * left / history.passes[-1])
     return f"Raise {name} to about {_round(enough):,.6g}, with a margin, or tol if this accuracy is enough."

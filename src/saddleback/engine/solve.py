@@ -239,7 +239,9 @@ def solve(
                 status = run.close(status, tol, clock)
             run.judge.probe()
             ended, status = status, Status.INTERRUPTED if interrupts.requested else status
-        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen))
+        ray = _ray(problem, run, status)
+        proof = None if ray is None else explanation(problem, status, ray)
+        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen), proof)
         if ended is not status:
             said += f" It had come to its end: {ended.value}"
         if status in LIMITS:
@@ -250,9 +252,6 @@ def solve(
             said += _unproved(run.judge.unsolvable.suspected)
         if status in (*LIMITS, Status.INTERRUPTED):
             said += keeper.advice()
-        ray = _ray(problem, run, status)
-        if ray is not None:
-            said += " " + explanation(problem, status, ray)
     x, y = run.judge.point()
     stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
     return Result(

@@ -6,7 +6,7 @@ import csv
 import gzip
 import inspect
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -304,11 +304,25 @@ def _read_linear_program(path: Path) -> LoadedProblem:
     sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
     bounds = (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)
     lower, upper, row_lower, row_upper = (_with_infinities(np.array(bound)) for bound in bounds)
+    _check_order(path.name, "column", lp.col_names_, lower, upper)
+    _check_order(path.name, "row", lp.row_names_, row_lower, row_upper)
     problem = Problem(Linear(sign * np.array(lp.col_cost_)) + Box(lower, upper), A, Interval(row_lower, row_upper))
     loaded = LoadedProblem.of(problem)
     loaded.sign, loaded.offset = sign, float(lp.offset_)
     loaded.column_names, loaded.row_names = tuple(lp.col_names_), tuple(lp.row_names_)
     return loaded
+
+
+def _check_order(file: str, kind: str, names: Sequence[str], lower: Vector, upper: Vector) -> None:
+    """Raise for a lower bound above the upper one, with the name of its column or row."""
+    crossing = np.flatnonzero(lower > upper)
+    if crossing.size:
+        first = crossing[0]
+        hint = "; the lower bound is 0 unless the file states one, such as MI for none" if lower[first] == 0 else ""
+        raise ValueError(
+            f"{file}: {kind} {names[first]!r} has the lower bound {lower[first]:g} and the upper bound "
+            f"{upper[first]:g}: expected lower <= upper{hint}"
+        )
 
 
 def _with_infinities(bound: Vector) -> Vector:

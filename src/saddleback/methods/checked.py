@@ -20,7 +20,10 @@ class Checked(Layer[State]):
     """A method whose states and candidates are checked before the loop sees them."""
 
     def init(self, model: Model, start: Start) -> State:
-        return self._checked(self.method.init(model, start), "init", model.A.shape)
+        state = self._checked(self.method.init(model, start), "init", model.A.shape)
+        for name in ("x", "y"):
+            self._check_finite("init", f"state.{name}", getattr(state, name))
+        return state
 
     def advance(self, state: State, passes: float) -> State:
         before, shape = state.passes, (state.y.size, state.x.size)
@@ -63,14 +66,25 @@ class Checked(Layer[State]):
             )
         point, image = pair
         self._check_vector("candidates", f"a {side} point", point, sizes[0])
+        self._check_finite("candidates", f"a {side} point", point)
         if image is not None:
             self._check_vector("candidates", f"the image of a {side} point", image, sizes[1])
+            self._check_finite("candidates", f"the image of a {side} point", image)
         return point.copy(), None if image is None else image.copy()
 
     def _check_vector(self, call: str, what: str, vector: Any, size: int) -> None:
         if not hasattr(vector, "dtype") or np.shape(vector) != (size,) or vector.dtype != np.float64:
             kind = f"{type(vector).__name__} of shape {np.shape(vector)}"
             raise self._error(call, f"made {what} a {kind}: expected a float64 array of shape ({size},)")
+
+    def _check_finite(self, call: str, what: str, vector: Vector) -> None:
+        """Raise for NaN and infinities. A state that becomes so in ``advance`` has diverged: that is a status."""
+        if not np.all(np.isfinite(vector)):
+            entry = int(np.flatnonzero(~np.isfinite(vector))[0])
+            raise ValueError(
+                f"method {self.name!r}: {call} made {what} with the value {vector[entry]} at entry {entry}: expected "
+                "finite numbers"
+            )
 
     def _error(self, call: str, found: str) -> TypeError:
         return TypeError(f"method {self.name!r}: {call} {found}")
