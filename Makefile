@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid clean clang tidy sanitize fuzz
+.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid compare clean clang tidy sanitize fuzz
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -91,6 +91,10 @@ reproduce: setup  ## the paper's experiments in small, in out/reproduce
 grid: setup  ## solve 200 problems in all kinds of units, without options
 	@mkdir -p out
 	$(BIN)/python -m saddleback.bench.scaling_grid --out out/scaling_grid.jsonl
+
+BASE ?= HEAD
+compare: setup  ## solve 190 small problems at a commit and in this tree, and compare all bits: BASE=commit, ONLY=part of a name
+	PYTHONPATH=tools $(BIN)/python -m compare $(BASE) $(if $(ONLY),--only '$(ONLY)')
 
 clean:  ## remove all that was built, .venv included
 	rm -rf $(VENV) .venv-adelie build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

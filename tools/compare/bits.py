@@ -1,0 +1,117 @@
+"""Run all cases on both sides and compare what they have found, bit by bit."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cases import CASES
+from .environments import Side, environment, mpiexec
+from .exceptions import EXCEPTIONS
+from .worker import ERROR, MISSING
+
+SAME, DIFFERS, FAILED, SKIPPED, EXPECTED = "same", "differs", "error", "skipped", "differs, expected"
+LONGEST = 300.0
+"""Seconds after which the cases of one side are given up."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison of one case has shown, and the details in a line."""
+
+    name: str
+    kind: str
+    details: str = ""
+
+
+def run(side: Side, names: Sequence[str], folder: Path) -> None:
+    """Run cases on one side; where the process dies, the case at which it did gets an error and the others go on."""
+    for processes in sorted({CASES[name].processes for name in names}):
+        remaining = [name for name in names if CASES[name].processes == processes]
+        while remaining:
+            command = [*mpiexec(processes), *side.command("worker", str(folder), *remaining)]
+            ended = _ended(command, folder / "output.txt")
+            remaining = [name for name in remaining if not (folder / f"{name}.npz").exists()]
+            if remaining:
+                output = (folder / "output.txt").read_text()[-1000:]
+                np.savez(folder / f"{remaining.pop(0)}.npz", error=np.asarray(f"{ended}\n{output}"))
+
+
+def _ended(command: list[str], output: Path) -> str:
+    """Run a command and say how it ended."""
+    with output.open("w") as file:
+        try:
+            done = subprocess.run(
+                command, env=environment(), stdout=file, stderr=subprocess.STDOUT, timeout=LONGEST, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"no answer after {LONGEST:.0f} s"
+    return f"the process ended with code {done.returncode}"
+
+
+def compare(base: Side, tree: Side, names: Sequence[str]) -> list[Verdict]:
+    """Run cases on both sides at the same time, and compare."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = [Path(temporary) / kind for kind in ("base", "tree")]
+        for folder in folders:
+            folder.mkdir()
+        with ThreadPoolExecutor() as pool:
+            for future in [pool.submit(run, side, names, at) for side, at in zip((base, tree), folders, strict=True)]:
+                future.result()
+        return [judge(name, *(_read(folder / f"{name}.npz") for folder in folders)) for name in names]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with np.load(path) as file:
+        return dict(file)
+
+
+def judge(name: str, base: dict[str, Any], tree: dict[str, Any]) -> Verdict:
+    """Compare what both sides have found in a case."""
+    errors = {label: str(arrays[ERROR]) for label, arrays in (("base", base), ("tree", tree)) if ERROR in arrays}
+    if errors:
+        missing = all(error.startswith(MISSING) for error in errors.values()) and len(errors) == 2
+        said = "; ".join(f"{label}: {error.strip().splitlines()[-1]}" for label, error in errors.items())
+        return Verdict(name, SKIPPED if missing else FAILED, said)
+    differences = [_difference(key, base.get(key), tree.get(key)) for key in sorted(base.keys() | tree.keys())]
+    told = "; ".join(difference for difference in differences if difference)
+    if not told:
+        return Verdict(name, SAME)
+    return (
+        Verdict(name, EXPECTED, f"{told} ({EXCEPTIONS[name]})") if name in EXCEPTIONS else Verdict(name, DIFFERS, told)
+    )
+
+
+def _difference(key: str, base: Any, tree: Any) -> str:
+    """Say in what two arrays differ; an empty string where they are the same bits."""
+    if key == "seconds":
+        return ""
+    if base is None or tree is None:
+        return f"{key} is there in {'tree' if base is None else 'base'} alone"
+    if base.shape != tree.shape or base.dtype != tree.dtype:
+        return f"{key} {base.dtype}{base.shape} -> {tree.dtype}{tree.shape}"
+    if base.tobytes() == tree.tobytes():
+        return ""
+    if base.dtype.kind != "f" or base.size == 1:
+        return f"{key} {base} -> {tree}"
+    with np.errstate(invalid="ignore"):
+        return f"{key} by {np.nanmax(np.abs(tree - base)):.1e} of {np.nanmax(np.abs(base)):.1e}"
+
+
+def report(verdicts: Sequence[Verdict]) -> bool:
+    """Print the cases that are not the same, count all, and return whether everything is as it should be."""
+    width = max(len(verdict.name) for verdict in verdicts)
+    for verdict in verdicts:
+        if verdict.kind != SAME:
+            print(f"{verdict.name:<{width}}  {verdict.kind}: {verdict.details}")
+    kinds = [verdict.kind for verdict in verdicts]
+    counts = {kind: kinds.count(kind) for kind in (SAME, EXPECTED, DIFFERS, FAILED, SKIPPED)}
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items() if count))
+    return not counts[DIFFERS] and not counts[FAILED]

@@ -1,0 +1,5 @@
+"""Cases whose bits are allowed to change, with the reason; cleared when the commit that is compared with moves on."""
+
+from __future__ import annotations
+
+EXCEPTIONS: dict[str, str] = {}

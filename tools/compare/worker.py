@@ -1,0 +1,85 @@
+"""One side of the comparison: run cases by their names and write what each has found, a file per case."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import saddleback as sb
+
+from .cases import CASES, Case
+
+ERROR = "error"
+"""The entry of a file that says what went wrong."""
+
+MISSING = "not installed:"
+"""How an error begins that says that an optional package is missing."""
+
+
+def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of what a case has returned, each under a name."""
+    if isinstance(value, sb.Result):
+        value = {
+            "x": value.x, "y": value.y, "passes": value.passes, "status": value.status.name, "method": value.method,
+            "certificate": [value.certificate.primal_value, value.certificate.dual_value],
+        }  # fmt: skip
+    if isinstance(value, dict):
+        items: Any = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = ((str(index), each) for index, each in enumerate(value))
+    else:
+        yield name, np.asarray(value)
+        return
+    for key, each in items:
+        yield from flat(each, f"{name}.{key}" if name else str(key))
+
+
+def found(case: Case) -> dict[str, Any]:
+    """Return what a case finds, or why it finds nothing."""
+    try:
+        if case.needs:
+            import_module(case.needs)
+    except (ImportError, RuntimeError) as error:  # mpi4py raises the latter where there is no MPI
+        return {ERROR: np.asarray(f"{MISSING} {case.needs}: {error}")}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return dict(flat(case.run(Path(folder))))
+    except Exception:
+        return {ERROR: np.asarray(traceback.format_exc(limit=-2))}
+
+
+def first_process() -> bool:
+    """Return whether this is the process that writes."""
+    return os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")) == "0"
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Run cases and write a file each; the first process alone writes where there are several."""
+    if find_spec("torch") and any(CASES[name].needs == "torch" for name in names):
+        import torch
+
+        torch.set_num_threads(1)  # more of them only wait for each other on such small problems
+    warnings.simplefilter("ignore")
+    for name in names:
+        began = time.perf_counter()
+        arrays = found(CASES[name])
+        arrays["seconds"] = np.asarray(time.perf_counter() - began)
+        if first_process():
+            partial = folder / "partial.npz"
+            np.savez(partial, **arrays)
+            os.replace(partial, folder / f"{name}.npz")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
