@@ -15,7 +15,8 @@ from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 import saddleback as sb
-from saddleback.functions.contract import Blocks, Compiled
+from saddleback.common.arrays import Blocks
+from saddleback.functions.contract import Compiled
 from saddleback.functions.piecewise import Coordinate
 from saddleback.methods.contract import Start
 from saddleback.methods.interior import SingularSystem, factored, started

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import saddleback as sb
-from saddleback.functions.contract import Blocks
+from saddleback.common.arrays import Blocks
 from saddleback.places.mpi.distribute import division
 from saddleback.places.numpy.descent import ArrayDescender, NativeDescender
 from saddleback.steps.sampling import KNice, Strata

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .common.arrays import Step, Vector
 from .common.checks import ProbeError
 from .functions import Function, Term, as_term
-from .functions.contract import Step, Vector
 from .functions.probes import Tested, Tests, probe, short
 from .functions.user import UserFunction, UserTerm
 from .operators import Operator, as_operator

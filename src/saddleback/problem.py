@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from .common.arrays import Blocks, Indices, Vector, constant, map_constants
 from .common.cached import cached_property
 from .common.checks import unmasked
 from .common.rebuildable import derived
 from .functions import Function, Loss, Term, as_term
 from .functions.calculus import BlockSum
-from .functions.contract import ROUNDING, Blocks, Compiled, Indices, Restrictable, Slopes, Vector
+from .functions.contract import ROUNDING, Compiled, Restrictable, Slopes
 from .functions.penalties import Penalty
-from .functions.piecewise import combined, everywhere
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
 from .model.ranges import check_range
@@ -292,12 +292,12 @@ class Model:
     @cached_property
     def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
-        return combined(np.sqrt, self.A.squares[0]) if self.A.entries_known else everywhere(1.0, self.A.shape[1])
+        return map_constants(np.sqrt, self.A.squares[0]) if self.A.entries_known else constant(1.0, self.A.shape[1])
 
     @cached_property
     def row_lengths(self) -> Vector:
         """The lengths of its rows."""
-        return combined(np.sqrt, self.A.squares[1]) if self.A.entries_known else everywhere(1.0, self.A.shape[0])
+        return map_constants(np.sqrt, self.A.squares[1]) if self.A.entries_known else constant(1.0, self.A.shape[0])
 
     def _nothing(self, size: int) -> Vector:
         """Return 0 in no memory of its own."""
@@ -498,7 +498,7 @@ def _quotients(scale: float, lengths: Vector) -> Vector:
     def quotient(length: Any) -> Any:
         return np.divide(scale, length, out=np.zeros_like(length), where=length > 0)
 
-    return combined(quotient, lengths)
+    return map_constants(quotient, lengths)
 
 
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
@@ -581,7 +581,7 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
-    squares = (np.sum(combined(np.square, term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
+    squares = (np.sum(map_constants(np.square, term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
     linear_norm = float(np.sqrt(sum(squares)))
     split = [operator.explicit for operator in operators]
     if len(functions) == 1 and all(split):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..functions import L1, Squared
-from ..functions.contract import Vector
 from ..machine.threads import limited
 from ..methods.contract import Averages
 from ..methods.spbcd import SPBCDState

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import saddleback as sb
-from saddleback.functions.contract import Vector
+from saddleback.common.arrays import Vector
 from saddleback.places.files.stores import File
 
 TOL = 1e-5

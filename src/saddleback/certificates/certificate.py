@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
-from ..functions.contract import Function, Indices, Vector
+from ..functions.contract import Function
 from ..functions.points import Point, Whole
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope

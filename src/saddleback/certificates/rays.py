@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..functions.contract import Indices, Ray, Vector
+from ..common.arrays import Indices, Vector
+from ..functions.contract import Ray
 from ..linear_programs.exact_rays import proves_exactly
 from ..linear_programs.program import as_linear_program, at_hand
 from ..operators import Operator

@@ -8,9 +8,9 @@ from functools import cache
 from inspect import Parameter, signature, unwrap
 from typing import Any, NamedTuple, get_type_hints
 
+from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import MAKERS
-from ..functions.contract import Vector
 
 MEANT = {"Vector": Vector}
 """Names that some modules import for annotations alone."""

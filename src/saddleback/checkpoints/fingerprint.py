@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import RECIPE
-from ..functions.contract import Function, Vector
+from ..functions.contract import Function
 from ..places.mpi.communicator import Team
 from ..problem import Problem
 

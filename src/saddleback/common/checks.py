@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..functions.contract import Vector
 from ..places.torch import on_host
+from .arrays import Vector
 
 SQUARABLE = 1e150
 """Numbers beyond this have squares, or sums of squares, that overflow: nothing is known of what is made of them."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 
 CORRUPTED = 0.05
 OUTLIER = 10.0

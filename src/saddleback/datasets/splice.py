@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 
 BASES = 4
 POSITIONS = 7

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..certificates.certificate import dual_side, pair, primal_side
 from ..certificates.probes import probe_certificate
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..operators.deferred_points import image
 from ..problem import Problem
 from ..result import Certificate

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..operators import Operator
 from ..result import Certificate, History, Status, counted
 from ..steps.strengths import WEIGHT_RANGE

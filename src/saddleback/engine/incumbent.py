@@ -11,8 +11,8 @@ import numpy as np
 
 from ..certificates.certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, trivial_side
 from ..certificates.probes import probe_certificate
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..functions.points import Point, Whole
 from ..methods import Candidates
 from ..operators.deferred_points import image

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..certificates.certificate import primal_side
 from ..certificates.rays import UNIT, Side, excluded, judge, prove, sides
+from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Interval
-from ..functions.contract import Vector
 from ..functions.piecewise import Coordinate
 from ..functions.points import Whole
 from ..linear_programs.highs import Answer, Program, conflict, falling, pays, run, stated

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..certificates.rays import explanation, ray_of_empty_rows
 from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
+from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.checks import number, one_of, shown
-from ..functions.contract import Vector
 from ..functions.points import Point, Whole
 from ..linear_programs.program import prices
 from ..machine.threads import check_threads, limited

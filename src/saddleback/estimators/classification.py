@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 import saddleback as sb
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from .design import Design
 from .documentation import OF_CLASSIFIERS, documented
 from .linear import Fit, LinearModel, Target, check_weight

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from .table import Table
 
 

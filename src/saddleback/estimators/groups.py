@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ..functions.contract import Indices
+from ..common.arrays import Indices
 from ..functions.group import partition
 
 SHOWN = 5

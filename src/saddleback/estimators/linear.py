@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..checkpoints import compare
+from ..common.arrays import Vector
 from ..common.checks import unmasked
-from ..functions.contract import Vector
 from ..places.mpi.communicator import team_of
 from ..places.torch import on_host
 from . import rotation

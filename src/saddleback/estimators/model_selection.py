@@ -18,7 +18,7 @@ from sklearn.model_selection import check_cv
 
 import saddleback as sb
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from .certified import calling_level, furthest
 from .classification import LinearClassifier
 from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, documented, entries

@@ -20,8 +20,8 @@ import numpy as np
 
 import saddleback as sb
 
+from ..common.arrays import Vector
 from ..common.checks import scalar
-from ..functions.contract import Vector
 
 
 @dataclass(frozen=True)

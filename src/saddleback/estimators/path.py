@@ -10,7 +10,7 @@ import numpy as np
 
 import saddleback as sb
 
-from ..functions.contract import Indices, Vector
+from ..common.arrays import Indices, Vector
 
 COLOURS = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8"]
 """Of the coefficients or groups that have a name in a picture, but for grey, in which all others are drawn."""

@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 import saddleback as sb
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from .design import Design
 from .documentation import FITTED, documented, entries
 from .linear import LinearModel, Target, check_weight

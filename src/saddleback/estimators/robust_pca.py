@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import saddleback as sb
 
 from ..common.checks import SQUARABLE, Lent
-from ..functions.panels import panels_of_rows
+from ..common.chunks import panels_of_rows
 from ..functions.singular import low_rank_pairs, spectral_norm
 from ..places.torch import on_host
 from .certified import Certified, calling_level

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.fft import dct
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 
 TALL = 4
 """Rows, relative to columns, from which on fewer of them are worth having."""

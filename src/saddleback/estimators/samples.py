@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..functions.contract import Indices, Vector
+from ..common.arrays import Indices, Vector
 from .table import Keys, Table, bits
 
 

@@ -17,9 +17,9 @@ from sklearn.utils.validation import validate_data
 
 import saddleback as sb
 
+from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
 from ..common.checks import unmasked
-from ..functions.contract import Indices, Vector
 from ..operators import as_operator
 from ..operators.sparse_input import canonical
 from ..places.files.operator import is_streamed

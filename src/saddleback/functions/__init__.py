@@ -1,6 +1,6 @@
 """What f and g may be: value, prox and conjugate, from both sides."""
 
-from .contract import Function, Term
+from .contract import Function
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -16,6 +16,7 @@ from .losses import (
     SquaredHinge,
 )
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
+from .terms import Term
 from .user import as_term
 
 __all__ = [

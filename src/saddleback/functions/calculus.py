@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .contract import Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from .contract import Compiled, Function, Kinks, Ray, Slopes
 from .points import Apart, Held
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Tilted(Function):
         base = self.base.with_memory()
         return self if base is self.base else Tilted(base, self.linear)
 
-    def placed(self, place: Place) -> Tilted:
+    def placed(self, place: ToDevice) -> Tilted:
         return Tilted(self.base.placed(place), place(self.linear))
 
     def memories(self) -> list[Any]:
@@ -294,7 +295,7 @@ class BlockSum(Function):
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
         return self if same else BlockSum(parts, self.sizes, self.split)
 
-    def placed(self, place: Place) -> BlockSum:
+    def placed(self, place: ToDevice) -> BlockSum:
         return BlockSum([part.placed(place) for part in self.parts], self.sizes, self.split)
 
     def memories(self) -> list[Any]:

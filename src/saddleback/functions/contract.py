@@ -8,27 +8,18 @@ declared in this file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ..common.cached import cached_property
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from .points import Held, Whole
 
 if TYPE_CHECKING:
-    from ..places.torch.device import Device
     from .piecewise import Coordinate
     from .user import UserFunction
-
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Columns = Indices | slice
-Step = float | Vector
-Place = Callable[[Any], Any]
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
 # puts between a projection and the set it projects on.
@@ -66,68 +57,6 @@ class Kinks(NamedTuple):
     def none(cls, size: int) -> Kinks:
         """Return what holds nothing."""
         return cls(np.zeros(0), np.zeros(size), np.full(size, -1))
-
-
-LARGE = 4096
-"""Coordinates in a block, on average, from which on it is worth a call of its own."""
-
-
-class Blocks:
-    """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``.
-
-    Without an order, blocks hold neighbouring coordinates; it is then only made where it is asked for.
-    """
-
-    def __init__(self, order: Indices | None, start: Indices) -> None:
-        self.start = start
-        self.contiguous = order is None
-        if order is not None:
-            self.order = order
-
-    @cached_property
-    def order(self) -> Indices:
-        """The coordinates, one block after the other."""
-        return np.arange(self.start[-1])
-
-    def __len__(self) -> int:
-        return self.start.size - 1
-
-    def __iter__(self) -> Iterator[Indices]:
-        """Yield the coordinates of each block."""
-        return (self.order[a:b] for a, b in zip(self.start[:-1], self.start[1:], strict=True))
-
-    @property
-    def sizes(self) -> Indices:
-        """Number of coordinates in each block."""
-        return np.diff(self.start)
-
-    def columns(self, blocks: Indices) -> Indices:
-        """Coordinates of the given blocks, one block after the other."""
-        if len(self) == self.start[-1]:
-            return self.order[blocks]
-        return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
-
-    def equal(self, other: Blocks) -> bool:
-        """Return whether another partition is the same."""
-        if self.contiguous != other.contiguous or not np.array_equal(self.start, other.start):
-            return False
-        return self.contiguous or np.array_equal(self.order, other.order)
-
-    def pieces(self, blocks: Indices) -> list[tuple[Columns, Indices]]:
-        """Return the given blocks with where they are: large ones one by one, which need no copy, others together."""
-        if not self.contiguous or self.start[-1] < LARGE * len(self):
-            return [(self.columns(blocks), blocks)]
-        return [(slice(self.start[j], self.start[j + 1]), blocks[i : i + 1]) for i, j in enumerate(blocks)]
-
-    @classmethod
-    def single(cls, n: int) -> Blocks:
-        """One block that holds all n coordinates."""
-        return cls(None, np.array([0, n]))
-
-    @classmethod
-    def scalars(cls, n: int, width: int = 1) -> Blocks:
-        """Blocks of ``width`` neighbouring coordinates, n coordinates in all."""
-        return cls(None, np.arange(0, n + 1, width))
 
 
 class Function(ABC):
@@ -267,7 +196,7 @@ class Function(ABC):
         """
         return self
 
-    def placed(self, place: Place) -> Function:
+    def placed(self, place: ToDevice) -> Function:
         """Return the function with its parameters where ``place`` puts them, which is where its arguments then lie."""
         raise TypeError(f"{type(self).__name__} cannot be moved to a device: leave device at None")
 
@@ -353,96 +282,6 @@ class Function(ABC):
     def compiled(self) -> Compiled | None:
         """Return what the native kernels need, or None where the function lives on the array path."""
         return None
-
-
-class Term(ABC):
-    """A penalty or loss as the user states it; it becomes a ``Function`` when it meets a variable of known shape."""
-
-    shape: tuple[int, ...] | None = None
-    """Shape of the variable, where the term knows it."""
-
-    device: Device | None = None
-    """Where the data of the term came from, where that were tensors."""
-
-    def __repr__(self) -> str:
-        shown = {
-            name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
-            for name, value in vars(self).items()
-            if value is not None and name not in ("shape", "device")
-        }
-        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
-
-    __array_ufunc__ = None  # so that numpy leaves products with its numbers to the term
-
-    @property
-    def name(self) -> str:
-        """The name of the term in messages."""
-        return type(self).__name__
-
-    def __mul__(self, factor: object) -> Any:
-        if not isinstance(factor, Real):
-            return NotImplemented
-        return self.times(float(factor))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: object) -> Any:
-        if not isinstance(divisor, Real):
-            return NotImplemented
-        return self.times(1.0 / float(divisor))
-
-    def __neg__(self) -> Term:
-        return self.times(-1.0)
-
-    def times(self, factor: float) -> Term:
-        """Return the multiple by a number that is at least 0."""
-        raise TypeError(f"{self.name} cannot be multiplied by a number: multiply its value and the step of its prox")
-
-    def has_alpha(self) -> bool:
-        """Return whether the term has a strength alpha that can be replaced."""
-        return False
-
-    def with_alpha(self, alpha: float) -> Term:
-        """Return the term with another alpha, everything else as it is; the term itself where it has none."""
-        return self
-
-    def linear(self, shape: tuple[int, ...]) -> Vector:
-        """Return the linear part c of the term, for the scale of the dual infeasibility."""
-        return np.broadcast_to(0.0, (int(np.prod(shape)),))
-
-    @abstractmethod
-    def bind(self, shape: tuple[int, ...]) -> Function:
-        """Return the function of a flattened variable of that shape, or raise where the parameters do not fit."""
-
-    def value(self, x: ArrayLike) -> float:
-        """Return the value at x, infinite outside the domain."""
-        point = np.asarray(x, dtype=np.float64)
-        return self.bind(point.shape).value(point.ravel())
-
-    def conjugate(self, y: ArrayLike) -> float:
-        """Return the conjugate at y, sup_x <x, y> - f(x), infinite outside its domain."""
-        point = np.asarray(y, dtype=np.float64)
-        return self.bind(point.shape).conjugate(point.ravel())
-
-    def prox(self, v: ArrayLike, step: ArrayLike) -> Vector:
-        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one a coordinate."""
-        point, steps = self._point_and_step(v, step)
-        return self.bind(point.shape).prox(point.ravel(), steps).reshape(point.shape)
-
-    def prox_conjugate(self, v: ArrayLike, step: ArrayLike) -> Vector:
-        """Return the prox of the conjugate."""
-        point, steps = self._point_and_step(v, step)
-        return self.bind(point.shape).prox_conjugate(point.ravel(), steps).reshape(point.shape)
-
-    @staticmethod
-    def _point_and_step(v: ArrayLike, step: ArrayLike) -> tuple[Vector, Step]:
-        point = np.asarray(v, dtype=np.float64)
-        steps = np.asarray(step, dtype=np.float64)
-        if not np.all(steps > 0):
-            raise ValueError("step must be positive everywhere")
-        if steps.shape not in ((), point.shape):
-            raise ValueError(f"step has shape {steps.shape}: expected a number or shape {point.shape}")
-        return point, float(steps) if steps.ndim == 0 else steps.ravel()
 
 
 class Slopes(NamedTuple):

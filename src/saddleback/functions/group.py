@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from ..common.checks import shown
-from .contract import ROUNDING, Blocks, Compiled, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
+from .contract import ROUNDING, Compiled, Function, Kinks, Ray, Slopes
 from .kinks import Box, least_alpha
 from .piecewise import shrink
 
@@ -107,7 +108,7 @@ class GroupNorms(Function):
     def blocks(self) -> Blocks:
         return self.partition
 
-    def placed(self, place: Place) -> GroupNorms:
+    def placed(self, place: ToDevice) -> GroupNorms:
         partition_ = Blocks(place(self.partition.order), place(self.partition.start))
         return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right)))
 

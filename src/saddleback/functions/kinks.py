@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .contract import Blocks, Kinks, Vector
+from ..common.arrays import Blocks, Vector
+from .contract import Kinks
 
 NEWTON_STEPS = 60
 

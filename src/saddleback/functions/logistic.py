@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contract import ROUNDING, Blocks, Compiled, Indices, Place, Ray, Restrictable, Slopes, Step, Vector
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from .contract import ROUNDING, Compiled, Ray, Restrictable, Slopes
 from .piecewise import interval_room
 
 NEWTON_STEPS = 60
@@ -28,7 +29,7 @@ class LogisticLoss(Restrictable):
     def restrict(self, keep: Indices) -> LogisticLoss:
         return LogisticLoss(self.labels[keep], self.weight[keep])
 
-    def placed(self, place: Place) -> LogisticLoss:
+    def placed(self, place: ToDevice) -> LogisticLoss:
         return LogisticLoss(place(self.labels), place(self.weight))
 
     # --- the function -------------------------------------------------------------------------------------------

@@ -33,13 +33,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..common.arrays import Vector, constant
 from ..common.checks import bounds, data, finite, multiple, nonnegative, positive_multiple, scalar
+from ..common.chunks import double
 from ..places.torch import device_of
-from .contract import Function, Term, Vector
+from .contract import Function
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
-from .panels import double
-from .piecewise import ConjugateOfCoordinate, Coordinate, everywhere, spread
+from .piecewise import ConjugateOfCoordinate, Coordinate
+from .terms import Term, broadcast_parameter
 
 
 class Loss(Term):
@@ -89,21 +91,22 @@ class SeparableLoss(Loss):
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
         dual = self.dual()
-        left = spread("b", dual.left, shape, np.asarray(dual.left).dtype)
-        right = left if dual.right is dual.left else spread("b", dual.right, shape)
+        left = broadcast_parameter("b", dual.left, shape, np.asarray(dual.left).dtype)
+        right = left if dual.right is dual.left else broadcast_parameter("b", dual.right, shape)
         if self.sample_weight is None and self.scale > 0:  # nothing differs from row to row but the data
             size = left.size
-            bounds = (spread("bound", self.scale * np.asarray(bound), shape) for bound in (dual.lower, dual.upper))
-            return ConjugateOfCoordinate(
-                Coordinate(left, right, everywhere(dual.quadratic / self.scale, size), *bounds)
+            bounds = (
+                broadcast_parameter("bound", self.scale * np.asarray(bound), shape)
+                for bound in (dual.lower, dual.upper)
             )
+            return ConjugateOfCoordinate(Coordinate(left, right, constant(dual.quadratic / self.scale, size), *bounds))
         weight = 1.0 if self.sample_weight is None else self.sample_weight
-        weight = self.scale * spread("sample_weight", weight, shape)
+        weight = self.scale * broadcast_parameter("sample_weight", weight, shape)
         counted = weight > 0
         quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
         # a row of weight 0 is no row: its dual variable is 0
-        lower = np.where(counted, weight * np.where(counted, spread("lower", dual.lower, shape), 0.0), 0.0)
-        upper = np.where(counted, weight * np.where(counted, spread("upper", dual.upper, shape), 0.0), 0.0)
+        lower = np.where(counted, weight * np.where(counted, broadcast_parameter("lower", dual.lower, shape), 0.0), 0.0)
+        upper = np.where(counted, weight * np.where(counted, broadcast_parameter("upper", dual.upper, shape), 0.0), 0.0)
         return ConjugateOfCoordinate(Coordinate(left, right, quadratic, lower, upper))
 
 
@@ -221,7 +224,7 @@ class Logistic(Loss):
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
         weight = 1.0 if self.sample_weight is None else self.sample_weight
-        return LogisticLoss(self.labels.ravel(), self.scale * spread("sample_weight", weight, shape))
+        return LogisticLoss(self.labels.ravel(), self.scale * broadcast_parameter("sample_weight", weight, shape))
 
 
 class Norm2(Loss):
@@ -237,7 +240,7 @@ class Norm2(Loss):
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
         weight = 1.0 if self.sample_weight is None else self.sample_weight
-        return WeightedNorm(self.b.ravel(), spread("sample_weight", weight, shape), self.scale)
+        return WeightedNorm(self.b.ravel(), broadcast_parameter("sample_weight", weight, shape), self.scale)
 
 
 class Equality(_TargetLoss):

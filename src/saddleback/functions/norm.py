@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contract import ROUNDING, Blocks, Function, Indices, Place, Ray, Step, Vector
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from .contract import ROUNDING, Function, Ray
 from .group import shrink_norms
 
 
@@ -24,7 +25,7 @@ class WeightedNorm(Function):
     def blocks(self) -> Blocks:
         return Blocks.single(self.b.size)
 
-    def placed(self, place: Place) -> WeightedNorm:
+    def placed(self, place: ToDevice) -> WeightedNorm:
         return WeightedNorm(place(self.b), place(self.weight), self.scale)
 
     def value(self, x: Vector) -> float:

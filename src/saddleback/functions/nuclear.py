@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, squeeze_constant
+from ..common.chunks import panels_of_rows
 from ..common.rebuildable import stored
 from .calculus import Tilted
-from .contract import ROUNDING, Blocks, Function, Indices, Kinks, Place, Ray, Slopes, Step, Vector
-from .panels import panels_of_rows
-from .piecewise import compact
+from .contract import ROUNDING, Function, Kinks, Ray, Slopes
 from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
 
@@ -67,7 +67,7 @@ class NuclearNorm(Function):
     def with_memory(self) -> NuclearNorm:
         return NuclearNorm(self.alpha, self.shape, Memory())
 
-    def placed(self, place: Place) -> NuclearNorm:
+    def placed(self, place: ToDevice) -> NuclearNorm:
         return self
 
     def memories(self) -> list[Any]:
@@ -92,7 +92,7 @@ class NuclearNorm(Function):
         return self.prox(v, step)
 
     def prox_point(self, v: Vector, step: Step) -> Held:
-        threshold = self.alpha * float(np.max(compact(step)))
+        threshold = self.alpha * float(np.max(squeeze_constant(step)))
         pairs = threshold_singular_values(v.reshape(self.shape), threshold, self.memory)
         factors = pairs.left.size + pairs.right.size
         return LowRank(pairs) if factors < v.size else Whole(np.ravel(pairs.matrix()))

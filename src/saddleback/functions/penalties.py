@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..common.arrays import Blocks, Vector, constant
 from ..common.checks import bounds, finite, multiple, nonnegative, positive_multiple, scalar
-from .contract import Blocks, Function, Slopes, Term, Vector
+from .contract import Function, Slopes
 from .group import GroupNorms, Groups, partition
 from .losses import Loss
 from .nuclear import NuclearNorm
-from .piecewise import Coordinate, everywhere, spread
+from .piecewise import Coordinate
+from .terms import Term, broadcast_parameter
 
 
 class Penalty(Term):
@@ -65,7 +67,7 @@ class Linear(Piece):
         self.c = finite("c", c)
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
-        return spread("c", self.c, shape)
+        return broadcast_parameter("c", self.c, shape)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
         c = self.linear(shape)
@@ -89,7 +91,11 @@ class Box(Piece):
         self.lower, self.upper = bounds(lower, upper)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
-        return _slopes(shape, lower=spread("lower", self.lower, shape), upper=spread("upper", self.upper, shape))
+        return _slopes(
+            shape,
+            lower=broadcast_parameter("lower", self.lower, shape),
+            upper=broadcast_parameter("upper", self.upper, shape),
+        )
 
     def times(self, factor: float) -> Box:
         positive_multiple(self.name, factor)
@@ -155,7 +161,7 @@ class L1(Regulariser, Piece):
         self.weights = None if weights is None else nonnegative("weights", weights)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
-        slope = self.alpha if self.weights is None else self.alpha * spread("weights", self.weights, shape)
+        slope = self.alpha if self.weights is None else self.alpha * broadcast_parameter("weights", self.weights, shape)
         return _slopes(shape, left=-slope, right=slope)
 
 
@@ -271,7 +277,7 @@ class Sum(Penalty):
         return Sum(tuple(term.times(factor) for term in self.terms))
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
-        return sum((term.linear(shape) for term in self.terms), everywhere(0.0, int(np.prod(shape))))
+        return sum((term.linear(shape) for term in self.terms), constant(0.0, int(np.prod(shape))))
 
     def bind(self, shape: tuple[int, ...]) -> Function:
         first = next((term for term in self.terms if not isinstance(term, Piece)), Zero())
@@ -326,4 +332,4 @@ def _slopes(
     upper: ArrayLike = np.inf,
 ) -> Slopes:
     size = int(np.prod(shape))
-    return Slopes(*(everywhere(value, size) for value in (left, right, quadratic, lower, upper)))
+    return Slopes(*(constant(value, size) for value in (left, right, quadratic, lower, upper)))

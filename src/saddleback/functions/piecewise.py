@@ -18,81 +18,30 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..common.cached import cached_property
-from .contract import (
-    ROUNDING,
+from ..common.arrays import (
     Blocks,
-    Compiled,
-    Function,
     Indices,
-    Kinks,
-    Place,
-    Ray,
-    Restrictable,
-    Slopes,
+    Parameter,
     Step,
+    ToDevice,
     Vector,
+    concat_constants,
+    constant,
+    is_one_value,
+    map_constants,
+    squeeze_constant,
 )
+from ..common.cached import cached_property
+from ..common.chunks import chunked_flatnonzero, chunked_map, chunked_sum, double, inner, panels
+from .contract import ROUNDING, Compiled, Function, Kinks, Ray, Restrictable, Slopes
 from .kinks import Box, least_alpha
-from .panels import double, inner, joined, panels, places, summed
-
-Parameter = float | Vector
 
 
 def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     """Return v moved towards 0 by the slope on its side: v - clip(v, left, right)."""
     taken = np.clip(v, left, right)
     return np.subtract(v, taken, out=taken)
-
-
-def everywhere(value: ArrayLike, size: int) -> Vector:
-    """Return a value for all of so many coordinates, in no memory of its own."""
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (size,))
-
-
-def is_one_value(*parameters: Vector) -> bool:
-    """Return whether each parameter is known to be a single value, so that a formula need be evaluated once only."""
-    return all(parameter.strides == (0,) for parameter in parameters)
-
-
-def compact(parameter: Parameter) -> Parameter:
-    """Return a parameter that is a single value as one element, so that formulas evaluate it once."""
-    return parameter if isinstance(parameter, (int, float)) or parameter.strides != (0,) else parameter[:1]
-
-
-def combined(formula: Callable[..., Any], *parameters: Vector) -> Vector:
-    """Return a formula of parameters, evaluated once where each of them is a single value."""
-    if parameters[0].size and is_one_value(*parameters):
-        return everywhere(formula(*(parameter[0] for parameter in parameters)), parameters[0].size)
-    result: Vector = formula(*parameters)
-    return result
-
-
-def one_after_the_other(first: Vector, second: Vector) -> Vector:
-    """Return two parameters as one: still a single value where both are the same."""
-    if is_one_value(first, second) and first.size and second.size and first[0] == second[0]:
-        return everywhere(first[0], first.size + second.size)
-    return np.concatenate([first, second])
-
-
-def spread(name: str, parameter: ArrayLike, shape: tuple[int, ...], dtype: Any = np.float64) -> Vector:
-    """Return a parameter with one value a coordinate of a variable of that shape, flattened.
-
-    A vector given for a matrix variable holds one value a row.
-    """
-    array = np.asarray(parameter, dtype=dtype)
-    if array.shape not in ((), shape, shape[:1]):
-        raise ValueError(
-            f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
-            f"expected a scalar, shape {shape}, or one value for each of its {shape[0] if shape else 1} rows"
-        )
-    if array.ndim == 0:
-        return everywhere(array, int(np.prod(shape)))
-    if array.shape != shape:
-        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
-    return np.broadcast_to(array, shape).ravel()
 
 
 class Coordinate(Restrictable):
@@ -123,7 +72,7 @@ class Coordinate(Restrictable):
         """Return the function of neighbouring coordinates, in float64."""
         return self._each(lambda parameter: double(parameter[own]))
 
-    def placed(self, place: Place) -> Coordinate:
+    def placed(self, place: ToDevice) -> Coordinate:
         return self._each(lambda parameter: place(double(parameter)))
 
     def _each(self, change: Callable[[Vector], Vector]) -> Coordinate:
@@ -134,14 +83,14 @@ class Coordinate(Restrictable):
 
     # --- the function -------------------------------------------------------------------------------------------
 
-    @summed
+    @chunked_sum
     def value(self, x: Vector) -> float:
         inside = self.project(x)
         if inside is not x and np.any(np.abs(x - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         return self.finite_value(inside)
 
-    @summed
+    @chunked_sum
     def finite_value(self, x: Vector) -> float:
         if not self._kinked:
             return _inner(self.left, x) + 0.5 * self.bend(x)
@@ -151,16 +100,16 @@ class Coordinate(Restrictable):
         bend = 0.5 * (self.quadratic[at] @ (point * point)) if self._bent else 0.0
         return float(slope @ point + bend)
 
-    @joined
+    @chunked_map
     def project(self, x: Vector) -> Vector:
         if not self._bounded:
             return x
-        inside = np.clip(x, compact(self.lower), compact(self.upper))
+        inside = np.clip(x, squeeze_constant(self.lower), squeeze_constant(self.upper))
         return x if np.array_equal(inside, x) else inside
 
-    @joined
+    @chunked_map
     def prox(self, v: Vector, step: Step) -> Vector:
-        step, left, right, quadratic, lower, upper = map(compact, (step, *self.slopes()))
+        step, left, right, quadratic, lower, upper = map(squeeze_constant, (step, *self.slopes()))
         free = shrink(v, step * left, step * right)
         if self._bent:
             free /= 1.0 + step * quadratic
@@ -186,22 +135,22 @@ class Coordinate(Restrictable):
     def minimiser(self) -> Vector:
         return self.maximiser(np.zeros(self.left.size))
 
-    @summed
+    @chunked_sum
     def finite_value_of_multiple(self, x: Vector, t: float) -> float:
         """Return F(t x) with the indicator of its domain left out."""
         return self.finite_value(x if t == 1.0 else t * x)
 
-    @summed
+    @chunked_sum
     def bend(self, x: Vector) -> float:
         """Return <q, x^2>, twice the quadratic part."""
         return _inner_square(self.quadratic, x) if self._bent else 0.0
 
     # --- its conjugate ------------------------------------------------------------------------------------------
 
-    @joined
+    @chunked_map
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite where it is not attained."""
-        left, right, quadratic, lower, upper = map(compact, self.slopes())
+        left, right, quadratic, lower, upper = map(squeeze_constant, self.slopes())
         excess = shrink(y, left, right) if self._kinked else y - left
         if self._curved:
             free = np.divide(excess, quadratic, out=excess)
@@ -210,18 +159,18 @@ class Coordinate(Restrictable):
                 free = np.where(excess == 0.0, 0.0, excess / self.quadratic)
         return np.clip(free, lower, upper, out=free) if self._bounded else free
 
-    @summed
+    @chunked_sum
     def conjugate(self, y: Vector) -> float:
         if self._parabola:
-            excess = y - compact(self.left)
-            return 0.5 * inner(excess, excess / compact(self.quadratic))
+            excess = y - squeeze_constant(self.left)
+            return 0.5 * inner(excess, excess / squeeze_constant(self.quadratic))
         inside = y if self._conjugate_everywhere else self.project_conjugate(y)
         if not self._conjugate_everywhere and np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         x = self.maximiser(inside)
         return inner(inside, x) - self.finite_value(x)
 
-    @joined
+    @chunked_map
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
         """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
         y = self.prox(v / step, 1.0 / step)
@@ -238,8 +187,8 @@ class Coordinate(Restrictable):
         if self.left.size and is_one_value(self.quadratic, self.lower, self.upper):
             straight = self.quadratic[0] == 0
             return (
-                self.left if straight and self.lower[0] == -np.inf else everywhere(-np.inf, self.left.size),
-                self.right if straight and self.upper[0] == np.inf else everywhere(np.inf, self.left.size),
+                self.left if straight and self.lower[0] == -np.inf else constant(-np.inf, self.left.size),
+                self.right if straight and self.upper[0] == np.inf else constant(np.inf, self.left.size),
             )
         straight = self.quadratic == 0
         low = np.where(straight & (self.lower == -np.inf), self.left, -np.inf)
@@ -250,11 +199,11 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _kinked(self) -> bool:
-        return self.left is not self.right and bool(np.any(compact(self.left) != compact(self.right)))
+        return self.left is not self.right and bool(np.any(squeeze_constant(self.left) != squeeze_constant(self.right)))
 
     @cached_property
     def _bent(self) -> bool:
-        return bool(np.any(compact(self.quadratic)))
+        return bool(np.any(squeeze_constant(self.quadratic)))
 
     @cached_property
     def _linear(self) -> bool:
@@ -262,7 +211,7 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _curved(self) -> bool:
-        return bool(np.all(compact(self.quadratic) > 0))
+        return bool(np.all(squeeze_constant(self.quadratic) > 0))
 
     @cached_property
     def _parabola(self) -> bool:
@@ -277,14 +226,14 @@ class Coordinate(Restrictable):
 
     @cached_property
     def _bounded(self) -> bool:
-        return bool(np.any(compact(self.lower) > -np.inf) or np.any(compact(self.upper) < np.inf))
+        return bool(np.any(squeeze_constant(self.lower) > -np.inf) or np.any(squeeze_constant(self.upper) < np.inf))
 
     @cached_property
     def _settled(self) -> tuple[Vector, Vector]:
         """The interval of y for which 0 is the maximiser of <x, y> - F(x), coordinate by coordinate; may be empty."""
         if self.left.size > 1 and is_one_value(*self.slopes()):
             low, high = self.restrict(np.array([0]))._settled
-            return everywhere(low[0], self.left.size), everywhere(high[0], self.left.size)
+            return constant(low[0], self.left.size), constant(high[0], self.left.size)
         admitted = (self.lower <= 0) & (self.upper >= 0)
         return np.where(admitted, self.left, np.inf), np.where(admitted, self.right, -np.inf)
 
@@ -303,7 +252,7 @@ class Coordinate(Restrictable):
         point[rest] = inside
         return point, part.conjugate(inside)
 
-    @summed
+    @chunked_sum
     def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
         if not (self._bent or self._bounded):  # slopes alone: the conjugate is 0 wherever it is finite
             return 0.0
@@ -336,7 +285,7 @@ class Coordinate(Restrictable):
 
     def bounded_below(self) -> bool:
         low, high = self.conjugate_bounds  # exactly: the slopes may be in any unit
-        return bool(np.all(compact(low) <= 0) and np.all(compact(high) >= 0))
+        return bool(np.all(squeeze_constant(low) <= 0) and np.all(squeeze_constant(high) >= 0))
 
     def plus(self, piece: Slopes) -> Coordinate:
         total = self.plus_member(Coordinate(*piece))
@@ -349,7 +298,9 @@ class Coordinate(Restrictable):
     # --- what layers, steps and backends ask ----------------------------------------------------------------------
 
     def is_linear(self) -> bool:
-        return not np.any(compact(self.quadratic)) and np.array_equal(compact(self.left), compact(self.right))
+        return not np.any(squeeze_constant(self.quadratic)) and np.array_equal(
+            squeeze_constant(self.left), squeeze_constant(self.right)
+        )
 
     def finite_everywhere(self) -> bool:
         return not self._bounded
@@ -359,25 +310,25 @@ class Coordinate(Restrictable):
 
     def conjugate_member(self) -> Coordinate | None:
         if self._parabola:
-            linear = combined(lambda c, q: -c / q, self.left, self.quadratic)
-            curvature = combined(lambda q: 1.0 / q, self.quadratic)
+            linear = map_constants(lambda c, q: -c / q, self.left, self.quadratic)
+            curvature = map_constants(lambda q: 1.0 / q, self.quadratic)
             return Coordinate(linear, linear, curvature, self.lower, self.upper)
-        ends = combined(_are_none_or_zero, self.lower, self.upper)
-        if self._bent or not np.all(compact(ends)):
+        ends = map_constants(_are_none_or_zero, self.lower, self.upper)
+        if self._bent or not np.all(squeeze_constant(ends)):
             return None
-        none = everywhere(0.0, self.left.size)
+        none = constant(0.0, self.left.size)
         return Coordinate(none, none, none, *self.slopes_at_zero())
 
     def of_multiple(self, factor: float) -> Coordinate:
         """Return x -> F(factor x), for a factor that is not 0."""
         sides = (self.left, self.right) if factor > 0 else (self.right, self.left)
         ends = (self.lower, self.upper) if factor > 0 else (self.upper, self.lower)
-        left = combined(lambda c: factor * c, sides[0])
+        left = map_constants(lambda c: factor * c, sides[0])
         return Coordinate(
             left,
-            left if sides[0] is sides[1] else combined(lambda c: factor * c, sides[1]),
-            combined(lambda q: factor**2 * q, self.quadratic),
-            *(combined(lambda end: end / factor, end) for end in ends),
+            left if sides[0] is sides[1] else map_constants(lambda c: factor * c, sides[1]),
+            map_constants(lambda q: factor**2 * q, self.quadratic),
+            *(map_constants(lambda end: end / factor, end) for end in ends),
         )
 
     def plus_member(self, other: Coordinate) -> Coordinate:
@@ -388,8 +339,8 @@ class Coordinate(Restrictable):
             left,
             left if alike else _sum(self.right, other.right),
             _sum(self.quadratic, other.quadratic),
-            combined(np.maximum, self.lower, other.lower),
-            combined(np.minimum, self.upper, other.upper),
+            map_constants(np.maximum, self.lower, other.lower),
+            map_constants(np.minimum, self.upper, other.upper),
         )
 
     def is_paraboloid(self) -> bool:
@@ -398,13 +349,15 @@ class Coordinate(Restrictable):
         def plain(q: Any, low: Any, high: Any) -> Any:
             return ((q > 0) & np.isinf(low) & np.isinf(high)) | ((low == 0) & (high == 0))
 
-        return not self._kinked and bool(np.all(compact(combined(plain, self.quadratic, self.lower, self.upper))))
+        return not self._kinked and bool(
+            np.all(squeeze_constant(map_constants(plain, self.quadratic, self.lower, self.upper)))
+        )
 
     def slopes_at_zero(self) -> Box:
         """Return the interval of slopes at 0: a bound there holds whatever pulls against it."""
         return Box(
-            combined(lambda low, slope: np.where(low >= 0, -np.inf, slope), self.lower, self.left),
-            combined(lambda high, slope: np.where(high <= 0, np.inf, slope), self.upper, self.right),
+            map_constants(lambda low, slope: np.where(low >= 0, -np.inf, slope), self.lower, self.left),
+            map_constants(lambda high, slope: np.where(high <= 0, np.inf, slope), self.upper, self.right),
         )
 
     def kinks(self, z: Vector, rest: Coordinate) -> Kinks:
@@ -443,10 +396,10 @@ class Coordinate(Restrictable):
     def beside(self, other: Function) -> Coordinate | None:
         if not isinstance(other, Coordinate):
             return None
-        return Coordinate(*(one_after_the_other(a, b) for a, b in zip(self.slopes(), other.slopes(), strict=True)))
+        return Coordinate(*(concat_constants(a, b) for a, b in zip(self.slopes(), other.slopes(), strict=True)))
 
     def typical_slope(self) -> Vector:
-        return combined(_largest_finite, self.left, self.right)
+        return map_constants(_largest_finite, self.left, self.right)
 
     def distance_to_kink(self, x: Vector) -> Vector:
         bounds = np.minimum(np.abs(x - self.lower), np.abs(x - self.upper))
@@ -499,7 +452,7 @@ def _where_equal(first: Vector, second: Vector) -> Indices:
 
 def _sum(first: Vector, second: Vector) -> Vector:
     """Return the sum of two parameters, the first itself where the second is nothing."""
-    return first if is_one_value(second) and not np.any(second[:1]) else combined(np.add, first, second)
+    return first if is_one_value(second) and not np.any(second[:1]) else map_constants(np.add, first, second)
 
 
 def _inner(parameter: Vector, x: Vector) -> float:
@@ -530,12 +483,12 @@ def _shortened(values: Vector) -> Vector:
 
 def ray_scaling(y: Vector, low: Vector, high: Vector) -> float:
     """Return the largest t in [0, 1] with low <= t y <= high, or nan where even t = 0 is outside."""
-    outside = places(lambda y, low, high: (y > high) | (y < low), y, low, high)
+    outside = chunked_flatnonzero(lambda y, low, high: (y > high) | (y < low), y, low, high)
     far, up, down = y[outside], high[outside], low[outside]
     beyond = np.maximum(far - up, down - far) > ROUNDING * np.abs(far)
     if not np.any(beyond):
         return 1.0
-    if np.any(compact(high) < 0) or np.any(compact(low) > 0):
+    if np.any(squeeze_constant(high) < 0) or np.any(squeeze_constant(low) > 0):
         return np.nan
     bound = np.where(far > 0, up, down)
     return float(np.min(bound[beyond] / far[beyond]))
@@ -563,7 +516,7 @@ class ConjugateOfCoordinate(Restrictable):
     def restrict(self, keep: Indices) -> ConjugateOfCoordinate:
         return ConjugateOfCoordinate(self.dual.restrict(keep))
 
-    def placed(self, place: Place) -> ConjugateOfCoordinate:
+    def placed(self, place: ToDevice) -> ConjugateOfCoordinate:
         return ConjugateOfCoordinate(self.dual.placed(place))
 
     @cached_property
@@ -623,7 +576,7 @@ class ConjugateOfCoordinate(Restrictable):
         return _where_equal(self.dual.lower, self.dual.upper)
 
     def bounded_below(self) -> bool:
-        return bool(np.all(compact(self.dual.lower) <= 0) and np.all(compact(self.dual.upper) >= 0))
+        return bool(np.all(squeeze_constant(self.dual.lower) <= 0) and np.all(squeeze_constant(self.dual.upper) >= 0))
 
     def prox_conjugate(self, v: Vector, step: Step) -> Vector:
         return self.dual.prox(v, step)
@@ -646,18 +599,18 @@ class ConjugateOfCoordinate(Restrictable):
 
     def finite_everywhere(self) -> bool:
         low, high = self.dual.conjugate_bounds
-        return bool(np.all(np.isinf(compact(low))) and np.all(np.isinf(compact(high))))
+        return bool(np.all(np.isinf(squeeze_constant(low))) and np.all(np.isinf(squeeze_constant(high))))
 
     def curvature(self) -> Vector | None:
         return self._curvature if self.smooth else None
 
     @cached_property
     def _curvature(self) -> Vector:
-        return combined(_inverse, self.dual.quadratic)
+        return map_constants(_inverse, self.dual.quadratic)
 
     def curvature_at(self, x: Vector) -> Vector:
         if self.dual._parabola:
-            return np.broadcast_to(1.0 / compact(self.dual.quadratic), x.shape).copy()
+            return np.broadcast_to(1.0 / squeeze_constant(self.dual.quadratic), x.shape).copy()
         y = self.dual.maximiser(x)
         curved = (y != 0) | (self.dual.left == self.dual.right)
         curved &= (y > self.dual.lower) & (y < self.dual.upper)
@@ -682,7 +635,7 @@ class ConjugateOfCoordinate(Restrictable):
         return float(np.linalg.norm([float(length) for length in lengths]))
 
     def typical_slope(self) -> Vector:
-        return combined(_largest_finite, self.dual.lower, self.dual.upper)
+        return map_constants(_largest_finite, self.dual.lower, self.dual.upper)
 
     def rise(self, distance: float) -> float:
         """Return min(L d, K d^2 / 2) with the Lipschitz constants L of the curved rows and K of their slopes, plus L d.
@@ -697,10 +650,12 @@ class ConjugateOfCoordinate(Restrictable):
     def _lipschitz(self) -> tuple[float, float, float]:
         """Lipschitz constants of the curved rows and of those with kinks alone, and of the slopes of the former."""
         dual = self.dual
-        slope = combined(_larger, dual.lower, dual.upper)
-        curved = combined(lambda slope, q: np.where(q > 0, slope, 0.0), slope, dual.quadratic)
-        kinked = combined(lambda slope, q: np.where((q == 0) & (slope < np.inf), slope, 0.0), slope, dual.quadratic)
-        return _length(curved), _length(kinked), float(np.max(combined(_inverse, dual.quadratic)))
+        slope = map_constants(_larger, dual.lower, dual.upper)
+        curved = map_constants(lambda slope, q: np.where(q > 0, slope, 0.0), slope, dual.quadratic)
+        kinked = map_constants(
+            lambda slope, q: np.where((q == 0) & (slope < np.inf), slope, 0.0), slope, dual.quadratic
+        )
+        return _length(curved), _length(kinked), float(np.max(map_constants(_inverse, dual.quadratic)))
 
     def distance_to_kink(self, x: Vector) -> Vector:
         # the slope is a bound of the dual, or 0 between its two slopes

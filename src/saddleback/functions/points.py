@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..common.chunks import panels
 from ..common.rebuildable import stored
-from .panels import panels
 
 if TYPE_CHECKING:
-    from .contract import Vector
+    from ..common.arrays import Vector
 
 
 class Point(ABC):

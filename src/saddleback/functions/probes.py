@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..common.arrays import Indices, Step, Vector
 from ..common.checks import ProbeError, rounding_of
-from .contract import Function, Indices, Step, Vector
+from .contract import Function
 from .user import UserFunction
 
 ACCURACY = 1e-10

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from ..common.chunks import double
 from ..common.rebuildable import stored
 from ..machine.tiled_blas import cholesky, outer, product
-from .panels import double
 
 Matrix = NDArray[Any]
 

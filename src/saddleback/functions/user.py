@@ -25,9 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.arrays import Blocks, Indices, Step, Vector
 from ..common.checks import ProbeError
 from .calculus import Tilted, scaling_by_bisection
-from .contract import Blocks, Callable1D, Compiled, Function, Indices, Ray, Slopes, Step, Term, Vector
+from .contract import Callable1D, Compiled, Function, Ray, Slopes
+from .terms import Term
 
 
 class UserTerm(Term):

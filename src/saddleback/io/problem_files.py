@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import functions
+from ..common.arrays import Vector
 from ..functions import Box, Interval, Linear, Loss
-from ..functions.contract import Vector
 from ..functions.penalties import Penalty
 from ..linear_programs.program import import_highspy
 from ..operators.sparse_input import SparseArrays, canonical

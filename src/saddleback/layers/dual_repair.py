@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Indices, Vector
 from ..places.newton import conjugate_gradients
 from ..problem import Model
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..certificates.certificate import best_pair, dual_side, pair, primal_side
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..functions.points import Whole
 from ..methods.contract import Candidates, Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint

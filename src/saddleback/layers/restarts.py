@@ -20,8 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..certificates.certificate import dual_side
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..functions.points import Whole
 from ..methods.contract import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..problem import Model

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import dual_side, floor, pair, primal_side
+from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Indices, Restrictable, Vector
+from ..functions.contract import Restrictable
 from ..functions.points import Whole
 from ..methods.contract import Candidates, Layer, Start, State
 from ..problem import Model

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
+from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
-from ..functions.contract import Indices, Vector
 from ..functions.points import Point, Whole
 from ..methods.contract import Candidates, Kept, Layer, Start, State, diverged
 from ..operators import Operator

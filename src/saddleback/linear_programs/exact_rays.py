@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..functions.contract import Indices, Vector
+from ..common.arrays import Indices, Vector
 from ..operators import Operator
 from .program import LinearProgram
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..problem import Model
 from .program import LinearProgram, as_linear_program, at_hand
 

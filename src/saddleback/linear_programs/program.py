@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..functions.points import Point
 from ..operators import Operator
 from ..problem import Model

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Equality
 from ..functions.calculus import BlockSum
-from ..functions.contract import Indices, Vector
 from ..operators import ScaledIdentity, Stacked
 from ..problem import Model
 from ..steps.strengths import block_squares, data_weight, uniform_strengths

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from ..steps.strengths import operator_norm
 from .contract import Averages, Candidates, Method, Start, State, all_blocks, positive_number

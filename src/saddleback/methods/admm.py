@@ -30,8 +30,8 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
+from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
-from ..functions.contract import Vector
 from ..operators import Operator
 from ..problem import Model
 from ..steps.strengths import data_weight, uniform_strengths

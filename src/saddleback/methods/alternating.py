@@ -22,10 +22,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..common.arrays import Step, Vector, is_one_value
+from ..common.chunks import inner, panels
 from ..common.rebuildable import stored
-from ..functions.contract import Step, Vector
-from ..functions.panels import inner, panels
-from ..functions.piecewise import is_one_value
 from ..functions.points import Held, Whole
 from ..operators.deferred_points import Gradient, Image
 from ..problem import Model

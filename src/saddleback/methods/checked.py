@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..problem import Model
 from .contract import Candidates, Layer, Start, State
 

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..common.arrays import Indices, Vector
 from ..common.checks import SQUARABLE, number, shown
 from ..common.rebuildable import stored
-from ..functions.contract import Function, Indices, Vector
+from ..functions.contract import Function
 from ..functions.points import Point
 from ..problem import Model
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..machine.tiled_blas import cholesky
 from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
 from ..problem import Model

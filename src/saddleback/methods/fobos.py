@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..problem import Model
 from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz

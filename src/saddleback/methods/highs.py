@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
-from ..functions.contract import Vector
 from ..linear_programs.highs import Answer, Program, Running, conflict, falling, in_range, stated
 from ..linear_programs.program import as_linear_program
 from ..problem import Model

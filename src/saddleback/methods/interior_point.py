@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from .contract import Candidates, Method, Start, State
 from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started

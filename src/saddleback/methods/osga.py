@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from ..steps.strengths import typical_distance
 from .contract import Candidates, Method, Start, State, all_blocks, gradient, positive_number

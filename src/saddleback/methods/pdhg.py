@@ -14,9 +14,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from ..steps.strengths import Strengths, uniform_strengths
 from .contract import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number

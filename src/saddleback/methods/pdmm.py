@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import blocks_in_rows

@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..common.arrays import Columns, Vector
 from ..common.checks import one_of
 from ..common.rebuildable import stored
-from ..functions.contract import Columns, Vector
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths

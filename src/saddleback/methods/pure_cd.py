@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..places.choose import BackendName, PureSweeper, pure_sweeper_for
 from ..problem import Model
 from ..steps.sampling import KNice

@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..problem import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
 from .contract import Candidates, Method, Start, State, all_blocks, gradient

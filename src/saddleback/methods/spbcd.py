@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Vector
 from ..places.choose import BackendName, DualName, Sweeper, sweeper_for
 from ..problem import Model
 from ..steps.sampling import KNice

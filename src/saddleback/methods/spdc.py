@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.arrays import Step, Vector
 from ..common.checks import number, shown
 from ..common.rebuildable import stored
-from ..functions.contract import Step, Vector
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import typical_distance

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
-from ..functions.contract import Columns, Indices, Vector
 from ..functions.points import Point
 from .gram import PANEL, gram
 

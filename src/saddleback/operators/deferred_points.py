@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Function, Vector
+from ..functions.contract import Function
 from ..functions.points import Point, Whole
 from . import Operator
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..functions.contract import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector
 from ..machine.tiled_blas import product
 from .contract import Operator
 from .gram import PANEL, gram, slices

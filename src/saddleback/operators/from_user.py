@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..common.arrays import Vector
 from ..common.checks import unmasked
-from ..functions.contract import Vector
 from ..places.files.operator import Streamed, is_zarr
 from ..places.torch import device_of
 from .contract import Operator

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..functions.contract import Indices, Vector
+from ..common.arrays import Indices, Vector
 from ..machine.tiled_blas import add_gram
 
 PANEL = 1 << 22

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import SQUARABLE, number
-from ..functions.contract import Columns, Indices, Vector
 from ..functions.points import Point
 from .contract import Operator
 from .dense import Dense

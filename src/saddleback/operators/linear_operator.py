@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import ProbeError, rounding_of
-from ..functions.contract import Columns, Indices, Vector
 from .contract import Operator
 
 ACCURACY = 1e-10

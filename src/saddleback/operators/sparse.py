@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import _native
+from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
-from ..functions.contract import Columns, Indices, Vector
 from .contract import Operator, one_by_one
 from .gram import by_rows
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..functions.contract import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector
 from ..functions.points import Point, Whole
 from .contract import Operator
 from .gram import square

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..functions.contract import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector
 from .contract import Operator, one_by_one
 from .dense import Dense
 from .gram import square

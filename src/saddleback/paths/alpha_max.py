@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..common.arrays import Indices, Vector
 from ..functions import Zero
-from ..functions.contract import Indices, Vector
 from ..machine.threads import limited
 from ..problem import Model, Problem
 from .cutting_planes import Polytope, least_largest

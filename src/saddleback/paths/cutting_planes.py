@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from ..functions.contract import Function, Indices, Kinks, Vector
+from ..common.arrays import Indices, Vector
+from ..functions.contract import Function, Kinks
 from ..problem import Model
 from .null_model import LP_OPTIONS
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ..functions.contract import Function, Slopes, Vector
+from ..common.arrays import Vector
+from ..functions.contract import Function, Slopes
 
 LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
 """The most accurate that HiGHS has. Its presolve compares all rows of the loss with each other under an intercept."""

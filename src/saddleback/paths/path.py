@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..common.arrays import Vector
 from ..common.checks import finite, scalar, shown
 from ..engine.interrupts import Interrupts
 from ..engine.solve import Info, solve
-from ..functions.contract import Vector
 from ..functions.points import Whole
 from ..machine.threads import limited
 from ..places.mpi.communicator import team_of

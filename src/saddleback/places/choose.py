@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, get_args
 
+from ..common.arrays import Indices
 from ..common.checks import one_of
 from ..common.rebuildable import derived
-from ..functions.contract import Indices
 from ..operators import Sharded
 from ..problem import Model
 from ..steps.strengths import Strengths

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..functions.contract import Function, Indices, Vector
+from ..common.arrays import Indices, Vector
+from ..functions.contract import Function
 from ..problem import Model
 from ..steps.strengths import Strengths
 

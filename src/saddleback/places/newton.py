@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..functions.contract import Blocks, Compiled, Indices, Vector
+from ..common.arrays import Blocks, Indices, Vector
+from ..functions.contract import Compiled
 from ..operators import Operator
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 from ..functions.points import Point
 from ..methods import Kept
 from ..problem import Model

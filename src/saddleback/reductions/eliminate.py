@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..common.arrays import Vector, is_one_value, map_constants, squeeze_constant
 from ..functions.calculus import BlockSum
-from ..functions.contract import Function, Vector
-from ..functions.piecewise import ConjugateOfCoordinate, Coordinate, combined, compact, is_one_value
+from ..functions.contract import Function
+from ..functions.piecewise import ConjugateOfCoordinate, Coordinate
 from ..functions.points import Apart, Point
 from ..methods import Kept
 from ..operators import Stacked
@@ -99,8 +100,8 @@ class QuadraticEliminated(Elimination):
     def _eliminated(self, u: Vector) -> Vector:
         slope = self.model.g.subgradient(u)
         slope *= -self.scale
-        slope *= compact(self.dual.quadratic)
-        slope += compact(self.dual.left)
+        slope *= squeeze_constant(self.dual.quadratic)
+        slope += squeeze_constant(self.dual.left)
         return slope
 
 
@@ -109,13 +110,15 @@ class KinkEliminated(Elimination):
 
     @staticmethod
     def applies(dual: Coordinate, before: Coordinate) -> bool:
-        return before.is_paraboloid() and bool(np.all(compact(dual.lower) <= 0) and np.all(compact(dual.upper) >= 0))
+        return before.is_paraboloid() and bool(
+            np.all(squeeze_constant(dual.lower) <= 0) and np.all(squeeze_constant(dual.upper) >= 0)
+        )
 
     def _eliminated(self, u: Vector) -> Vector:
         rest = self.before.left - u
         if self.scale != 1.0:
             rest /= self.scale
-        step = combined(lambda q: q / self.scale**2, self.before.quadratic)
+        step = map_constants(lambda q: q / self.scale**2, self.before.quadratic)
         if not is_one_value(self.before.upper):  # a row that does not count leaves the stretch at 0
             rest[self.before.upper == 0] = 0.0
         return self.penalty.prox(rest, step)
@@ -136,7 +139,7 @@ def eliminate_identities(model: Model) -> Reduction | None:
                 continue
             scale = operator.identity_scales[0]
             g = ConjugateOfCoordinate(before.plus_member(dual.of_multiple(-scale)))
-            least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(compact(dual.left)) else 0.0
+            least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(squeeze_constant(dual.left)) else 0.0
             smaller = replace(model, f=f.without(j), A=A.without(j), g=g, constant=model.constant + least)
             found = kind(smaller, j, f.stretches[j], scale, A.shape[1], f.parts[j], dual, before)
             further = eliminate_identities(smaller)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..functions.contract import Indices, Restrictable, Vector
+from ..common.arrays import Indices, Vector
+from ..functions.contract import Restrictable
 from ..functions.points import Point, Whole
 from ..methods import Kept
 from ..problem import Model

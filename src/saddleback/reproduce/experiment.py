@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..functions.contract import Vector
+from ..common.arrays import Vector
 
 PLAIN = {"restarts": False, "working_set": False, "finish": False}
 """Options of "sp-bcd" that leave the bare iteration."""

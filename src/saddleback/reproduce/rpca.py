@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 import saddleback as sb
 
+from ..common.arrays import Vector
 from ..datasets import RobustPCAData, make_robust_pca
-from ..functions.contract import Vector
 from .experiment import PLAIN, Contender, Curve, Outcome, Panel, Picture, Runs, Say, Settings, Table
 from .search import best_of
 from .tables import optima_table

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.arrays import Indices
 from ..common.rebuildable import stored
-from ..functions.contract import Indices
 
 VECTORISED = 64
 """Up to this K all iterations of a batch are drawn together; beyond it one by one, which is then cheaper."""

@@ -44,8 +44,8 @@ from typing import Any
 
 import numpy as np
 
+from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Indices, Vector
 from ..operators import Operator
 from ..problem import Model
 from .sampling import Strata

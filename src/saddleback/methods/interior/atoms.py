@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...common.arrays import Indices, Vector
 from ...common.rebuildable import stored
-from ...functions.contract import Indices, Vector
 
 CENTRAL = 0.1
 """Products between this times mu and mu over this count as central."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ...common.arrays import Blocks, Indices, Vector
 from ...common.cached import cached_property
 from ...common.rebuildable import stored
-from ...functions.contract import Blocks, Compiled, Indices, Slopes, Vector
+from ...functions.contract import Compiled, Slopes
 from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
 
 INSIDE = 0.1

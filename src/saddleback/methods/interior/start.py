@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...functions.contract import Blocks, Vector
+from ...common.arrays import Blocks, Vector
 from ...problem import Model
 from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
 from .system import factored

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from ...functions.contract import Vector
+from ...common.arrays import Vector
 from ...machine.tiled_blas import cholesky, product
 from ...operators import Operator
 from .barrier import Stiffness

@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from ...functions.contract import Indices, Vector
+from ...common.arrays import Indices, Vector
 from ...operators import Operator
 from ...problem import Model
 from ...steps.strengths import Strengths

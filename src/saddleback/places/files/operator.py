@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ... import _native
+from ...common.arrays import Columns, Indices, Vector
 from ...common.rebuildable import stored
-from ...functions.contract import Columns, Indices, Vector
 from ...operators.contract import Operator, one_by_one
 from ...operators.dense import Dense
 from .stores import Centred, Chunked, File, Store, Tile, window

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...functions.contract import Indices, Vector
+from ...common.arrays import Indices, Vector
 from ...machine.cpus import affine, available
 
 GRACE = 5.0

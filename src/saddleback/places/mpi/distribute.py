@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...common.arrays import Blocks, Indices, Vector
 from ...functions import Function, Loss
 from ...functions.calculus import side_by_side
-from ...functions.contract import Blocks, Indices, Vector
 from ...functions.penalties import Penalty
 from ...io.column_files import ColumnFile
 from ...operators import Sharded, as_operator

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...common.arrays import Indices, Vector
 from ...functions import Function, Zero
-from ...functions.contract import Indices, Vector
 from ...operators import Sharded
 from ...problem import Model
 from ...steps.strengths import Strengths

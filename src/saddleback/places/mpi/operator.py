@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
-from ...functions.contract import Columns, Indices, Vector
 from ...operators.contract import Holders, Operator, one_by_one
 from ...operators.dense import Dense
 from ...operators.gram import square

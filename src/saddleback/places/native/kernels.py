@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ... import _native
-from ...functions.contract import Compiled, Indices, Slopes, Vector
+from ...common.arrays import Indices, Vector
+from ...functions.contract import Compiled, Slopes
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Exchange, Iterate, dual_half, existing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...functions.contract import Indices
+from ...common.arrays import Indices
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Exchange, Iterate, dual_half, existing, primal_half, touched_rows

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ... import _native
-from ...functions.contract import Indices, Vector
+from ...common.arrays import Indices, Vector
 from ...problem import DESCENDER, Model
 from ..iterate import Exchange
 from ..native import kernels as native

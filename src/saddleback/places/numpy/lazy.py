@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...functions.contract import Indices, Vector
+from ...common.arrays import Indices, Vector
 from ...functions.piecewise import Coordinate
 from ...problem import Model
 from ...steps.strengths import Strengths

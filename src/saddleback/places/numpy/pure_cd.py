@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...functions.contract import Indices, Vector
+from ...common.arrays import Indices, Vector
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate, primal_half, touched_rows

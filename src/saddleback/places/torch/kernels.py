@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...functions.contract import Function, Indices, Vector
+from ...common.arrays import Indices, Vector
+from ...functions.contract import Function
 from ...problem import Model
 from ...steps.strengths import Strengths, operator_norm
 from ..iterate import Iterate, dual_half

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
-from ...functions.contract import Columns, Indices, Vector
 from ...operators.contract import Operator
 from .array import DeviceArray, tensor_of
 

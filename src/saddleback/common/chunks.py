@@ -48,7 +48,7 @@ def inner(a: Array, b: Array) -> float:
     return float(a @ b)
 
 
-def summed(method: Callable[..., float]) -> Callable[..., float]:
+def chunked_sum(method: Callable[..., float]) -> Callable[..., float]:
     """Make a method of a coordinatewise function, whose value is a sum, add up those of the panels."""
 
     @wraps(method)
@@ -60,7 +60,7 @@ def summed(method: Callable[..., float]) -> Callable[..., float]:
     return in_panels
 
 
-def joined(method: Callable[..., Array]) -> Callable[..., Array]:
+def chunked_map(method: Callable[..., Array]) -> Callable[..., Array]:
     """Make a method of a coordinatewise function, whose value is a vector, put together those of the panels.
 
     Where it returns its first argument for all of them, so does the whole.
@@ -85,7 +85,7 @@ def joined(method: Callable[..., Array]) -> Callable[..., Array]:
     return in_panels
 
 
-def places(condition: Callable[..., Array], *vectors: Array) -> Array:
+def chunked_flatnonzero(condition: Callable[..., Array], *vectors: Array) -> Array:
     """Return where a condition holds, coordinate by coordinate."""
     if _is_small(vectors[0]):
         return np.flatnonzero(condition(*vectors))

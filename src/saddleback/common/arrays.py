@@ -1,0 +1,113 @@
+"""Types of arrays, partitions of their entries, and parameters that hold one value for all entries.
+
+A parameter with the same value for each coordinate is an array of stride 0. It takes no memory, and formulas evaluate
+it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .cached import cached_property
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Columns = Indices | slice
+Step = float | Vector
+Parameter = float | Vector
+ToDevice = Callable[[Any], Any]
+
+LARGE = 4096
+"""Mean number of coordinates per block from which a separate call per block is worthwhile."""
+
+
+class Blocks:
+    """A partition of 0..n-1: block j holds ``order[start[j]:start[j + 1]]``.
+
+    Without an order, blocks hold neighbouring coordinates; the order is then made when it is first read.
+    """
+
+    def __init__(self, order: Indices | None, start: Indices) -> None:
+        self.start = start
+        self.contiguous = order is None
+        if order is not None:
+            self.order = order
+
+    @cached_property
+    def order(self) -> Indices:
+        """The coordinates, one block after the other."""
+        return np.arange(self.start[-1])
+
+    def __len__(self) -> int:
+        return self.start.size - 1
+
+    def __iter__(self) -> Iterator[Indices]:
+        """Yield the coordinates of each block."""
+        return (self.order[a:b] for a, b in zip(self.start[:-1], self.start[1:], strict=True))
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of coordinates in each block."""
+        return np.diff(self.start)
+
+    def columns(self, blocks: Indices) -> Indices:
+        """Coordinates of the given blocks, one block after the other."""
+        if len(self) == self.start[-1]:
+            return self.order[blocks]
+        return np.concatenate([self.order[self.start[j] : self.start[j + 1]] for j in blocks])
+
+    def equal(self, other: Blocks) -> bool:
+        """Return whether another partition is the same."""
+        if self.contiguous != other.contiguous or not np.array_equal(self.start, other.start):
+            return False
+        return self.contiguous or np.array_equal(self.order, other.order)
+
+    def pieces(self, blocks: Indices) -> list[tuple[Columns, Indices]]:
+        """Return the given blocks with where they are: large ones one by one, which need no copy, others together."""
+        if not self.contiguous or self.start[-1] < LARGE * len(self):
+            return [(self.columns(blocks), blocks)]
+        return [(slice(self.start[j], self.start[j + 1]), blocks[i : i + 1]) for i, j in enumerate(blocks)]
+
+    @classmethod
+    def single(cls, n: int) -> Blocks:
+        """One block that holds all n coordinates."""
+        return cls(None, np.array([0, n]))
+
+    @classmethod
+    def scalars(cls, n: int, width: int = 1) -> Blocks:
+        """Blocks of ``width`` neighbouring coordinates, n coordinates in all."""
+        return cls(None, np.arange(0, n + 1, width))
+
+
+def constant(value: ArrayLike, size: int) -> Vector:
+    """Return an array of that size with the same value everywhere, which takes no memory."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (size,))
+
+
+def is_one_value(*parameters: Vector) -> bool:
+    """Return whether each parameter is known to be a single value."""
+    return all(parameter.strides == (0,) for parameter in parameters)
+
+
+def squeeze_constant(parameter: Parameter) -> Parameter:
+    """Return a parameter that is a single value as an array of one element."""
+    return parameter if isinstance(parameter, (int, float)) or parameter.strides != (0,) else parameter[:1]
+
+
+def map_constants(formula: Callable[..., Any], *parameters: Vector) -> Vector:
+    """Return a formula of parameters, evaluated once if each of them is a single value."""
+    if parameters[0].size and is_one_value(*parameters):
+        return constant(formula(*(parameter[0] for parameter in parameters)), parameters[0].size)
+    result: Vector = formula(*parameters)
+    return result
+
+
+def concat_constants(first: Vector, second: Vector) -> Vector:
+    """Return two parameters concatenated; a single value if both are the same one."""
+    if is_one_value(first, second) and first.size and second.size and first[0] == second[0]:
+        return constant(first[0], first.size + second.size)
+    return np.concatenate([first, second])

@@ -1,0 +1,124 @@
+"""A penalty or loss as the user writes it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..common.arrays import Step, Vector, constant
+
+if TYPE_CHECKING:
+    from ..places.torch.device import Device
+    from .contract import Function
+
+
+class Term(ABC):
+    """A penalty or loss as the user states it; it becomes a ``Function`` when it meets a variable of known shape."""
+
+    shape: tuple[int, ...] | None = None
+    """Shape of the variable, where the term knows it."""
+
+    device: Device | None = None
+    """Where the data of the term came from, where that were tensors."""
+
+    def __repr__(self) -> str:
+        shown = {
+            name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
+            for name, value in vars(self).items()
+            if value is not None and name not in ("shape", "device")
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
+
+    __array_ufunc__ = None  # so that numpy leaves products with its numbers to the term
+
+    @property
+    def name(self) -> str:
+        """The name of the term in messages."""
+        return type(self).__name__
+
+    def __mul__(self, factor: object) -> Any:
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return self.times(float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: object) -> Any:
+        if not isinstance(divisor, Real):
+            return NotImplemented
+        return self.times(1.0 / float(divisor))
+
+    def __neg__(self) -> Term:
+        return self.times(-1.0)
+
+    def times(self, factor: float) -> Term:
+        """Return the multiple by a number that is at least 0."""
+        raise TypeError(f"{self.name} cannot be multiplied by a number: multiply its value and the step of its prox")
+
+    def has_alpha(self) -> bool:
+        """Return whether the term has a strength alpha that can be replaced."""
+        return False
+
+    def with_alpha(self, alpha: float) -> Term:
+        """Return the term with another alpha, everything else as it is; the term itself where it has none."""
+        return self
+
+    def linear(self, shape: tuple[int, ...]) -> Vector:
+        """Return the linear part c of the term, for the scale of the dual infeasibility."""
+        return np.broadcast_to(0.0, (int(np.prod(shape)),))
+
+    @abstractmethod
+    def bind(self, shape: tuple[int, ...]) -> Function:
+        """Return the function of a flattened variable of that shape, or raise where the parameters do not fit."""
+
+    def value(self, x: ArrayLike) -> float:
+        """Return the value at x, infinite outside the domain."""
+        point = np.asarray(x, dtype=np.float64)
+        return self.bind(point.shape).value(point.ravel())
+
+    def conjugate(self, y: ArrayLike) -> float:
+        """Return the conjugate at y, sup_x <x, y> - f(x), infinite outside its domain."""
+        point = np.asarray(y, dtype=np.float64)
+        return self.bind(point.shape).conjugate(point.ravel())
+
+    def prox(self, v: ArrayLike, step: ArrayLike) -> Vector:
+        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one a coordinate."""
+        point, steps = self._point_and_step(v, step)
+        return self.bind(point.shape).prox(point.ravel(), steps).reshape(point.shape)
+
+    def prox_conjugate(self, v: ArrayLike, step: ArrayLike) -> Vector:
+        """Return the prox of the conjugate."""
+        point, steps = self._point_and_step(v, step)
+        return self.bind(point.shape).prox_conjugate(point.ravel(), steps).reshape(point.shape)
+
+    @staticmethod
+    def _point_and_step(v: ArrayLike, step: ArrayLike) -> tuple[Vector, Step]:
+        point = np.asarray(v, dtype=np.float64)
+        steps = np.asarray(step, dtype=np.float64)
+        if not np.all(steps > 0):
+            raise ValueError("step must be positive everywhere")
+        if steps.shape not in ((), point.shape):
+            raise ValueError(f"step has shape {steps.shape}: expected a number or shape {point.shape}")
+        return point, float(steps) if steps.ndim == 0 else steps.ravel()
+
+
+def broadcast_parameter(name: str, parameter: ArrayLike, shape: tuple[int, ...], dtype: Any = np.float64) -> Vector:
+    """Return a parameter with one value per coordinate of a variable of that shape, flattened.
+
+    A vector given for a matrix variable holds one value per row.
+    """
+    array = np.asarray(parameter, dtype=dtype)
+    if array.shape not in ((), shape, shape[:1]):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but the variable it belongs to has shape {shape}: "
+            f"expected a scalar, shape {shape}, or one value for each of its {shape[0] if shape else 1} rows"
+        )
+    if array.ndim == 0:
+        return constant(array, int(np.prod(shape)))
+    if array.shape != shape:
+        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
+    return np.broadcast_to(array, shape).ravel()
