@@ -85,7 +85,7 @@ def test_linear_operator_is_the_matrix(rng):
         (lambda A: sb.Problem(sb.L1(1.0), A, sb.Box(0, 1)), TypeError, "use Interval"),
         (lambda A: sb.Problem(sb.L1, A, sb.Squared(np.ones(4))), TypeError, "make an instance"),
         (lambda A: sb.Problem("l1", A, sb.Squared(np.ones(4))), TypeError, "value and prox missing"),
-        (lambda A: sb.Problem([sb.L1(1.0)], A, sb.Squared(np.ones(4))), TypeError, "both to be lists"),
+        (lambda A: sb.Problem([sb.L1(1.0)], A, sb.Squared(np.ones(4))), TypeError, "expected two lists"),
         (lambda A: sb.Problem([sb.L1(1.0)], [A, A], sb.Squared(np.ones(4))), ValueError, "1 blocks and A has 2"),
         (lambda A: sb.Problem([], [], sb.Squared(np.ones(4))), ValueError, "at least 1"),
         (lambda A: sb.Problem([sb.L1(1.0)] * 2, [A, A.T], sb.Squared(np.ones(4))), ValueError, r"A\[1\] has 3 rows"),

@@ -15,7 +15,7 @@ from saddleback.reproduce import EXPERIMENTS, group_lasso, lasso, rpca, steps
 from saddleback.reproduce.experiment import Contender, Curve, Panel, Picture, Runs, Table
 from saddleback.reproduce.figures import draw, line_styles
 from saddleback.reproduce.search import best_of
-from saddleback.reproduce.tables import column_parts, markdown, text, write_csv
+from saddleback.reproduce.tables import column_parts, markdown, print_table, text, write_csv
 from saddleback.reproduce.trace import certified_optimum, trace
 
 
@@ -204,6 +204,15 @@ def test_wide_tables_are_shown_in_parts(width):
     entries = [[*table.columns[column].split(), *(text(row[column]) for row in table.rows)] for column in range(11)]
     for part in parts:
         assert len(part) == 2 or 1 + sum(3 + max(map(len, entries[column])) for column in part) <= width
+
+
+def test_no_word_of_a_table_is_broken_in_a_file_or_a_pipe(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    headings = ["application", *(f"published, restarted {number}" for number in range(10))]
+    print_table(Table("wide", "A wide table", headings, [["classification", *([0.5] * 10)]]))
+    shown = capsys.readouterr().out
+    for word in ("application", "published,", "restarted", "classification"):
+        assert word in shown
 
 
 def test_each_part_of_a_table_tells_its_rows_apart():

@@ -504,7 +504,7 @@ def _quotients(scale: float, lengths: Vector) -> Vector:
 def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
     """Return the penalties as terms, and what was given for A with a name for each piece."""
     if isinstance(penalty, (list, tuple)) and not isinstance(A, (list, tuple)):
-        raise TypeError(f"penalty is a list and A is {type(A).__name__}: expected both to be lists, one entry a block")
+        raise TypeError(f"penalty is a list and A is {type(A).__name__}: expected two lists, with one entry per block")
     if not isinstance(penalty, (list, tuple)):
         return [_penalty(penalty, "penalty")], [(A, "A")]
     if len(penalty) != len(A) or not len(A):

@@ -285,7 +285,7 @@ class Function(ABC):
 
 
 class Slopes(NamedTuple):
-    """Parameters, one a coordinate, of the family in ``piecewise.py``."""
+    """Parameters, one per coordinate, of the family in ``piecewise.py``."""
 
     left: Vector
     right: Vector

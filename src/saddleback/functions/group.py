@@ -36,7 +36,7 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
     ----------
     pull : b, groups one after the other.
     strength : h, positive.
-    weight : lambda, one a group.
+    weight : lambda, one per group.
     start : where each group begins in ``pull``.
     """
     sizes = np.diff(np.append(start, pull.size))

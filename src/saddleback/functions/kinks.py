@@ -38,7 +38,7 @@ def least_alpha(z: Vector, rest: Box, unit: Box, weight: Vector, blocks: Blocks)
     ----------
     z : slope against the blocks.
     rest, unit : the box at alpha = 0 and at alpha = 1.
-    weight : w, one a block.
+    weight : w, one per block.
     blocks : which coordinates each block has.
     """
     order, sizes, start = blocks.order, blocks.sizes, blocks.start[:-1]

@@ -86,7 +86,7 @@ class Term(ABC):
         return self.bind(point.shape).conjugate(point.ravel())
 
     def prox(self, v: ArrayLike, step: ArrayLike) -> Vector:
-        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one a coordinate."""
+        """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one per coordinate."""
         point, steps = self._point_and_step(v, step)
         return self.bind(point.shape).prox(point.ravel(), steps).reshape(point.shape)
 

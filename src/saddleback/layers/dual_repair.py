@@ -1,7 +1,7 @@
 r"""A dual point, moved until it is nearly feasible rather than scaled until it is.
 
-Where loss and penalty both have kinks the dual iterate leaves the domain of f* by a little in many blocks at once, and
-scaling it back costs in the dual value what the worst of them is off. The least change that would do instead,
+If loss and penalty both have kinks, -A'y violates the domain of f* slightly in many blocks. Scaling y back into it
+loses as much of the dual value as the worst block demands. The smallest change that makes y feasible instead,
 
 .. math::
 

@@ -74,16 +74,20 @@ def print_table(table: Table) -> None:
     from rich.table import Table as RichTable
 
     console = Console()
-    width = console.width if console.is_terminal else WIDE  # a file or a pipe has no width to keep to
-    parts = column_parts(table, width)
+    if not console.is_terminal:  # a file or a pipe has no width to keep to
+        console = Console(width=WIDE)
+    parts = column_parts(table, console.width)
     for number, part in enumerate(parts, 1):
         counted = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
         shown = RichTable(title=table.title + counted, caption=table.note if number == len(parts) else None)
         for column in part:
-            shown.add_column(table.columns[column], justify="right" if column else "left", overflow="fold")
+            width = _longest(table, column)
+            shown.add_column(
+                table.columns[column], justify="right" if column else "left", min_width=width, overflow="fold"
+            )
         for row in table.rows:
             shown.add_row(*(text(row[column]) for column in part))
-        console.print(shown, width=width)
+        console.print(shown)
 
 
 def column_parts(table: Table, width: int) -> list[list[int]]:
@@ -94,7 +98,7 @@ def column_parts(table: Table, width: int) -> list[list[int]]:
     """
 
     def needed(column: int) -> int:
-        return 3 + max(map(len, [*table.columns[column].split(), *(text(row[column]) for row in table.rows)]))
+        return 3 + _longest(table, column)
 
     keys = list(range(_telling(table)))
     room = width - 1 - sum(map(needed, keys))
@@ -106,6 +110,11 @@ def column_parts(table: Table, width: int) -> list[list[int]]:
         parts[-1].append(column)
         left -= needed(column)
     return parts
+
+
+def _longest(table: Table, column: int) -> int:
+    """Return the length of the longest entry of a column, or of the longest word of its heading."""
+    return max(map(len, [*table.columns[column].split(), *(text(row[column]) for row in table.rows)]))
 
 
 def _telling(table: Table) -> int:

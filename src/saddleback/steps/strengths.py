@@ -284,7 +284,7 @@ def _block_norm(A: Operator, own: Indices, columns: Vector, rows: Vector) -> tup
 
 
 def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
-    """Return an estimate of ||M||^2 from above, by Lanczos on M'M, and the passes it took.
+    """Return an estimate of ||M||^2 with a margin, by Lanczos on M'M, and the passes it took.
 
     The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
     is, and is added to it, with a margin. After as many steps as there are columns it is exact.
