@@ -63,13 +63,13 @@ tidy: setup  ## run clang-tidy on the core; it is installed in .venv if it is mi
 	@[ -e $(BIN)/clang-tidy ] || $(BIN)/python -m pip install --quiet 'clang-tidy>=19'
 	$(BIN)/clang-tidy --quiet --warnings-as-errors='*' native/module.cpp -- $(NATIVE_FLAGS)
 
-# what the sanitizers run: all that reaches the core, except tests that start programs of their own or measure time
-SANITIZED := $(patsubst %,tests/test_%.py, native lazy descent pure_cd solve working_set operators functions finish \
-    interior linear_program streamed singular checkpoints)
+# where several threads run at once: the pool, the passes and products, the factorisations, solves side by side, forks
+THREADED := $(patsubst %,tests/test_%.py, threads blas native lazy descent pure_cd solve streamed finish interior \
+    singular working_set path checkpoints interrupts cpus)
 
-sanitize: setup  ## run tests with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, about an hour
-	.ci/sanitize address -m "not slow" $(SANITIZED)
-	.ci/sanitize thread -m "not slow" tests/test_native.py tests/test_lazy.py tests/test_descent.py
+sanitize: setup  ## run the fast tests with Address-, UndefinedBehavior- and ThreadSanitizer, about 40 minutes
+	.ci/sanitize address
+	.ci/sanitize thread $(THREADED)
 
 SEED ?= 0
 JOBS ?= 1
