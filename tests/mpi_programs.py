@@ -194,8 +194,8 @@ def operators():
     for whole in wholes.values():
         problem = sb.Problem(sb.L1(1.0), whole, sb.Squared(y))
         spread = gathered(problem, Ranks(COMM)).model.A
-        assert whole.holders is None
-        assert spread.holders is not None
+        assert whole.traits.holders is None
+        assert spread.traits.holders is not None
         pairs = [(whole.columnar(), spread.columnar())]
         pairs.append((whole.restrict(rows, np.arange(n)), spread.restrict(rows, np.arange(n))))
         pairs.append((whole.columnar().pack(some, False), spread.columnar().pack(some, False)))
@@ -216,7 +216,7 @@ def operators():
                  op.squares_rmatvec(z**2), *op.largest(abs(u), abs(z)), *op.absolute_products(abs(u), abs(z)),
                  op.block_row_sums(last), op.dense_columns(last), op.compressed().toarray(), np.tril(op.outer(w)),
                  np.tril(op.gram(last, z**2)), op.times(sparse.diags_array(w)), op.rowwise().rows_matvec(at, u),
-                 np.array([op.stored, op.explicit, op.entries_known, op.tasks]))
+                 np.array([op.traits.stored, op.traits.splits, op.traits.entries_known, op.traits.tasks]))
                 for op in (here, there)
             ]  # fmt: skip
             for a, b in zip(*both, strict=True):

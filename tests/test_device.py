@@ -149,7 +149,7 @@ def test_operators_are_the_same_there(name, columnar, rng):
         )
     on_device = there.rmatvec(CPU.place(y))
     assert np.allclose(np.asarray(on_device), here.rmatvec(y), rtol=1e-6)
-    assert there.stored == here.stored
+    assert there.traits.stored == here.traits.stored
 
 
 def test_neighbouring_columns_are_a_view():

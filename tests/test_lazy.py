@@ -180,7 +180,7 @@ def test_same_bits_at_any_thread_count():
 def test_lazy_where_that_is_faster():
     """Few draws of sparse columns are lazy; many draws, dense columns and other losses are not."""
     model = sparse_problem().model
-    per_block = model.A.stored / len(model.blocks)
+    per_block = model.A.traits.stored / len(model.blocks)
     limit = model.A.shape[0] / (lazy.WORTHWHILE * per_block)
     assert lazy.pays(model, 1)
     assert lazy.pays(model, int(limit))

@@ -124,8 +124,8 @@ def test_side_by_side(tmp_path, rng):
     both = Stacked(parts)
     whole = np.column_stack([A, np.ones(37)])
     assert_like_dense(both, whole, rng, 1e-12)
-    assert list(both.panels) == [*parts[0].panels, 54]
-    runs = [np.arange(a, b) for a, b in zip(both.panels[:-1], both.panels[1:], strict=True)][::-1]
+    assert list(both.traits.panels) == [*parts[0].traits.panels, 54]
+    runs = [np.arange(a, b) for a, b in zip(both.traits.panels[:-1], both.traits.panels[1:], strict=True)][::-1]
     for run, loaded in zip(runs, both.loaded(runs), strict=True):
         assert np.allclose(loaded.dense_columns(np.arange(run.size)), whole[:, run])
 

@@ -96,10 +96,10 @@ class Model:
 
         A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
         """
-        ends = self.A.panels
-        if ends is None or (self.A.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
+        ends = self.A.traits.panels
+        if ends is None or (self.A.traits.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
             return self
-        inside = ends[:-1] if self.A.reads_columns else ends[:1]
+        inside = ends[:-1] if self.A.traits.reads_columns else ends[:1]
         firsts = np.unique(np.append(np.searchsorted(self.blocks.start, inside), len(self.blocks)))
         runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
         parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]
@@ -159,7 +159,7 @@ class Model:
 
     def placed(self, A: Operator, device: Device) -> Model:
         """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
-        if A.identity_scales is None:
+        if A.traits.identity_scales is None:
             return replace(self, A=A)
         return replace(self, f=self.f.placed(device.place), A=A, g=self.g.placed(device.place))
 
@@ -196,7 +196,7 @@ class Model:
     @cached_property
     def strata(self) -> Strata:
         """The blocks that are drawn from independently: all of them, or those whose columns one process holds."""
-        blocks, holders = self.blocks, self.A.holders
+        blocks, holders = self.blocks, self.A.traits.holders
         if holders is None:
             return Strata([np.arange(len(blocks))])
         of_block = holders.of_column[blocks.order[blocks.start[:-1]]]
@@ -231,7 +231,7 @@ class Model:
     @cached_property
     def rays_prove_nothing(self) -> bool:
         """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
-        onto = self.A.identity_scales is not None and any(f.finite_everywhere() for f, _ in self.f.apart())
+        onto = self.A.traits.identity_scales is not None and any(f.finite_everywhere() for f, _ in self.f.apart())
         return self.surely_solvable or (onto and self.loss_bounded_below and self.f.bounded_below())
 
     @cached_property
@@ -285,19 +285,23 @@ class Model:
         A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
         """
         largest = max(self.target_norm, float(np.linalg.norm(u)))
-        if self.A.entries_known and self.A.identity_scales is None:
+        if self.A.traits.entries_known and self.A.traits.identity_scales is None:
             largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
         return largest
 
     @cached_property
     def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
-        return map_constants(np.sqrt, self.A.squares[0]) if self.A.entries_known else constant(1.0, self.A.shape[1])
+        return (
+            map_constants(np.sqrt, self.A.squares[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
+        )
 
     @cached_property
     def row_lengths(self) -> Vector:
         """The lengths of its rows."""
-        return map_constants(np.sqrt, self.A.squares[1]) if self.A.entries_known else constant(1.0, self.A.shape[0])
+        return (
+            map_constants(np.sqrt, self.A.squares[1]) if self.A.traits.entries_known else constant(1.0, self.A.shape[0])
+        )
 
     def _nothing(self, size: int) -> Vector:
         """Return 0 in no memory of its own."""
@@ -306,7 +310,7 @@ class Model:
     @cached_property
     def trivial_bound(self) -> float:
         """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
-        if self.A.identity_scales is not None or not (self.loss_bounded_below and self.f.bounded_below()):
+        if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f.bounded_below()):
             return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
         infimum = self.constant
         for function, size in ((self.f, self.A.shape[1]), (self.g, self.A.shape[0])):
@@ -583,7 +587,7 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
     squares = (np.sum(map_constants(np.square, term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
     linear_norm = float(np.sqrt(sum(squares)))
-    split = [operator.explicit for operator in operators]
+    split = [operator.traits.splits for operator in operators]
     if len(functions) == 1 and all(split):
         return functions[0], linear_norm
     sizes = [operator.shape[1] for operator in operators]

@@ -114,7 +114,7 @@ def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
     value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.apart())
     value += model.g.finite_value(at := u.vector()) + model.constant
-    kept = u if model.A.identity_scales is None else Image(model.A, x)
+    kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
     return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, at))
 
@@ -219,7 +219,7 @@ def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | No
 
     None where A is anything else, or no multiple is feasible.
     """
-    if model.A.identity_scales is None or not point.scalable or point.balanced:
+    if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
     parts = list(zip(model.f.apart(), model.A.side_by_side(), strict=True))
     t = float(np.min([f.scaling(_slope(f, A, point.y)) for (f, _), A in parts]))  # nan, where one has none, is kept

@@ -117,10 +117,10 @@ def sides(model: Model) -> tuple[Side, Side]:
     (x_unit, targets), (y_unit, costs) = model.ray_units
 
     def absolute_rmatvec(e: Vector) -> Vector:
-        return A.absolute_products(np.zeros(n), e)[0] if A.entries_known else _by_norm(A, n, e)
+        return A.absolute_products(np.zeros(n), e)[0] if A.traits.entries_known else _by_norm(A, n, e)
 
     def absolute_matvec(d: Vector) -> Vector:
-        return A.absolute_products(d, np.zeros(m))[1] if A.entries_known else _by_norm(A, m, d)
+        return A.absolute_products(d, np.zeros(m))[1] if A.traits.entries_known else _by_norm(A, m, d)
 
     dual = Side(
         Status.INFEASIBLE,

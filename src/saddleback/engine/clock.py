@@ -48,5 +48,5 @@ def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
     blocks = int(state.settings.get("n_blocks", len(model.blocks)))
     iterations = blocks / int(state.settings.get("blocks_per_iteration", blocks))
-    work = 2 * model.A.stored / len(model.strata.members) + iterations * model.A.shape[0]
+    work = 2 * model.A.traits.stored / len(model.strata.members) + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)

@@ -105,7 +105,7 @@ def pace(history: History) -> Pace | None:
 
 def spread(A: Operator) -> tuple[float, float] | None:
     """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside."""
-    if not A.entries_known:
+    if not A.traits.entries_known:
         return None
     columns, rows = (_quotient(np.sqrt(sums)) for sums in A.squares)
     return columns, rows

@@ -16,6 +16,7 @@ from ..common.rebuildable import stored
 from ..functions.points import Point, Whole
 from ..methods import Candidates
 from ..operators.deferred_points import image
+from ..operators.linear_operator import probe_passes
 from ..problem import Model
 from ..reductions import Reduction
 from ..result import Certificate, Status
@@ -60,7 +61,7 @@ class Judge:
     def __init__(self, model: Model, reduction: Reduction) -> None:
         self.model = model
         self.reduction = reduction
-        self.passes = reduction.passes + model.A.probing
+        self.passes = reduction.passes + probe_passes(model.A)
         self._best = self._confirmed = self.proof = None
         self._rays, self._others = [], []
         self.unsolvable = Unsolvable(model)

@@ -180,7 +180,7 @@ def solve(
     clock = Clock(time_limit, team)
     limits = Limits(tol, max_passes, clock)
     place = problem.tensors if device is None else open_device(device)
-    if place is not None and checkpoint is not None and problem.model.A.identity_scales is not None:
+    if place is not None and checkpoint is not None and problem.model.A.traits.identity_scales is not None:
         raise TypeError(
             "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
         )

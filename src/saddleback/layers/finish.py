@@ -118,7 +118,7 @@ class Finish(Layer[FinishState]):
 
     def interior(self, model: Model) -> WorkingSet:
         """Return the interior point, on the columns and rows of a problem that matter."""
-        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.room))))
+        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.traits.budget))))
 
     def missing(self, model: Model) -> str | None:
         own = InteriorPoint().missing(model) if self.at_once else None
@@ -253,9 +253,9 @@ def finish_passes(model: Model, x: Vector) -> float:
     columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if working_set.pays(model) else float(n)
     rows = settled_rows.kept_rows(model) if settled_rows.pays(model) else m
     share = columns / n * rows / m
-    filled = model.A.stored / m * columns / n
+    filled = model.A.traits.stored / m * columns / n
     multiplications = 0.5 * rows * filled**2 + min(columns, rows) ** 3 / 6.0
-    return STEPS * (PRODUCTS * share + multiplications / (2.0 * max(model.A.stored, 1) * ADVANTAGE)) + LOOKS
+    return STEPS * (PRODUCTS * share + multiplications / (2.0 * max(model.A.traits.stored, 1) * ADVANTAGE)) + LOOKS
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:

@@ -156,7 +156,7 @@ class Products:
         moved = float(np.linalg.norm(y - y_last))
         if moved == 0:
             return True
-        if not self.model.A.reads_columns:  # some of them cost as much as all
+        if not self.model.A.traits.reads_columns:  # some of them cost as much as all
             return False
         near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
         if near.size == 0:  # all stay at 0
@@ -217,7 +217,7 @@ class WorkingSet(Layer[Any]):
             error=np.inf,
             single=start.tol >= SINGLE
             and not self.method.exact
-            and model.A.reads_columns  # else a set that is exact saves readings
+            and model.A.traits.reads_columns  # else a set that is exact saves readings
             and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
@@ -342,7 +342,7 @@ class WorkingSet(Layer[Any]):
     def _image(state: WorkingSetState) -> Vector:
         """Return A x, by the columns of the set where others would be read with them."""
         A, small = state.model.A, state.small
-        if small is None or A.reads_columns:
+        if small is None or A.traits.reads_columns:
             return A.matvec(state.x)
         return small.model.A.matvec(state.x[small.columns])
 
@@ -354,7 +354,7 @@ class WorkingSet(Layer[Any]):
         is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
         """
         A = state.model.A
-        z = A.columns_rmatvec(small.columns, -point.y) if A.reads_columns else small.model.A.rmatvec(-point.y)
+        z = A.columns_rmatvec(small.columns, -point.y) if A.traits.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
         scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
         return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
@@ -464,7 +464,7 @@ def closest(distance: Vector, size: int) -> Indices:
 
 def smallest(model: Model) -> int:
     """Return how many blocks a working set has at the least: as many as cost no more than a few."""
-    return max(SMALLEST, model.A.free_entries * len(model.blocks) // max(model.A.stored, 1))
+    return max(SMALLEST, model.A.traits.launch_cost * len(model.blocks) // max(model.A.traits.stored, 1))
 
 
 @derived
@@ -477,9 +477,9 @@ def pays(model: Model) -> bool:
     """Return whether a problem has enough blocks that may be 0, can be taken apart, and stays feasible without some."""
     return bool(
         len(model.blocks) >= WORTHWHILE * smallest(model)
-        and model.A.explicit
-        and model.A.entries_known
-        and np.all(model.blocks.sizes % model.A.tasks == 0)
+        and model.A.traits.splits
+        and model.A.traits.entries_known
+        and np.all(model.blocks.sizes % model.A.traits.tasks == 0)
         and model.g.finite_everywhere()
         and model.f.bounded_below()
         and model.f.zero_slack(np.zeros(model.A.shape[1])) is not None

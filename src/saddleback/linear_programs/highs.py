@@ -102,7 +102,7 @@ class Answer(NamedTuple):
 
 def pays(model: Model) -> bool:
     """Return whether HiGHS is the way to solve a linear program: A is in memory, and of moderate size."""
-    return at_hand(model.A) and model.A.stored * min(model.A.shape) <= MOST_WORK and in_range(stated(model))
+    return at_hand(model.A) and model.A.traits.stored * min(model.A.shape) <= MOST_WORK and in_range(stated(model))
 
 
 def stated(model: Model) -> Program:

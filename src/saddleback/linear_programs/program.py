@@ -60,7 +60,13 @@ def as_linear_program(model: Model) -> LinearProgram | None:
 
 def at_hand(A: Operator) -> bool:
     """Return whether all entries of A are in the memory of this process."""
-    return A.entries_known and A.reads_columns and A.holders is None and A.panels is None and not A.tensors()
+    return (
+        A.traits.entries_known
+        and A.traits.reads_columns
+        and A.traits.holders is None
+        and A.traits.panels is None
+        and not A.tensors()
+    )
 
 
 @dataclass(frozen=True)

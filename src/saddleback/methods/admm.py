@@ -141,7 +141,7 @@ class ADMM(Method[ADMMState]):
             positive_number("rho", self.rho)
 
     def missing(self, model: Model) -> str | None:
-        return None if model.A.entries_known else "A is a LinearOperator, and AA' is needed for a factorisation"
+        return None if model.A.traits.entries_known else "A is a LinearOperator, and AA' is needed for a factorisation"
 
     def init(self, model: Model, start: Start) -> ADMMState:
         normal, target = self._system(model)

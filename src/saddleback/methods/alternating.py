@@ -79,14 +79,14 @@ class Alternating(Method[AlternatingState]):
     def missing(self, model: Model) -> str | None:
         if model.g.curvature() is None:
             return "its loss has no Lipschitz gradient in closed form"
-        if model.A.identity_scales is None:
+        if model.A.traits.identity_scales is None:
             return "a block of A is not an identity"
         if not model.f.bounded_below():
             return "its penalty is unbounded below"
         return None
 
     def init(self, model: Model, start: Start) -> AlternatingState:
-        scales, curvature = model.A.identity_scales, model.g.curvature()
+        scales, curvature = model.A.traits.identity_scales, model.g.curvature()
         assert scales is not None
         assert curvature is not None
         curvature = curvature[:1] if is_one_value(curvature) else curvature

@@ -98,7 +98,8 @@ class Descent(Method[DescentState]):
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
-        if not model.A.is_matrix:
+        traits = model.A.traits
+        if not (traits.splits and traits.reads_columns and traits.tasks == 1):
             return "A is not a dense or sparse matrix that acts on a vector"
         penalty, loss = model.compiled_penalty, model.compiled_loss
         if model.g.curvature() is None or loss is None or loss.callables:
@@ -196,7 +197,7 @@ class Descent(Method[DescentState]):
         weight = state.model.g.curvature_at(state.u)
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
-        if small and 8.0 * size**2 <= state.model.A.room:
+        if small and 8.0 * size**2 <= state.model.A.traits.budget:
             matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)

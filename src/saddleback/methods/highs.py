@@ -68,7 +68,7 @@ class Highs(Method[HighsState]):
     opening = 1.0
 
     def missing(self, model: Model) -> str | None:
-        if model.A.holders is not None:
+        if model.A.traits.holders is not None:
             return "its columns are spread over processes, and HiGHS runs in one; leave comm out"
         if as_linear_program(model) is None:
             return (

@@ -77,7 +77,7 @@ class InteriorPoint(Method[InteriorState]):
     memory: float = np.inf
 
     def missing(self, model: Model) -> str | None:
-        if not (model.A.explicit and model.A.entries_known and model.A.tasks == 1):
+        if not (model.A.traits.splits and model.A.traits.entries_known and model.A.traits.tasks == 1):
             return "A is not a matrix whose entries are known, with one task"
         f, g = model.compiled_penalty, model.compiled_loss
         if f is None or f.callables:

@@ -34,7 +34,7 @@ class DiagonalPDHG(PrimalDual):
             raise ValueError(f"alpha={self.alpha!r}: expected 0, 1 or 2")
 
     def missing(self, model: Model) -> str | None:
-        return None if model.A.entries_known else "A is a LinearOperator, whose entries are not known"
+        return None if model.A.traits.entries_known else "A is a LinearOperator, whose entries are not known"
 
     def strengths(self, model: Model) -> Strengths:
         return diagonal_strengths(model, self.alpha)

@@ -59,7 +59,9 @@ class PDMM(Method[PDMMState]):
             positive_number("rho", self.rho)
 
     def missing(self, model: Model) -> str | None:
-        return None if model.A.entries_known else "A is a LinearOperator, and the blocks in each row are not known"
+        return (
+            None if model.A.traits.entries_known else "A is a LinearOperator, and the blocks in each row are not known"
+        )
 
     def init(self, model: Model, start: Start) -> PDMMState:
         fields = first_state(model, start, self.rho)

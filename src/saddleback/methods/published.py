@@ -66,7 +66,7 @@ class PublishedSPBCD(Method[PublishedState]):
         one_of("sigma_rule", self.sigma_rule, "literal", "skip")
 
     def missing(self, model: Model) -> str | None:
-        by_entries = isinstance(self.step, str) and self.step == "l1" and not model.A.entries_known
+        by_entries = isinstance(self.step, str) and self.step == "l1" and not model.A.traits.entries_known
         return "A is a LinearOperator, and step='l1' needs its entries" if by_entries else None
 
     def init(self, model: Model, start: Start) -> PublishedState:

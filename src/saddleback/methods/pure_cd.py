@@ -69,7 +69,7 @@ class PureCD(Method[PureCDState]):
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
-        return None if model.A.entries_known else "A is a LinearOperator, and pure-cd needs the entries of A"
+        return None if model.A.traits.entries_known else "A is a LinearOperator, and pure-cd needs the entries of A"
 
     def init(self, model: Model, start: Start) -> PureCDState:
         model = model.columnar()

@@ -90,7 +90,7 @@ class SPDC(Method[SPDCState]):
             return "its loss is not a sum over the rows of A"
         if not model.g.finite_everywhere():
             return "its loss is infinite outside a set, or not known to be finite"
-        return None if model.A.entries_known else "A is a LinearOperator, whose rows are not known"
+        return None if model.A.traits.entries_known else "A is a LinearOperator, whose rows are not known"
 
     def init(self, model: Model, start: Start) -> SPDCState:
         model = model.rowwise()

@@ -18,7 +18,7 @@ def check_range(operators: Iterable[tuple[Operator, str]], loss: Function, rows:
     """Raise where columns of A, or the targets of the loss, are so long or short that nothing can be computed."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for A, name in operators:
-            if not A.entries_known:
+            if not A.traits.entries_known:
                 continue
             length = float(np.sqrt(np.max(A.squares[0], initial=0.0)))
             if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,7 @@ from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
 from ..functions.points import Point
 from .gram import PANEL, gram
+from .traits import Traits
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -28,48 +29,14 @@ def one_by_one(columns: Columns) -> Indices:
     return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
 
-class Holders(NamedTuple):
-    """Which of several processes holds each column, how many there are, and which of them this is."""
-
-    of_column: Indices
-    processes: int
-    own: int
-
-
 class Operator(ABC):
     """A linear map from R^n to R^m; ``shape`` is (m, n)."""
 
     shape: tuple[int, int]
-    explicit: bool
-    """True where single columns can be had, so that a penalty may split them into blocks."""
-
-    entries_known: bool = True
-    """True where sums over entries can be had."""
-
-    is_matrix: bool = False
-    """True where it consists of dense or sparse matrices, side by side, as the native kernels take them."""
-
-    stored: int
-    """How many entries a product reads."""
-
-    free_entries: int = 0
-    """Entries up to which a product takes as long as one with a single entry does: what it costs to begin."""
-
-    tasks: int = 1
-    """How many neighbouring rows, and columns, can only be kept or left out together."""
+    traits: Traits
 
     surveyed: tuple[Vector, Vector] | None = None
     """A y with its A'y, where that was had in the same reading as ``squares``."""
-
-    identity_scales: Sequence[float] | None = None
-    """The scales of the identities, side by side, of which the operator consists; None where it is anything else."""
-
-    panels: Indices | None = None
-    """Where the panels of neighbouring columns begin that are best read at once, and the end of the last; None where
-    any column is at hand."""
-
-    reads_columns: bool = True
-    """Whether some columns can be read without the others."""
 
     remembers: bool = False
     """Whether A'y for the last y is at hand."""
@@ -77,16 +44,10 @@ class Operator(ABC):
     rounding: float = 0.0
     """Relative rounding of its products; 0 where that is float64's."""
 
-    probing: float = 0.0
-    """Passes that go into tests of its products."""
-
-    room: float = np.inf
-    """Bytes that a matrix made of this one may take."""
-
     @property
     def in_memory(self) -> float:
         """Bytes of the entries that are in memory."""
-        return 8.0 * self.stored
+        return 8.0 * self.traits.stored
 
     def with_memory(self) -> Operator:
         """Return the operator for one run: where a reading is dear, it remembers what was found in the last one."""
@@ -103,9 +64,6 @@ class Operator(ABC):
     def measure(self, kind: str, vector: Vector, product: Vector) -> None:
         """Measure the rounding of ``matvec`` or ``rmatvec`` at a vector, if the type of its result may not tell it."""
         return
-
-    holders: Holders | None = None
-    """The processes that hold the columns, where these are spread over several; None where all of them are here."""
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
@@ -234,7 +192,7 @@ class Operator(ABC):
 
         A run lies within a panel. Where columns cannot be read without the others a run stays where it is.
         """
-        if self.reads_columns:
+        if self.traits.reads_columns:
             return self._load(runs)
         every = np.arange(self.shape[0])
         return (self if run.size == self.shape[1] else self.restrict(every, run) for run in runs)

@@ -28,7 +28,7 @@ class Image(Point):
 
 def image(A: Operator, x: Point) -> Point:
     """Return A x: as that under identities, which make it again in no time."""
-    return Whole(A.image(x)) if A.identity_scales is None else Image(A, x)
+    return Whole(A.image(x)) if A.traits.identity_scales is None else Image(A, x)
 
 
 @stored

@@ -13,6 +13,7 @@ from ..common.arrays import Columns, Indices, Vector
 from ..machine.tiled_blas import product
 from .contract import Operator
 from .gram import PANEL, gram, slices
+from .traits import Traits
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -21,13 +22,10 @@ if TYPE_CHECKING:
 class Dense(Operator):
     """A 2-D array of float32 or float64, in any order."""
 
-    explicit = True
-    is_matrix = True
-
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
         self.shape = (array.shape[0], array.shape[1])
-        self.stored = array.size
+        self.traits = Traits(array.size)
 
     @property
     def in_memory(self) -> float:

@@ -12,6 +12,7 @@ from ..common.checks import SQUARABLE, number
 from ..functions.points import Point
 from .contract import Operator
 from .dense import Dense
+from .traits import Traits
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -31,14 +32,11 @@ class Identity:
 class ScaledIdentity(Operator):
     """scale times the identity, on vectors that lie where ``like`` does."""
 
-    explicit = False
-
     def __init__(self, size: int, scale: float, like: Vector | None = None) -> None:
         self.like = np.empty(0) if like is None else like
         self.shape = (size, size)
-        self.stored = size
         self.scale = scale
-        self.identity_scales = [scale]
+        self.traits = Traits(size, splits=False, identity_scales=(scale,))
 
     def matvec(self, x: Vector) -> Vector:
         return self.scale * x

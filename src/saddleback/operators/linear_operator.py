@@ -17,6 +17,7 @@ import numpy as np
 from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import ProbeError, rounding_of
 from .contract import Operator
+from .traits import Traits
 
 ACCURACY = 1e-10
 """What the test of an adjoint may miss by, relative to ||A|| ||x|| ||y||."""
@@ -27,6 +28,9 @@ MARGIN = 1e2
 COARSEST = 1e-8
 """Largest rounding that a measurement may find for products in float64, which may have been computed in less precision:
 the adjoint then holds to 1e-6."""
+
+PROBE = 0.5
+"""Passes that the product takes with which others are compared."""
 
 HOW_TO = "scipy.sparse.linalg.LinearOperator(shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y)"
 """What a user can write for an operator."""
@@ -41,15 +45,11 @@ class Abstract(Operator):
     name : of the argument, for messages.
     """
 
-    explicit = False
-    entries_known = False
-    probing = 0.5
-
     def __init__(self, operator: Any, name: str = "A") -> None:
         self.operator = operator
         self.name = name
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
-        self.stored = self.shape[0] * self.shape[1]
+        self.traits = Traits(self.shape[0] * self.shape[1], splits=False, entries_known=False)
         self.forget()
 
     def forget(self) -> None:
@@ -161,6 +161,12 @@ class Abstract(Operator):
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         raise _unknown_entries("single rows or columns")
+
+
+def probe_passes(A: Operator) -> float:
+    """Return the passes over A that the tests of its products take: one product per operator, for a single task."""
+    tested = [part for part in A.side_by_side() if not part.traits.entries_known]
+    return sum(PROBE / part.traits.tasks * part.shape[1] for part in tested) / A.shape[1]
 
 
 def _unknown_entries(what: str) -> TypeError:

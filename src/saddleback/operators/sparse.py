@@ -12,6 +12,7 @@ from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
 from .contract import Operator, one_by_one
 from .gram import by_rows
+from .traits import Traits
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -23,13 +24,10 @@ class Compressed(Operator):
     The sums that ``as_operator`` takes check the indices once; products need not look at them again.
     """
 
-    explicit = True
-    is_matrix = True
-
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
-        self.stored = int(matrix.nnz)
+        self.traits = Traits(int(matrix.nnz))
 
     def _parts(self) -> tuple[Any, Any, Any]:
         return self.matrix.indptr, self.matrix.indices, self.matrix.data
@@ -131,14 +129,11 @@ class Compressed(Operator):
 class Transposed(Operator):
     """A row-compressed matrix, read as the transpose of a column-compressed one until a method needs its columns."""
 
-    explicit = True
-    is_matrix = True
-
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.across = Compressed(matrix.T)
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
-        self.stored = self.across.stored
+        self.traits = self.across.traits
         self.by_columns: Operator | None = None
 
     def matvec(self, x: Vector) -> Vector:

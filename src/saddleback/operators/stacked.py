@@ -14,6 +14,7 @@ from ..common.arrays import Columns, Indices, Vector
 from ..functions.points import Point, Whole
 from .contract import Operator
 from .gram import square
+from .traits import side_by_side
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -26,23 +27,7 @@ class Stacked(Operator):
         self.parts = parts
         self.start = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
         self.shape = (parts[0].shape[0], int(self.start[-1]))
-        self.stored = sum(part.stored for part in parts)
-        self.explicit = all(part.explicit for part in parts)
-        self.is_matrix = all(part.is_matrix for part in parts)
-        self.tasks = max(part.tasks for part in parts)
-        self.entries_known = all(part.entries_known for part in parts)
-        self.probing = sum(part.probing * part.shape[1] for part in parts) / self.shape[1]
-        scales = [part.identity_scales for part in parts]
-        if all(known is not None for known in scales):
-            self.identity_scales = [scale for known in scales if known is not None for scale in known]
-
-        self.room = min(part.room for part in parts)
-        self.free_entries = max(part.free_entries for part in parts)
-        self.reads_columns = all(part.reads_columns for part in parts)
-        if any(part.panels is not None for part in parts):
-            ends = ([0, part.shape[1]] if part.panels is None else part.panels for part in parts)
-            places = [first + np.asarray(own)[:-1] for first, own in zip(self.start, ends, strict=False)]
-            self.panels = np.append(np.concatenate(places), self.shape[1])
+        self.traits = side_by_side([part.traits for part in parts], [part.shape[1] for part in parts])
 
     def without(self, part: int) -> Stacked:
         """Return the operators without one of them."""
@@ -142,8 +127,8 @@ class Stacked(Operator):
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
         columns, rows = zip(*(part.sums(power) for part in self.parts), strict=True)
-        if self.identity_scales is not None:
-            powers = [abs(scale) ** power for scale in self.identity_scales]
+        if self.traits.identity_scales is not None:
+            powers = [abs(scale) ** power for scale in self.traits.identity_scales]
             of_rows = np.broadcast_to(float(sum(powers)), (self.shape[0],))
             if min(powers) == max(powers):
                 return np.broadcast_to(float(powers[0]), (self.shape[1],)), of_rows
@@ -239,7 +224,7 @@ class Stacked(Operator):
         return _all_of([part.tensors() for part in self.parts])
 
     def zeros(self, size: int) -> Vector:
-        return super().zeros(size) if self.identity_scales is None else self.parts[0].zeros(size)
+        return super().zeros(size) if self.traits.identity_scales is None else self.parts[0].zeros(size)
 
     def _placed(self, device: Device) -> Operator:
         return Stacked([part.placed(device) for part in self.parts])

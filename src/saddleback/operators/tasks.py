@@ -12,6 +12,7 @@ from ..common.arrays import Columns, Indices, Vector
 from .contract import Operator, one_by_one
 from .dense import Dense
 from .gram import square
+from .traits import repeated
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
@@ -24,13 +25,7 @@ class Tasks(Operator):
         self.single = single
         self.tasks = tasks
         self.shape = (single.shape[0] * tasks, single.shape[1] * tasks)
-        self.stored = single.stored * tasks
-        self.explicit = single.explicit
-        self.entries_known = single.entries_known
-        self.probing = single.probing / tasks
-        self.room = single.room
-        self.reads_columns = single.reads_columns
-        self.panels = None if single.panels is None else tasks * single.panels
+        self.traits = repeated(single.traits, tasks)
 
     def matvec(self, x: Vector) -> Vector:
         return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()

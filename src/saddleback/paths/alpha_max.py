@@ -79,7 +79,7 @@ def _named_columns(problem: Problem, named: Any) -> Indices:
     """Return the entries of x under the columns that the user names by indices or a mask."""
     if problem.is_list:
         raise TypeError("unpenalised names columns, but A is a list: make those columns a part of it, with Zero()")
-    tasks = problem.model.A.tasks
+    tasks = problem.model.A.traits.tasks
     n = problem.model.A.shape[1] // tasks
     if named.dtype.kind not in "biu" or named.ndim != 1:
         raise TypeError(

@@ -63,7 +63,7 @@ def sweeper_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> 
     one_of("dual", dual, *get_args(DualName))
     if isinstance(model.A, Sharded):
         return _sharded_sweeper(model, model.A, name, dual)
-    if model.A.panels is not None and name == "auto" and dual != "lazy":
+    if model.A.traits.panels is not None and name == "auto" and dual != "lazy":
         return StreamedSweeper(model)
     lazily = _is_lazy(model, drawn, dual)
     chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
@@ -104,7 +104,7 @@ def descender_for(model: Model, name: BackendName, width: int) -> Descender:
         local, compiled = _next_to_columns(model, model.A, name)
         descent = NativeDescender if compiled else ArrayDescender
         return ShardedDescender(model.A, descent(local, width, model.A.ranks.sum))
-    if model.A.panels is not None and model.A.reads_columns and name == "auto":
+    if model.A.traits.panels is not None and model.A.traits.reads_columns and name == "auto":
         return StreamedDescender(model, width)
     chosen = _chosen(name, {"native": native.missing(model), "torch": _missing_on_device(model)})
     if chosen == "torch":
@@ -117,7 +117,7 @@ def descender_for(model: Model, name: BackendName, width: int) -> Descender:
 @derived
 def extended(descender: Descender, model: Model) -> Descender:
     """Return coordinate descent on a problem that has another one as its first blocks; that one is given up."""
-    if model.A.panels is not None and not isinstance(descender, StreamedDescender):
+    if model.A.traits.panels is not None and not isinstance(descender, StreamedDescender):
         return descender_for(model, "auto", descender.width)  # what is new did not fit in memory
     return descender.extended(model)
 

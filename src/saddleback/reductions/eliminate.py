@@ -135,9 +135,9 @@ def eliminate_identities(model: Model) -> Reduction | None:
     duals = [part.conjugate_member() for part in f.parts]
     for kind in (QuadraticEliminated, KinkEliminated):
         for j, (dual, operator) in enumerate(zip(duals, A.parts, strict=True)):
-            if dual is None or operator.identity_scales is None or not kind.applies(dual, before):
+            if dual is None or operator.traits.identity_scales is None or not kind.applies(dual, before):
                 continue
-            scale = operator.identity_scales[0]
+            scale = operator.traits.identity_scales[0]
             g = ConjugateOfCoordinate(before.plus_member(dual.of_multiple(-scale)))
             least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(squeeze_constant(dual.left)) else 0.0
             smaller = replace(model, f=f.without(j), A=A.without(j), g=g, constant=model.constant + least)

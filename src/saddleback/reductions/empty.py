@@ -67,7 +67,7 @@ def _among(others: Vector, places: Indices, values: Vector) -> Vector:
 
 def drop_empty(model: Model) -> Reduction:
     """Return the problem without empty rows and columns."""
-    if not model.A.entries_known or model.A.identity_scales is not None:
+    if not model.A.traits.entries_known or model.A.traits.identity_scales is not None:
         return Unchanged(model)
     m, n = model.A.shape
     rows, columns = np.arange(m), np.arange(n)
@@ -77,7 +77,7 @@ def drop_empty(model: Model) -> Reduction:
         column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
     f, g, constant = model.f, model.g, model.constant
     status = None
-    row_sums = np.repeat(row_sums.reshape(-1, model.A.tasks).sum(axis=1), model.A.tasks)
+    row_sums = np.repeat(row_sums.reshape(-1, model.A.traits.tasks).sum(axis=1), model.A.traits.tasks)
     if isinstance(g, Restrictable) and not np.all(row_sums):
         empty, rows = np.flatnonzero(row_sums == 0), np.flatnonzero(row_sums)
         y[empty] = g.conjugate_minimiser()[empty]
@@ -89,7 +89,7 @@ def drop_empty(model: Model) -> Reduction:
     if isinstance(f, Restrictable) and not np.all(column_sums):
         # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
         settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
-        settled = np.repeat(settled.reshape(-1, model.A.tasks).all(axis=1), model.A.tasks)
+        settled = np.repeat(settled.reshape(-1, model.A.traits.tasks).all(axis=1), model.A.traits.tasks)
         columns = np.flatnonzero(~settled)
         x[settled] = minimiser[settled]
         if columns.size:

@@ -68,7 +68,7 @@ class Merged(Reduction):
 
 def merge_rows(model: Model) -> Reduction:
     """Return the problem with equal rows merged, where there are enough of them."""
-    if not (isinstance(model.g, Restrictable) and model.A.entries_known and model.A.tasks == 1):
+    if not (isinstance(model.g, Restrictable) and model.A.traits.entries_known and model.A.traits.tasks == 1):
         return Unchanged(model)
     generator, lengths = np.random.default_rng(0), np.sqrt(model.A.squares[0])
     units = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)

@@ -148,8 +148,8 @@ def automatic_draw(model: Model, norms: Norms) -> int:
         return J
     K = 1 + (J - 1) * norms.largest_block / norms.whole
     if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
-        K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.stored, 1))
-    K = max(K, model.A.free_entries * J // max(model.A.stored, 1))
+        K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.traits.stored, 1))
+    K = max(K, model.A.traits.launch_cost * J // max(model.A.traits.stored, 1))
     return int(np.clip(K, 1, J))
 
 
@@ -192,7 +192,7 @@ def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
     """
     m, n = model.A.shape
     curvature = model.g.curvature()
-    if not model.A.entries_known:
+    if not model.A.traits.entries_known:
         rows = np.ones(m) if curvature is None else 1.0 / positive(curvature)
         return Weights(np.ones(n), model.g.admissible(rows), None, 0.0, curvature is not None)
     passes = 0.0
@@ -266,14 +266,14 @@ def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[fl
 
 def _blocks_in_memory(model: Model) -> Iterator[tuple[Operator, Indices]]:
     """Yield for each block an operator that has it at hand, and the places of its columns there."""
-    if model.A.panels is None:
+    if model.A.traits.panels is None:
         yield from ((model.A, own) for own in model.blocks)
     else:
         yield from ((A, np.arange(A.shape[1])) for A in model.A.loaded(list(model.blocks)))
 
 
 def _block_norm(A: Operator, own: Indices, columns: Vector, rows: Vector) -> tuple[float, float]:
-    if own.size <= GRAM_LIMIT and 8.0 * rows.size * own.size <= A.room:
+    if own.size <= GRAM_LIMIT and 8.0 * rows.size * own.size <= A.traits.budget:
         scaled = A.dense_columns(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
         return float(np.linalg.eigvalsh(scaled.T @ scaled)[-1]), 1.0
     return operator_norm(
@@ -467,7 +467,7 @@ def typical_distance(model: Model) -> float:
 
     0 where that is not known.
     """
-    if not model.A.entries_known:
+    if not model.A.traits.entries_known:
         return 0.0
     length = float(np.sqrt(np.mean(model.A.squares[0])))
     return model.target_norm / length if length > 0 else 0.0

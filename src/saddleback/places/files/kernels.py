@@ -53,7 +53,7 @@ class StreamedDescender:
     passes = 0.5
 
     def __init__(self, model: Model, width: int) -> None:
-        ends = model.A.panels
+        ends = model.A.traits.panels
         assert ends is not None
         self.model, self.width = model, width
         firsts = np.unique(np.append(np.searchsorted(model.blocks.start, ends[:-1]), len(model.blocks)))

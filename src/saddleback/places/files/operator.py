@@ -23,6 +23,7 @@ from ...common.arrays import Columns, Indices, Vector
 from ...common.rebuildable import stored
 from ...operators.contract import Operator, one_by_one
 from ...operators.dense import Dense
+from ...operators.traits import Traits
 from .stores import Centred, Chunked, File, Store, Tile, window
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ WORKERS, AHEAD = 4, 3
 """Tiles in memory at a time, of which these are a part: where each thread reads and works on one of its own, and where
 one is worked on while others are read."""
 
-DEAR = 64
+REREAD_COST = 64
 """Passes over some columns in memory that take as long as reading a file for them, where it is read as a whole."""
 
 VECTORS = 12
@@ -86,7 +87,6 @@ class Streamed(Operator):
     reads : how often the matrix was read so far, as a sum of the shares of it that were.
     """
 
-    explicit = True
     last: Product | None = None
 
     def __init__(self, source: Any, memory: float = 1e9) -> None:
@@ -100,22 +100,21 @@ class Streamed(Operator):
                 f"{VECTORS} vectors of each side and {WORKERS} tiles; allow more"
             )
         self._begin(store, rows, columns, memory, PACKED * memory, [0])
-        if store.reads_columns:
-            self.panels = np.append(np.arange(0, self.shape[1], self._width()), self.shape[1])
 
     def _begin(
         self, store: Store, rows: Indices, columns: Indices, memory: float, packed: float, count: list[int]
     ) -> None:
         self.store, self.rows, self.columns = store, rows, columns
         self.memory, self.most_packed, self.count = memory, packed, count
-        self.room = MATRIX * memory
         self.all_rows = rows.size == store.shape[0] and np.array_equal(rows, np.arange(rows.size))
         self.shape = (rows.size, columns.size)
-        self.stored = rows.size * columns.size
-        self.reads_columns = self.is_matrix = store.reads_columns
-        self.panels = np.array([0, columns.size])
-        if not store.reads_columns:
-            self.free_entries = min(self.stored // DEAR, int(packed / 2) // 8)
+        stored, whole = rows.size * columns.size, np.array([0, columns.size])
+        if store.reads_columns:
+            panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
+            self.traits = Traits(stored, panels=panels, budget=MATRIX * memory)
+            return
+        launch_cost = min(stored // REREAD_COST, int(packed / 2) // 8)
+        self.traits = Traits(stored, panels=whole, budget=MATRIX * memory, reads_columns=False, launch_cost=launch_cost)
 
     def _width(self) -> int:
         """Return how many columns a tile has, where it has all rows."""
@@ -130,7 +129,7 @@ class Streamed(Operator):
         return _floating_type(self.store.dtype)
 
     def __repr__(self) -> str:
-        order = "read by columns" if self.reads_columns else "read as a whole, as row-major files are"
+        order = "read by columns" if self.traits.reads_columns else "read as a whole, as row-major files are"
         return f"Streamed({self.shape[0]} x {self.shape[1]} {self.store.dtype}, {order}, memory={self.memory:.3g})"
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
@@ -267,7 +266,7 @@ class Streamed(Operator):
         return u, zs
 
     def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
-        if not self.reads_columns:
+        if not self.traits.reads_columns:
             return super().there_and_back(y, between)
 
         def work(piece: Piece) -> Vector:
@@ -353,9 +352,9 @@ class Streamed(Operator):
 
     def _afford(self, size: float) -> None:
         """Raise where a matrix of so many bytes is more than the memory bound has room for."""
-        if size > self.room:
+        if size > (budget := self.traits.budget):
             raise MemoryError(
-                f"a matrix of {size / 1e9:.2g} GB is needed, and memory={self.memory:.2g} leaves {self.room / 1e9:.2g} "
+                f"a matrix of {size / 1e9:.2g} GB is needed, and memory={self.memory:.2g} leaves {budget / 1e9:.2g} "
                 "for it: allow more, or use method='sp-bcd', which needs none"
             )
 
@@ -373,7 +372,7 @@ class Streamed(Operator):
         return result.T
 
     def compressed(self) -> Any:
-        self._afford(12.0 * self.stored)  # eight bytes for an entry and four for its place
+        self._afford(12.0 * self.traits.stored)  # eight bytes for an entry and four for its place
         return super().compressed()
 
     def gram(self, columns: Indices, weight: Vector) -> Vector:
@@ -392,7 +391,7 @@ class Streamed(Operator):
 
     def outer(self, weight: Vector) -> Vector:
         self._afford(8.0 * self.shape[0] ** 2)
-        if not self.reads_columns:
+        if not self.traits.reads_columns:
             return super().outer(weight)
         return np.asarray(sum(block.outer(weight[own]) for _, own, block in self.pieces()))
 
@@ -420,7 +419,7 @@ class Streamed(Operator):
 
     def _packed(self, dtype: np.dtype[Any]) -> Operator:
         """Return the matrix in memory, if there is room for it."""
-        if self.stored * dtype.itemsize > self.most_packed:
+        if self.traits.stored * dtype.itemsize > self.most_packed:
             return self
         return Dense(self._copied(np.arange(self.shape[1]), dtype))
 
@@ -443,8 +442,6 @@ class Streamed(Operator):
         """Return the matrix between some rows and columns, as much on disk as this one."""
         view = object.__new__(Streamed)
         view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
-        if self.reads_columns:
-            view.panels = np.append(np.arange(0, columns.size, self._width()), columns.size)
         return view
 
 

@@ -51,17 +51,17 @@ def gathered(source: Problem | Shard, team: Team) -> Problem:
 
 def _divided(problem: Problem, ranks: Ranks) -> Problem:
     """Return a problem that all processes have as a whole, with the columns of A divided among them."""
-    if problem.model.A.holders is not None:
+    if problem.model.A.traits.holders is not None:
         return problem  # each process has read its own part of it
     problem = problem.refreshed()
     model = problem.model
     A, blocks = model.A, model.blocks
-    if not A.explicit:
+    if not A.traits.splits:
         raise TypeError("comm: A has a block that is no matrix, and cannot be spread over processes; leave comm out")
-    if np.any(np.diff(blocks.order.reshape(-1, A.tasks), axis=1) != 1):
+    if np.any(np.diff(blocks.order.reshape(-1, A.traits.tasks), axis=1) != 1):
         raise TypeError("comm: a group holds some entries of a row of the matrix variable x; expected all or none")
     m, n = A.shape
-    places = division(blocks, A.sums(0)[0] if A.stored < m * n else np.ones(n), ranks.size, A.tasks)
+    places = division(blocks, A.sums(0)[0] if A.traits.stored < m * n else np.ones(n), ranks.size, A.traits.tasks)
     own = places[ranks.rank]
     local = A.restrict(np.arange(A.shape[0]), own) if own.size else nothing(A.shape[0])
     whole = copy(problem)
@@ -107,7 +107,7 @@ def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) 
 def _joined(part: Problem, ranks: Ranks) -> Problem:
     """Return the problem of the columns of all processes side by side, from the part of this one."""
     model = part.model
-    if not model.A.explicit:
+    if not model.A.traits.splits:
         raise TypeError("shard: A has a block that is no matrix; give the columns of this process as a matrix")
     probe = np.random.default_rng(0).standard_normal(model.A.shape[0])
     told = model.g.finite_value(probe), float(probe @ model.g.project(probe))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from scipy import sparse
 
 from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
-from ...operators.contract import Holders, Operator, one_by_one
+from ...operators.contract import Operator, one_by_one
 from ...operators.dense import Dense
 from ...operators.gram import square
 from ...operators.sparse import Compressed
+from ...operators.traits import Holders, gathered
 from .communicator import Ranks
 
 DENSE = 0.5
@@ -45,15 +46,9 @@ class Sharded(Operator):
         self.shape = (local.shape[0], self.order.size)
         self.holder = np.empty(self.order.size, dtype=np.int64)
         self.holder[self.order] = np.repeat(np.arange(ranks.size), self.sizes)
-        self.holders = Holders(self.holder, ranks.size, ranks.rank)
-        facts = [_Facts(*fact) for fact in ranks.all(tuple(_Facts.of(local)))]
-        self.stored = sum(fact.stored for fact in facts)
-        self.explicit = all(fact.explicit for fact in facts)
-        self.entries_known = all(fact.entries_known for fact in facts)
-        self.tasks = max(fact.tasks for fact in facts)
-        self.is_matrix = all(fact.is_matrix for fact in facts)
-        self.room = min(fact.room for fact in facts)
-        if local.surveyed is not None and all(fact.surveyed for fact in facts):
+        told = ranks.all((local.traits, local.surveyed is not None))
+        self.traits = gathered([traits for traits, _ in told], Holders(self.holder, ranks.size, ranks.rank))
+        if local.surveyed is not None and all(surveyed for _, surveyed in told):
             y, product = local.surveyed
             self.surveyed = y, self.together(product)
 
@@ -193,7 +188,7 @@ class Sharded(Operator):
 
     def collected(self) -> Operator:
         m, n = self.shape
-        if self.stored < DENSE * m * n:
+        if self.traits.stored < DENSE * m * n:
             return Compressed(self.compressed())
         return Dense(self.dense_columns(np.arange(n)))
 
@@ -211,25 +206,6 @@ class Sharded(Operator):
         other = copy(self)
         other.local = local
         return other
-
-
-class _Facts(NamedTuple):
-    """What the processes tell each other about their columns."""
-
-    stored: int
-    explicit: bool
-    entries_known: bool
-    tasks: int
-    is_matrix: bool
-    surveyed: bool
-    room: float
-
-    @classmethod
-    def of(cls, local: Operator) -> _Facts:
-        surveyed = local.surveyed is not None
-        return cls(
-            local.stored, local.explicit, local.entries_known, local.tasks, local.is_matrix, surveyed, local.room
-        )
 
 
 def nothing(rows: int) -> Operator:

@@ -43,14 +43,14 @@ def missing(model: Model) -> str | None:
     """Return what keeps the steps of a problem from being skipped, or None where they can be."""
     if model.g.conjugate_slopes() is None:
         return "repeated steps on its loss have no closed form"
-    if not model.A.entries_known:
+    if not model.A.traits.entries_known:
         return "the entries of A are not known"
     return None
 
 
 def pays(model: Model, drawn: int) -> bool:
     """Return whether K drawn blocks touch so few rows that looking at all of them costs more than the closed form."""
-    touched = model.A.stored * drawn / len(model.blocks)
+    touched = model.A.traits.stored * drawn / len(model.blocks)
     return missing(model) is None and WORTHWHILE * touched <= model.A.shape[0]
 
 

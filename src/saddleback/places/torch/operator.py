@@ -18,6 +18,7 @@ from scipy import sparse
 from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
 from ...operators.contract import Operator
+from ...operators.traits import Traits
 from .array import DeviceArray, tensor_of
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ ROWS = 1 << 27
 PANEL = 1 << 22
 """Entries of a panel that is converted or scaled on the way: what stays in the cache of the device."""
 
-BEGUN = 1 << 26
-"""Entries that CUDA reads in the time that the host takes between two products, whatever they are: measured."""
+LAUNCH_ENTRIES = 1 << 26
+"""Entries that CUDA reads in the time that the host takes between two products of any size: measured."""
 
 Tensor = torch.Tensor
 
@@ -38,14 +39,10 @@ Tensor = torch.Tensor
 class OnDevice(Operator):
     """What matrices on a device have in common: the way of vectors there and back."""
 
-    explicit = True
-    is_matrix = True
-
     def __init__(self, device: torch.device, shape: tuple[int, int], stored: int) -> None:
         self.device = device
         self.shape = shape
-        self.stored = stored
-        self.free_entries = BEGUN if device.type == "cuda" else 0
+        self.traits = Traits(stored, launch_cost=LAUNCH_ENTRIES if device.type == "cuda" else 0)
 
     def _there(self, vector: Any) -> Tensor:
         """Return a vector as a tensor on the device."""
@@ -203,7 +200,7 @@ class DenseOnDevice(OnDevice):
             yield columns, self.array[:, columns].double()
 
     def widened(self) -> DenseOnDevice:
-        small = self.array.dtype != torch.float64 and self.stored <= WIDENED
+        small = self.array.dtype != torch.float64 and self.traits.stored <= WIDENED
         return DenseOnDevice(self.array.double()) if small else self
 
     def row_panels(self) -> Iterator[tuple[slice, Tensor]]:
@@ -328,7 +325,7 @@ class SparseOnDevice(OnDevice):
         return self.columns
 
     def widened(self) -> SparseOnDevice:
-        if self.columns.dtype == torch.float64 or self.stored > WIDENED:
+        if self.columns.dtype == torch.float64 or self.traits.stored > WIDENED:
             return self
         return SparseOnDevice(in_float64(self.rows), in_float64(self.columns))
 
