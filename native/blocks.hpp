@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
-#include "matrix.hpp"
+#include "prox.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
@@ -14,14 +16,25 @@ namespace saddleback {
 struct Block {
   const Index* column;
   Index size;
-  double weight;  ///< of the norm of the block; 0 leaves its columns separate
+  double weight;  ///< of the norm of the block; with 0 its columns are separate
 };
+
+/// Replaces the products of the columns of a block with y by b = shrink(h x - product), and returns the rho of
+/// `group_radius`: x_i = b_i rho / (h_i rho + weight) is the proximal step of the block. `Blocks::require_groups`
+/// checks that the penalty has nothing else than slopes and the weight.
+inline double shrink_group(const Block& block, const std::vector<Coordinate>& penalty, const double* x, const double* h,
+                           double* b) {
+  for (Index k = 0; k < block.size; ++k) {
+    const Coordinate& f = penalty[block.column[k]];
+    b[k] = shrink(h[k] * x[block.column[k]] - b[k], f.left, f.right);
+  }
+  return group_radius(b, h, block.size, block.weight);
+}
 
 class Blocks {
  public:
   /// Block j consists of column[start[j]], ..., column[start[j + 1] - 1].
-  Blocks(const std::vector<Index>& start, std::vector<Index> column,
-         const std::vector<double>& weight)
+  Blocks(const std::vector<Index>& start, std::vector<Index> column, const std::vector<double>& weight)
       : column_(std::move(column)) {
     const auto n = static_cast<Index>(column_.size());
     if (start.size() != weight.size() + 1 || start.front() != 0 || start.back() != n ||
@@ -29,8 +42,7 @@ class Blocks {
       throw std::invalid_argument("block_start must rise from 0 to the number of columns");
     std::vector<bool> seen(n);
     for (const Index d : column_) {
-      if (d < 0 || d >= n || seen[d])
-        throw std::invalid_argument("block_columns must hold every column once");
+      if (d < 0 || d >= n || seen[d]) throw std::invalid_argument("block_columns must hold every column once");
       seen[d] = true;
     }
     block_.reserve(weight.size());
@@ -48,7 +60,20 @@ class Blocks {
   auto begin() const { return block_.begin(); }
   auto end() const { return block_.end(); }
 
-  /// Whether the first blocks are those of another partition, of the same columns.
+  /// Throws unless columns that step as a group have neither a quadratic term nor bounds. Blocks with a weight always
+  /// step as a group, others if `together` is set and they have several columns.
+  void require_groups(const std::vector<Coordinate>& penalty, bool together) const {
+    for (const Block& block : block_) {
+      if (!(block.weight > 0 || (together && block.size > 1))) continue;
+      for (Index k = 0; k < block.size; ++k) {
+        const Coordinate& f = penalty[block.column[k]];
+        if (f.quadratic != 0 || !std::isinf(f.lower) || !std::isinf(f.upper))
+          throw std::invalid_argument("the columns of a group must have no quadratic term and no bounds");
+      }
+    }
+  }
+
+  /// Whether the first blocks have the same columns as those of another partition.
   bool begins_with(const Blocks& other) const {
     if (other.count() > count() || other.columns() > columns()) return false;
     return std::equal(other.begin(), other.end(), begin(), [](const Block& theirs, const Block& own) {

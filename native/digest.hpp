@@ -1,5 +1,5 @@
 /// \file
-/// A number by which a change of an array is noticed.
+/// A digest of an array, to detect changes.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "matrix.hpp"
 #include "threads.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
@@ -18,7 +18,7 @@ inline std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   return std::rotl((state ^ word) * 0x9e3779b97f4a7c15u, 31);
 }
 
-/// The digest of one piece. Four states take turns: one alone would wait for each multiplication.
+/// The digest of one piece. Four independent states: a single one would wait for each multiplication.
 inline std::uint64_t digest_piece(const unsigned char* data, Index bytes) {
   constexpr Index word = sizeof(std::uint64_t), lanes = 4;
   std::uint64_t state[lanes] = {1, 2, 3, 4};
@@ -37,7 +37,7 @@ inline std::uint64_t digest_piece(const unsigned char* data, Index bytes) {
 
 }  // namespace detail
 
-/// A number that differs, with near certainty, if any bit does. It is no defence against an adversary.
+/// A number that differs, almost certainly, if any bit differs. It is not cryptographic.
 inline std::uint64_t digest(const unsigned char* data, Index bytes) {
   constexpr Index piece = 1 << 18;
   const Index count = (bytes + piece - 1) / piece;

@@ -1,6 +1,6 @@
 /// \file
-/// Matrices as collections of columns: views on the caller's memory, read in
-/// their stored precision and computed with in double precision.
+/// Matrices as collections of columns: views of the caller's memory, which is read in its stored precision. All
+/// computations are in double precision.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,18 @@
 #include <stdexcept>
 #include <vector>
 
-#include "gradient.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
-using Index = std::int64_t;
-
-/// Most columns handed to a matrix at once.
+/// Maximum number of columns per call.
 inline constexpr int kBatch = 64;
 
 /// Dense columns that share each access to a vector.
 inline constexpr int kTogether = 4;
 
-/// What the iteration and the products ask of a matrix.
+/// What the kernels and the products need from a matrix.
 class Columns {
  public:
   Columns(Index rows, Index count) : rows_(rows), count_(count) {}
@@ -33,51 +30,46 @@ class Columns {
   Index count() const { return count_; }
   virtual Index stored() const = 0;
 
-  /// out[k] = column[k] . y, for at most kBatch columns, which will likely be
-  /// added to `sums` next unless that is null.
+  /// out[k] = column[k] . y, for at most kBatch columns. Unless `sums` is null, they will likely be added to it next.
   virtual void dots(const Index* column, int count, const double* y, double* out,
                     const double* sums = nullptr) const = 0;
 
-  /// v += sum of factor[k] * column[k], for at most kBatch columns; the
-  /// `following` ones after them in the list will likely be read next.
-  virtual void add(const Index* column, int count, const double* factor, double* v,
-                   int following = 0) const = 0;
+  /// v += sum of factor[k] * column[k], for at most kBatch columns. The next `following` columns in the list will
+  /// likely be read next.
+  virtual void add(const Index* column, int count, const double* factor, double* v, int following = 0) const = 0;
 
-  /// Whether some of the rows can be read without the others.
+  /// Whether a range of rows can be read without the other rows.
   virtual bool sliceable() const { return false; }
 
-  /// The same two products over some of the rows; all of them where the matrix is not sliceable.
+  /// The same two products over some of the rows, or over all rows if the matrix is not sliceable.
   virtual void dots_in(Range, const Index* column, int count, const double* y, double* out) const {
     dots(column, count, y, out);
   }
-  virtual void add_in(Range, const Index* column, int count, const double* factor,
-                      double* v) const {
+  virtual void add_in(Range, const Index* column, int count, const double* factor, double* v) const {
     add(column, count, factor, v);
   }
 
-  /// Writes weight * column, entry by entry, to v, which must be 0 where the column has entries; erase undoes it.
+  /// Writes weight * column, entry by entry, to v, which must be 0 in the rows of the column. erase undoes it.
   virtual void scatter(Index column, const double* weight, double* v) const = 0;
   virtual void erase(Index column, double* v) const = 0;
 
-  /// y = gradient(u) in the rows where the column has entries.
-  virtual void refresh(Index, const Gradient& gradient, const double* u, double* y) const {
-    gradient({0, rows_}, u, y);
-  }
+  /// The rows in which a column has entries.
+  virtual RowList rows_of(Index) const { return Range{0, rows_}; }
 
   /// Appends the rows in which a column is not 0.
   virtual void append_rows(Index column, std::vector<Index>& rows) const = 0;
 
-  /// Adds |column|^power to v and returns its sum; power is 0, which counts what is not 0, 1 or 2.
+  /// Adds |column|^power to v and returns its sum. The power is 0 (which counts the nonzero entries), 1 or 2.
   virtual double add_powers(Index column, int power, double* v) const = 0;
 
-  /// products[k] = column[k] . y and squares[k] = |column[k]|^2; adds all squares to v, row by row.
-  virtual void survey(const Index* column, int count, const double* y, double* products,
-                      double* squares, double* v) const = 0;
+  /// products[k] = column[k] . y and squares[k] = |column[k]|^2. Adds all squares to v, row by row.
+  virtual void scan(const Index* column, int count, const double* y, double* products, double* squares,
+                    double* v) const = 0;
 
   /// Whether at most kBatch columns lie inside the memory of the matrix, and their row indices inside its rows.
   virtual bool valid(const Index*, int) const { return true; }
 
-  /// Whether all columns do.
+  /// Whether all columns are valid.
   bool valid() const {
     for (Index at = 0; at < count_; at += kBatch) {
       const int count = static_cast<int>(std::min<Index>(kBatch, count_ - at));
@@ -95,29 +87,25 @@ class Columns {
   Index rows_, count_;
 };
 
-/// Contiguous columns a fixed number of entries apart.
+/// Contiguous columns at a fixed distance.
 template <class T>
 class Dense final : public Columns {
  public:
-  Dense(const T* data, Index rows, Index count, Index stride)
-      : Columns(rows, count), data_(data), stride_(stride) {}
+  Dense(const T* data, Index rows, Index count, Index stride) : Columns(rows, count), data_(data), stride_(stride) {}
 
   Index stored() const override { return rows() * count(); }
 
-  void dots(const Index* column, int count, const double* y, double* out,
-            const double*) const override {
+  void dots(const Index* column, int count, const double* y, double* out, const double*) const override {
     dots_in({0, rows()}, column, count, y, out);
   }
 
-  void add(const Index* column, int count, const double* factor, double* v,
-           int) const override {
+  void add(const Index* column, int count, const double* factor, double* v, int) const override {
     add_in({0, rows()}, column, count, factor, v);
   }
 
   bool sliceable() const override { return true; }
 
-  void dots_in(Range range, const Index* column, int count, const double* y,
-               double* out) const override {
+  void dots_in(Range range, const Index* column, int count, const double* y, double* out) const override {
     const Index size = range.end - range.begin;
     y += range.begin;
     int k = 0;
@@ -129,8 +117,7 @@ class Dense final : public Columns {
     for (; k < count; ++k) out[k] = simd::dot(at(column[k], range), y, size);
   }
 
-  void add_in(Range range, const Index* column, int count, const double* factor,
-              double* v) const override {
+  void add_in(Range range, const Index* column, int count, const double* factor, double* v) const override {
     const Index size = range.end - range.begin;
     v += range.begin;
     const T* start[kTogether];
@@ -159,18 +146,16 @@ class Dense final : public Columns {
   }
 
   double add_powers(Index column, int power, double* v) const override {
-    const auto sum = power == 0   ? simd::add_powers<0, T>
-                     : power == 1 ? simd::add_powers<1, T>
-                                  : simd::add_powers<2, T>;
+    const auto sum = power == 0 ? simd::add_powers<0, T> : power == 1 ? simd::add_powers<1, T> : simd::add_powers<2, T>;
     return sum(at(column), v, rows());
   }
 
-  void survey(const Index* column, int count, const double* y, double* products, double* squares,
-              double* v) const override {
+  void scan(const Index* column, int count, const double* y, double* products, double* squares,
+            double* v) const override {
     int k = 0;
     for (; count - k >= kTogether; k += kTogether) {
       const T* start[] = {at(column[k]), at(column[k + 1]), at(column[k + 2]), at(column[k + 3])};
-      simd::survey4(start, y, rows(), products + k, squares + k, v);
+      simd::scan4(start, y, rows(), products + k, squares + k, v);
     }
     for (; k < count; ++k) {
       products[k] = simd::dot(at(column[k]), y, rows());
@@ -192,14 +177,13 @@ class Dense final : public Columns {
 template <class I, class T>
 class Sparse final : public Columns {
  public:
-  /// Nothing is read yet: columns must be found `valid` before they are used.
+  /// Reads nothing: check that columns are `valid` before using them.
   Sparse(const I* indptr, const I* indices, const T* data, Index stored, Index rows, Index count)
       : Columns(rows, count), indptr_(indptr), indices_(indices), data_(data), stored_(stored) {}
 
   Index stored() const override { return stored_; }
 
-  void dots(const Index* column, int count, const double* y, double* out,
-            const double* sums) const override {
+  void dots(const Index* column, int count, const double* y, double* out, const double* sums) const override {
     if (!sums && column[count - 1] - column[0] == count - 1) return dots_in_turn(column, count, y, out);
     constexpr int ahead = 4;
     for (int k = 0; k < count; ++k) {
@@ -213,10 +197,8 @@ class Sparse final : public Columns {
     }
   }
 
-  // Adding reads what is in cache already, so that the memory is free to
-  // bring in the columns whose products come next.
-  void add(const Index* column, int count, const double* factor, double* v,
-           int following) const override {
+  // The columns to add are in cache already, so that the memory is free to load the columns whose products come next.
+  void add(const Index* column, int count, const double* factor, double* v, int following) const override {
     for (int k = 0; k < count; ++k) {
       const double scale = factor[k];
       if (scale == 0) continue;
@@ -234,9 +216,8 @@ class Sparse final : public Columns {
     for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p) v[indices_[p]] = 0;
   }
 
-  void refresh(Index column, const Gradient& gradient, const double* u, double* y) const override {
-    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p)
-      y[indices_[p]] = gradient(indices_[p], u[indices_[p]]);
+  RowList rows_of(Index column) const override {
+    return std::span(indices_ + indptr_[column], indices_ + indptr_[column + 1]);
   }
 
   void append_rows(Index column, std::vector<Index>& out) const override {
@@ -255,8 +236,8 @@ class Sparse final : public Columns {
     return sum;
   }
 
-  void survey(const Index* column, int count, const double* y, double* products, double* squares,
-              double* v) const override {
+  void scan(const Index* column, int count, const double* y, double* products, double* squares,
+            double* v) const override {
     for (int k = 0; k < count; ++k) {
       double product = 0, square = 0;
       for (Index p = indptr_[column[k]], end = indptr_[column[k] + 1]; p < end; ++p) {
@@ -272,7 +253,7 @@ class Sparse final : public Columns {
 
   bool valid(const Index* column, int count) const override {
     for (int k = 0; k < count;) {
-      // Neighbouring columns are one stretch of memory, and checked at once.
+      // Neighbouring columns are one stretch of memory and are checked together.
       int size = 1;
       while (k + size < count && column[k + size] == column[k] + size) ++size;
       const I* start = indptr_ + column[k];
@@ -295,7 +276,7 @@ class Sparse final : public Columns {
  private:
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
-  // Neighbouring columns are one stream, which the hardware sees by itself.
+  // Neighbouring columns are one stream, which the hardware prefetches.
   void dots_in_turn(const Index* column, int count, const double* y, double* out) const {
     for (int k = 0; k < count; ++k) {
       Index p = indptr_[column[k]];
@@ -309,9 +290,8 @@ class Sparse final : public Columns {
     }
   }
 
-  // Calls body(p, p % 4 counted from the start) for the entries p of a column.
-  // Drawn columns lie apart, and most are over before the hardware has seen a
-  // pattern: each asks for `next`, line by line, as it is read itself.
+  // Calls body(p, lane) for the entries p of a column, with lanes 0, 1, 2, 3, 0, ... The drawn columns are scattered in
+  // memory, and most end before the hardware detects a pattern: reading a column prefetches `next`, line by line.
   template <class Body>
   void visit(Index column, Index next, const Body& body) const {
     constexpr int stretch = 8;
@@ -332,5 +312,12 @@ class Sparse final : public Columns {
   const T* data_;
   Index stored_;
 };
+
+inline void require_valid(bool valid) {
+  if (!valid) {
+    throw std::invalid_argument(
+        "indptr must rise from 0 to at most the number of entries, and row indices lie inside the matrix");
+  }
+}
 
 }  // namespace saddleback

@@ -12,15 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "block_kernel.hpp"
 #include "descent.hpp"
 #include "digest.hpp"
-#include "gram.hpp"
-#include "loss.hpp"
 #include "matrix.hpp"
+#include "newton.hpp"
 #include "products.hpp"
-#include "sweep.hpp"
+#include "row_loss.hpp"
+#include "sparse_gram.hpp"
+#include "stack.hpp"
 #include "threads.hpp"
-#include "tiles.hpp"
+#include "tiled_blas.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,7 +35,7 @@ using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Input = Array<const double>;
 using Output = Array<double>;
 using Indices = Array<const Index>;
-using Draws = nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using DrawArray = nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Anything = nb::ndarray<nb::ro, nb::device::cpu>;
 using Result = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using MatrixPointer = std::unique_ptr<Columns>;
@@ -82,32 +84,27 @@ MatrixPointer dense_view(const Anything& matrix, bool transposed) {
   const auto rows = static_cast<Index>(matrix.shape(along));
   const auto count = static_cast<Index>(matrix.shape(across));
   const Index stride = matrix.stride(across);
-  if (holds<double>(matrix))
-    return std::make_unique<Dense<double>>(data<double>(matrix), rows, count, stride);
-  if (holds<float>(matrix))
-    return std::make_unique<Dense<float>>(data<float>(matrix), rows, count, stride);
+  if (holds<double>(matrix)) return std::make_unique<Dense<double>>(data<double>(matrix), rows, count, stride);
+  if (holds<float>(matrix)) return std::make_unique<Dense<float>>(data<float>(matrix), rows, count, stride);
   throw nb::type_error("a matrix must hold float32 or float64");
 }
 
 template <class I>
-MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows) {
+MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values, Index rows) {
   const auto count = static_cast<Index>(indptr.size()) - 1;
   const auto stored = static_cast<Index>(values.size());
   if (holds<double>(values))
-    return std::make_unique<Sparse<I, double>>(data<I>(indptr), data<I>(indices),
-                                               data<double>(values), stored, rows, count);
+    return std::make_unique<Sparse<I, double>>(data<I>(indptr), data<I>(indices), data<double>(values), stored, rows,
+                                               count);
   if (holds<float>(values))
-    return std::make_unique<Sparse<I, float>>(data<I>(indptr), data<I>(indices),
-                                              data<float>(values), stored, rows, count);
+    return std::make_unique<Sparse<I, float>>(data<I>(indptr), data<I>(indices), data<float>(values), stored, rows,
+                                              count);
   throw nb::type_error("a matrix must hold float32 or float64");
 }
 
-MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values,
-                          Index rows) {
+MatrixPointer sparse_view(const Anything& indptr, const Anything& indices, const Anything& values, Index rows) {
   for (const Anything* array : {&indptr, &indices, &values})
-    require(array->ndim() == 1 && contiguous_along(*array, 0),
-            "indptr, indices and data must be contiguous vectors");
+    require(array->ndim() == 1 && contiguous_along(*array, 0), "indptr, indices and data must be contiguous vectors");
   require(rows >= 0 && indptr.size() >= 1 && indices.size() == values.size(),
           "indptr must not be empty, and indices must be as long as data");
   if (holds<std::int32_t>(indptr) && holds<std::int32_t>(indices))
@@ -122,8 +119,7 @@ struct DenseArgument {
   explicit DenseArgument(const Anything& matrix) {
     require(matrix.ndim() == 2, "a matrix must have two dimensions");
     transposed = !contiguous_along(matrix, 0);
-    require(!transposed || contiguous_along(matrix, 1),
-            "a matrix must have contiguous columns or contiguous rows");
+    require(!transposed || contiguous_along(matrix, 1), "a matrix must have contiguous columns or contiguous rows");
     view = dense_view(matrix, transposed);
   }
 
@@ -197,7 +193,7 @@ std::tuple<Result, Result, Result> survey(const Columns& matrix, const Input& y)
   std::tuple result{new_array(matrix.count(), columns), new_array(matrix.rows(), rows),
                     new_array(matrix.count(), products)};
   nb::gil_scoped_release released;
-  survey(matrix, y.data(), columns, rows, products);
+  scan(matrix, y.data(), columns, rows, products);
   return result;
 }
 
@@ -231,8 +227,7 @@ T* new_vector(Index size, nb::object& array) {
 
 /// Some columns of a sparse matrix, in memory of their own and in the precision of To.
 template <class I, class From, class To>
-nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values,
-                 const Indices& columns) {
+nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values, const Indices& columns) {
   const I *start = data<I>(indptr), *row = data<I>(indices);
   const From* value = data<From>(values);
   const auto count = static_cast<Index>(columns.size());
@@ -261,8 +256,8 @@ nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything
   return nb::make_tuple(new_indptr, new_indices, new_values);
 }
 
-nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values,
-                 const Indices& columns, bool single) {
+nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything& values, const Indices& columns,
+                 bool single) {
   const auto matrix = sparse_view(indptr, indices, values, 0);
   require_columns(columns, matrix->count());
   const auto of_index = [&]<class I>(I) {
@@ -274,8 +269,7 @@ nb::tuple gather(const Anything& indptr, const Anything& indices, const Anything
 }
 
 nb::object gather(const Anything& matrix, const Indices& columns, bool single) {
-  require(matrix.ndim() == 2 && contiguous_along(matrix, 0),
-          "a dense matrix must have contiguous columns");
+  require(matrix.ndim() == 2 && contiguous_along(matrix, 0), "a dense matrix must have contiguous columns");
   require_columns(columns, static_cast<Index>(matrix.shape(1)));
   if (holds<double>(matrix))
     return single ? gather<double, float>(matrix, columns) : gather<double, double>(matrix, columns);
@@ -301,16 +295,13 @@ Function routine(const nb::dict& routines, const char* name, const char* expecte
 void use_blas(const nb::dict& routines) {
   Blas blas;
   blas.dgemm = routine<Blas::Gemm<double>>(
-      routines, "dgemm",
-      "void (char *, char *, int *, int *, int *, d *, d *, int *, d *, int *, d *, d *, int *)");
+      routines, "dgemm", "void (char *, char *, int *, int *, int *, d *, d *, int *, d *, int *, d *, d *, int *)");
   blas.sgemm = routine<Blas::Gemm<float>>(
-      routines, "sgemm",
-      "void (char *, char *, int *, int *, int *, s *, s *, int *, s *, int *, s *, s *, int *)");
-  blas.dsyrk = routine<Blas::Syrk>(routines, "dsyrk",
-                                   "void (char *, char *, int *, int *, d *, d *, int *, d *, d *, int *)");
-  blas.dtrsm = routine<Blas::Trsm>(
-      routines, "dtrsm",
-      "void (char *, char *, char *, char *, int *, int *, d *, d *, int *, d *, int *)");
+      routines, "sgemm", "void (char *, char *, int *, int *, int *, s *, s *, int *, s *, int *, s *, s *, int *)");
+  blas.dsyrk =
+      routine<Blas::Syrk>(routines, "dsyrk", "void (char *, char *, int *, int *, d *, d *, int *, d *, d *, int *)");
+  blas.dtrsm = routine<Blas::Trsm>(routines, "dtrsm",
+                                   "void (char *, char *, char *, char *, int *, int *, d *, d *, int *, d *, int *)");
   blas.dpotrf = routine<Blas::Potrf>(routines, "dpotrf", "void (char *, int *, d *, int *, int *)");
   Blas::instance() = blas;
 }
@@ -377,38 +368,33 @@ void product(Blas::Gemm<T> gemm, const Anything& a, const Anything& b, const Squ
 Callable callable(nb::handle address, nb::handle user_data, nb::handle takes_user_data) {
   const auto pointer = nb::cast<std::uintptr_t>(address);
   require(pointer != 0, "a callable must have an address");
-  return {reinterpret_cast<const void*>(pointer),
-          reinterpret_cast<void*>(nb::cast<std::uintptr_t>(user_data)),
+  return {reinterpret_cast<const void*>(pointer), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(user_data)),
           nb::cast<bool>(takes_user_data)};
 }
 
-std::unique_ptr<Loss> make_loss(Index rows, nb::tuple loss, nb::object loss_callable) {
-  constexpr auto message = "the parameters of the loss must be float64 vectors with one entry a row";
+Coordinates make_coordinates(nb::handle parameters, Index first, Index size, const char* message) {
+  const auto parameter = [&](Index i) { return copy(parameters[first + i], size, message); };
+  return {parameter(0), parameter(1), parameter(2), parameter(3), parameter(4)};
+}
+
+std::shared_ptr<const RowLoss> make_loss(Index rows, nb::tuple loss, nb::object loss_callable) {
+  constexpr auto message = "the parameters of the loss must be float64 vectors with one entry per row";
   require(nb::len(loss) >= 1, "the loss must have a kind");
   const auto kind = nb::cast<std::string>(loss[0]);
-  const auto parameter = [&](int i) { return copy(loss[i], rows, message); };
   if (kind == "coordinate" && nb::len(loss) == 6)
-    return std::make_unique<CoordinateLoss>(parameter(1), parameter(2), parameter(3), parameter(4),
-                                            parameter(5));
+    return std::make_shared<CoordinateLoss>(make_coordinates(loss, 1, rows, message));
   if (kind == "logistic" && nb::len(loss) == 3)
-    return std::make_unique<LogisticLoss>(parameter(1), parameter(2));
+    return std::make_shared<LogisticLoss>(copy(loss[1], rows, message), copy(loss[2], rows, message));
   if (kind == "callable" && nb::len(loss) == 1 && nb::len(loss_callable) == 3)
-    return std::make_unique<CallableLoss>(
-        rows, callable(loss_callable[0], loss_callable[1], loss_callable[2]));
+    return std::make_shared<CallableLoss>(rows, callable(loss_callable[0], loss_callable[1], loss_callable[2]));
   throw nb::value_error("the loss must be coordinate, logistic or callable, with its parameters");
 }
 
 std::vector<Coordinate> make_coordinates(nb::tuple parameters) {
   constexpr auto message = "the penalty must be five float64 vectors of equal length";
   require(nb::len(parameters) == 5, message);
-  const auto n = static_cast<Index>(as<Input>(parameters[0], message).size());
-  std::vector<double> p[5];
-  for (int i = 0; i < 5; ++i) p[i] = copy(parameters[i], n, message);
-  std::vector<Coordinate> coordinates;
-  coordinates.reserve(n);
-  for (Index d = 0; d < n; ++d)
-    coordinates.push_back({p[0][d], p[1][d], p[2][d], p[3][d], p[4][d]});
-  return coordinates;
+  return make_coordinates(parameters, 0, static_cast<Index>(as<Input>(parameters[0], message).size()), message)
+      .by_entry();
 }
 
 Penalty make_penalty(nb::tuple parameters, nb::sequence callables) {
@@ -432,13 +418,10 @@ class Owners {
  public:
   MatrixPointer view(nb::handle matrix, Index rows) {
     constexpr auto message = "a matrix must be an array or a tuple (indptr, indices, data, n_columns)";
-    const auto keep = [&](nb::handle object) {
-      return owners_.emplace_back(as<Anything>(object, message));
-    };
+    const auto keep = [&](nb::handle object) { return owners_.emplace_back(as<Anything>(object, message)); };
     if (!nb::isinstance<nb::tuple>(matrix)) {
       const Anything array = keep(matrix);
-      require(array.ndim() == 2 && contiguous_along(array, 0),
-              "a dense matrix must have contiguous columns");
+      require(array.ndim() == 2 && contiguous_along(array, 0), "a dense matrix must have contiguous columns");
       return dense_view(array, false);
     }
     require(nb::len(matrix) == 4, message);
@@ -448,11 +431,11 @@ class Owners {
     return sparse_view(indptr, indices, values, rows);
   }
 
-  std::vector<MatrixPointer> views(nb::sequence matrices, Index rows) {
+  Stack stack(nb::sequence matrices, Index rows) {
     require(rows >= 0, "rows must not be negative");
     std::vector<MatrixPointer> result;
     for (nb::handle matrix : matrices) result.push_back(view(matrix, rows));
-    return result;
+    return Stack(rows, std::move(result));
   }
 
  private:
@@ -460,9 +443,7 @@ class Owners {
 };
 
 Blocks make_blocks(const Indices& start, const Indices& columns, const Input& group_weight) {
-  const auto vector = [](const auto& array) {
-    return std::vector(array.data(), array.data() + array.size());
-  };
+  const auto vector = [](const auto& array) { return std::vector(array.data(), array.data() + array.size()); };
   return Blocks(vector(start), vector(columns), vector(group_weight));
 }
 
@@ -472,62 +453,57 @@ Exchange exchange_through(const std::optional<nb::callable>& function, Index siz
   if (!function) return {};
   return [&function, size](double* numbers) {
     nb::gil_scoped_acquire acquired;
-    (*function)(nb::ndarray<nb::numpy, double, nb::ndim<1>>(
-        numbers, {static_cast<std::size_t>(size)}, nb::none()));
+    (*function)(nb::ndarray<nb::numpy, double, nb::ndim<1>>(numbers, {static_cast<std::size_t>(size)}, nb::none()));
   };
 }
 
 /// A kernel and the arrays it looks into.
 class BoundKernel {
  public:
-  BoundKernel(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
-              nb::tuple penalty, Input group_weight, nb::tuple loss, nb::sequence callables,
-              nb::object loss_callable) {
-    kernel_ = std::make_unique<Kernel>(rows, owners_.views(matrices, rows),
-                                       make_blocks(block_start, block_columns, group_weight),
-                                       make_penalty(penalty, callables),
-                                       make_loss(rows, loss, loss_callable));
+  BoundKernel(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns, nb::tuple penalty,
+              Input group_weight, nb::tuple loss, nb::sequence callables, nb::object loss_callable) {
+    kernel_ =
+        std::make_unique<Kernel>(owners_.stack(matrices, rows), make_blocks(block_start, block_columns, group_weight),
+                                 make_penalty(penalty, callables), make_loss(rows, loss, loss_callable));
   }
 
-  void sweep(const Draws& draws, const Input& h, const Input& sigma, double extrapolation,
-             const Output& x, const Output& y, const Output& r, const Output& x_sum,
-             const Output& y_sum, bool lazy, std::optional<nb::callable> exchange) {
+  void sweep(const DrawArray& draws, const Input& h, const Input& sigma, double extrapolation, const Output& x,
+             const Output& y, const Output& r, const Output& x_sum, const Output& y_sum, bool lazy,
+             std::optional<nb::callable> exchange) {
     require(!(lazy && exchange), "changes are exchanged in all rows, and not lazily");
     require_columns(h, x, x_sum);
     require_rows(sigma, y, r, y_sum);
     const Primal primal{h.data(), x.data(), x_sum.data(), y.data()};
     const Dual dual{extrapolation, nullptr, r.data(), y.data(), y_sum.data()};
-    const auto iterations = static_cast<Index>(draws.shape(0));
-    const auto size = static_cast<Index>(draws.shape(1));
     const Exchange with_others = exchange_through(exchange, kernel_->rows());
     nb::gil_scoped_release released;
-    if (lazy) kernel_->sweep_lazily(draws.data(), iterations, size, sigma.data(), primal, dual);
-    else kernel_->sweep(draws.data(), iterations, size, sigma.data(), primal, dual, with_others);
+    if (lazy) kernel_->sweep_lazily(all(draws), sigma.data(), primal, dual);
+    else kernel_->sweep(all(draws), sigma.data(), primal, dual, with_others);
   }
 
-  void sweep_pure(const Draws& draws, const Input& h, const Input& sigma, const Input& theta,
-                  const Output& x, const Output& y, const Output& bar, const Output& r,
-                  const Output& x_sum, const Output& y_sum) {
+  void sweep_pure(const DrawArray& draws, const Input& h, const Input& sigma, const Input& theta, const Output& x,
+                  const Output& y, const Output& bar, const Output& r, const Output& x_sum, const Output& y_sum) {
     require_columns(h, x, x_sum);
     require_rows(sigma, theta, y, bar, r, y_sum);
     const Primal primal{h.data(), x.data(), x_sum.data(), bar.data()};
     const Dual dual{0, nullptr, r.data(), y.data(), y_sum.data()};
     nb::gil_scoped_release released;
-    kernel_->sweep_pure(draws.data(), static_cast<Index>(draws.shape(0)),
-                        static_cast<Index>(draws.shape(1)), sigma.data(), theta.data(), primal,
-                        dual, bar.data());
+    kernel_->sweep_pure(all(draws), sigma.data(), theta.data(), primal, dual, bar.data());
   }
 
-  void primal_step(const Indices& blocks, const Input& h, const Output& x, const Input& y,
-                   const Output& v) {
+  void primal_step(const Indices& blocks, const Input& h, const Output& x, const Input& y, const Output& v) {
     require_columns(h, x);
     require_rows(y, v);
     nb::gil_scoped_release released;
-    kernel_->primal_step(blocks.data(), static_cast<Index>(blocks.size()),
-                         {h.data(), x.data(), nullptr, y.data()}, v.data());
+    kernel_->primal_step(blocks.data(), static_cast<Index>(blocks.size()), {h.data(), x.data(), nullptr, y.data()},
+                         v.data());
   }
 
  private:
+  static Draws all(const DrawArray& draws) {
+    return {draws.data(), static_cast<Index>(draws.shape(0)), static_cast<Index>(draws.shape(1))};
+  }
+
   template <class... Vectors>
   void require_columns(const Vectors&... vectors) const {
     require(((static_cast<Index>(vectors.size()) == kernel_->columns()) && ...),
@@ -544,26 +520,11 @@ class BoundKernel {
   std::unique_ptr<Kernel> kernel_;
 };
 
-Gradient make_gradient(Index rows, nb::tuple loss) {
-  constexpr auto message = "the parameters of the loss must be float64 vectors with one entry a row";
-  require(nb::len(loss) >= 1, "the loss must have a kind");
-  const auto kind = nb::cast<std::string>(loss[0]);
-  const auto parameter = [&](int i) { return copy(loss[i], rows, message); };
-  if (kind == "coordinate" && nb::len(loss) == 6)
-    return Gradient::of_coordinate(parameter(1), parameter(2), parameter(3), parameter(4),
-                                   parameter(5));
-  if (kind == "logistic" && nb::len(loss) == 3)
-    return Gradient::of_logistic(parameter(1), parameter(2));
-  throw nb::value_error("the loss must be coordinate or logistic, with its parameters");
-}
-
 /// A smooth loss, which kernels share.
 struct BoundLoss {
-  BoundLoss(Index rows, nb::tuple loss, Input curvature) {
-    require(static_cast<Index>(curvature.size()) == rows, "the curvature must have one entry per row");
-    shared = std::make_shared<const SmoothLoss>(
-        SmoothLoss{make_gradient(rows, loss), {curvature.data(), curvature.data() + curvature.size()}});
-  }
+  BoundLoss(Index rows, nb::tuple loss, Input curvature)
+      : shared(std::make_shared<const SmoothLoss>(
+            make_loss(rows, loss, nb::none()), std::vector(curvature.data(), curvature.data() + curvature.size()))) {}
 
   std::shared_ptr<const SmoothLoss> shared;
 };
@@ -571,42 +532,37 @@ struct BoundLoss {
 /// Coordinate descent and the arrays it looks into.
 class BoundDescent {
  public:
-  BoundDescent(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns,
-               nb::tuple penalty, Input group_weight, const BoundLoss& loss, Index width,
-               std::optional<BoundDescent*> measured) {
+  BoundDescent(Index rows, nb::sequence matrices, Indices block_start, Indices block_columns, nb::tuple penalty,
+               Input group_weight, const BoundLoss& loss, Index width, std::optional<BoundDescent*> measured) {
     require(width >= 1, "a panel must have at least one column");
-    Stack stack(owners_.views(matrices, rows));
-    auto blocks = make_blocks(block_start, block_columns, group_weight);
-    auto coordinates = make_coordinates(penalty);
+    SmoothProblem problem{owners_.stack(matrices, rows), make_blocks(block_start, block_columns, group_weight),
+                          make_coordinates(penalty), loss.shared};
     nb::gil_scoped_release released;
-    descent_ = std::make_unique<Descent>(rows, std::move(stack), std::move(blocks),
-                                         std::move(coordinates), loss.shared, width,
-                                         measured ? (*measured)->descent_.get() : nullptr);
+    descent_ = std::make_unique<Descent>(std::move(problem), width, measured ? (*measured)->descent_.get() : nullptr);
   }
 
   void look_into(nb::sequence matrices) {
     Owners owners;
-    descent_->look_into(Stack(owners.views(matrices, descent_->rows())));
+    descent_->rebind(owners.stack(matrices, descent_->rows()));
     owners_ = std::move(owners);
   }
 
-  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y,
-              std::optional<nb::callable> exchange) {
+  Index sweep(Index sweeps, const Output& x, const Output& u, const Output& y, std::optional<nb::callable> exchange) {
     require(static_cast<Index>(x.size()) == descent_->columns(), "x must have one entry a column");
     require_rows(u.size());
     require_rows(y.size());
-    const Exchange with_others = exchange_through(exchange, Descent::told(descent_->rows()));
+    const Exchange with_others = exchange_through(exchange, Rounds::exchanged(descent_->rows()));
     nb::gil_scoped_release released;
     return descent_->sweep(sweeps, x.data(), u.data(), y.data(), with_others);
   }
 
-  double together() const { return descent_->together(); }
-  void set_together(double columns) { descent_->set_together(columns); }
+  double together() const { return descent_->columns_between_exchanges(); }
+  void set_together(double columns) { descent_->set_columns_between_exchanges(columns); }
 
   Result strength() const {
     double* entries;
     Result result = new_array(descent_->columns(), entries);
-    std::copy_n(descent_->strength(), descent_->columns(), entries);
+    std::copy_n(descent_->strength().data(), descent_->columns(), entries);
     return result;
   }
 
@@ -616,7 +572,8 @@ class BoundDescent {
     double* entries;
     Result result = new_array(static_cast<Index>(columns.size()), entries);
     nb::gil_scoped_release released;
-    descent_->products(columns.data(), static_cast<Index>(columns.size()), y.data(), entries);
+    Lease lease;
+    selected(columns).products(lease, y.data(), entries);
     return result;
   }
 
@@ -626,17 +583,17 @@ class BoundDescent {
     double* entries;
     Result result = new_array(descent_->rows(), entries);
     nb::gil_scoped_release released;
-    descent_->image(columns.data(), static_cast<Index>(columns.size()), d.data(), entries);
+    Lease lease;
+    selected(columns).image(lease, d.data(), entries);
     return result;
   }
 
-  std::pair<Result, Index> solve(const Indices& columns, const Input& weight, const Input& extra,
-                                 const Input& along, const Indices& group, const Input& right,
-                                 const Input& diagonal, double tolerance, Index most) {
+  std::pair<Result, Index> solve(const Indices& columns, const Input& weight, const Input& extra, const Input& along,
+                                 const Indices& group, const Input& right, const Input& diagonal, double tolerance,
+                                 Index most) {
     require_columns(columns, descent_->columns());
     require_rows(weight.size());
-    for (const std::size_t size :
-         {extra.size(), along.size(), group.size(), right.size(), diagonal.size()})
+    for (const std::size_t size : {extra.size(), along.size(), group.size(), right.size(), diagonal.size()})
       require(size == columns.size(), "there must be one entry a listed column");
     for (std::size_t k = 0; k < group.size(); ++k)
       require(group.data()[k] >= 0 && group.data()[k] < static_cast<Index>(columns.size()),
@@ -646,15 +603,17 @@ class BoundDescent {
     Index steps;
     {
       nb::gil_scoped_release released;
-      steps = descent_->solve({columns.data(), static_cast<Index>(columns.size()), weight.data(),
-                               extra.data(), along.data(), group.data(), right.data(),
-                               diagonal.data()},
-                              tolerance, most, entries);
+      const NewtonSystem system{weight.data(), extra.data(), along.data(), group.data(), right.data(), diagonal.data()};
+      steps = conjugate_gradients(selected(columns), system, tolerance, most, entries);
     }
     return {result, steps};
   }
 
  private:
+  Selection selected(const Indices& columns) const {
+    return {descent_->matrix(), columns.data(), static_cast<Index>(columns.size())};
+  }
+
   void require_rows(std::size_t size) const {
     require(static_cast<Index>(size) == descent_->rows(), "u, y and weight must have one entry a row");
   }
@@ -683,8 +642,9 @@ NB_MODULE(_native, m) {
         Threads::instance().set_process_limit(n);
       },
       "n"_a, "Limit the threads used in calls from every thread without a limit of its own.");
-  m.def("thread_limit", [] { return Threads::instance().limit(); },
-        "Number of threads that calls from this thread may use.");
+  m.def(
+      "thread_limit", [] { return Threads::instance().limit(); },
+      "Number of threads that calls from this thread may use.");
   m.def(
       "leave_threads", [](int n) { return std::exchange(left_to_others(), n); }, "n"_a,
       "Leave so many of the threads to others in calls from this thread; return how many were left so far.");
@@ -724,10 +684,11 @@ NB_MODULE(_native, m) {
       "Return the column and the row sums of A ** 2 and A.T @ y, in one reading of A.");
   m.def(
       "csc_survey",
-      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& y) { return survey(*sparse_view(indptr, indices, values, rows), y); },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "y"_a.noconvert(), "Return the same for A in compressed sparse columns.");
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows, const Input& y) {
+        return survey(*sparse_view(indptr, indices, values, rows), y);
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "y"_a.noconvert(),
+      "Return the same for A in compressed sparse columns.");
 
   m.def(
       "dense_columns_rmatvec",
@@ -736,51 +697,46 @@ NB_MODULE(_native, m) {
         require(!matrix.transposed, "a dense matrix must have contiguous columns");
         return multiply_listed(*matrix.view, columns, y);
       },
-      "A"_a.noconvert(), "columns"_a.noconvert(), "y"_a.noconvert(),
-      "Return A[:, columns].T @ y in double precision.");
+      "A"_a.noconvert(), "columns"_a.noconvert(), "y"_a.noconvert(), "Return A[:, columns].T @ y in double precision.");
   m.def(
       "csc_columns_rmatvec",
-      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Indices& columns, const Input& y) {
-        return multiply_listed(*sparse_view(indptr, indices, values, rows), columns, y);
-      },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "columns"_a.noconvert(), "y"_a.noconvert(),
-      "Return A[:, columns].T @ y for A in compressed sparse columns.");
-  m.def("dense_columns", [](const Anything& A, const Indices& columns, bool single) {
-          return gather(A, columns, single);
-        },
-        "A"_a.noconvert(), "columns"_a.noconvert(), "single"_a,
-        "Return some columns in memory of their own, in single precision if asked for.");
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows, const Indices& columns,
+         const Input& y) { return multiply_listed(*sparse_view(indptr, indices, values, rows), columns, y); },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "columns"_a.noconvert(),
+      "y"_a.noconvert(), "Return A[:, columns].T @ y for A in compressed sparse columns.");
+  m.def(
+      "dense_columns",
+      [](const Anything& A, const Indices& columns, bool single) { return gather(A, columns, single); },
+      "A"_a.noconvert(), "columns"_a.noconvert(), "single"_a,
+      "Return some columns in memory of their own, in single precision if asked for.");
 
   m.def(
       "csc_columns",
-      [](const Anything& indptr, const Anything& indices, const Anything& values,
-         const Indices& columns, bool single) { return gather(indptr, indices, values, columns, single); },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
-      "columns"_a.noconvert(), "single"_a,
+      [](const Anything& indptr, const Anything& indices, const Anything& values, const Indices& columns, bool single) {
+        return gather(indptr, indices, values, columns, single);
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "columns"_a.noconvert(), "single"_a,
       "Return the same for A in compressed sparse columns: indptr, indices and data of them.");
 
   m.def(
       "csc_matvec",
-      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& x) {
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows, const Input& x) {
         return multiply(*sparse_view(indptr, indices, values, rows), x, false);
       },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "x"_a.noconvert(), "Return A @ x for A in compressed sparse columns.");
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "x"_a.noconvert(),
+      "Return A @ x for A in compressed sparse columns.");
   m.def(
       "csc_rmatvec",
-      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         const Input& y) {
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows, const Input& y) {
         return multiply(*sparse_view(indptr, indices, values, rows), y, true);
       },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "y"_a.noconvert(), "Return A.T @ y for A in compressed sparse columns.");
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "y"_a.noconvert(),
+      "Return A.T @ y for A in compressed sparse columns.");
   m.def(
       "csc_sums",
-      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows,
-         int power) { return sums(*sparse_view(indptr, indices, values, rows), power); },
+      [](const Anything& indptr, const Anything& indices, const Anything& values, Index rows, int power) {
+        return sums(*sparse_view(indptr, indices, values, rows), power);
+      },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a, "power"_a,
       "Return the column and the row sums of |A| ** power for A in compressed sparse columns.");
 
@@ -793,7 +749,8 @@ NB_MODULE(_native, m) {
         return std::pair(sound, sound && matrix->canonical());
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "rows"_a,
-      "Return whether every column and row index lies inside the matrix, and whether the rows of each column increase.");
+      "Return whether every column and row index lies inside the matrix, and whether the rows of each column "
+      "increase.");
   m.def(
       "digest",
       [](const Anything& array) {
@@ -803,8 +760,8 @@ NB_MODULE(_native, m) {
       },
       "array"_a.noconvert(), "Return a number that differs, with near certainty, if any bit of the array does.");
 
-  m.def("csr_gram", &gram, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
-        "columns"_a, "weight"_a.noconvert(),
+  m.def("csr_gram", &gram, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "columns"_a,
+        "weight"_a.noconvert(),
         "Return A.T @ diag(weight) @ A, its lower triangle by columns, for A in compressed sparse rows.");
 
   m.def("use_blas", &use_blas, "routines"_a,
@@ -831,39 +788,34 @@ NB_MODULE(_native, m) {
       "Write A @ B in single precision.");
 
   nb::class_<BoundKernel>(m, "Kernel", "The iteration for one problem; looks into the matrices it is given.")
-      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple,
-                    nb::sequence, nb::object>(),
-           "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(),
-           "penalty"_a, "group_weight"_a.noconvert(), "loss"_a,
-           "penalty_callables"_a = nb::make_tuple(), "loss_callable"_a = nb::none(),
-           "Check the parts of a problem and fit them together.")
-      .def("sweep", &BoundKernel::sweep, "draws"_a.noconvert(), "h"_a.noconvert(),
-           "sigma"_a.noconvert(), "extrapolation"_a, "x"_a.noconvert(), "y"_a.noconvert(),
-           "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(), "lazy"_a = false,
-           "exchange"_a = nb::none(),
+      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, nb::tuple, nb::sequence, nb::object>(),
+           "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(), "penalty"_a,
+           "group_weight"_a.noconvert(), "loss"_a, "penalty_callables"_a = nb::make_tuple(),
+           "loss_callable"_a = nb::none(), "Check the parts of a problem and fit them together.")
+      .def("sweep", &BoundKernel::sweep, "draws"_a.noconvert(), "h"_a.noconvert(), "sigma"_a.noconvert(),
+           "extrapolation"_a, "x"_a.noconvert(), "y"_a.noconvert(), "r"_a.noconvert(), "x_sum"_a.noconvert(),
+           "y_sum"_a.noconvert(), "lazy"_a = false, "exchange"_a = nb::none(),
            "Run one iteration for each row of draws, updating the vectors in place.")
-      .def("sweep_pure", &BoundKernel::sweep_pure, "draws"_a.noconvert(), "h"_a.noconvert(),
-           "sigma"_a.noconvert(), "theta"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(),
-           "bar"_a.noconvert(), "r"_a.noconvert(), "x_sum"_a.noconvert(), "y_sum"_a.noconvert(),
+      .def("sweep_pure", &BoundKernel::sweep_pure, "draws"_a.noconvert(), "h"_a.noconvert(), "sigma"_a.noconvert(),
+           "theta"_a.noconvert(), "x"_a.noconvert(), "y"_a.noconvert(), "bar"_a.noconvert(), "r"_a.noconvert(),
+           "x_sum"_a.noconvert(), "y_sum"_a.noconvert(),
            "Run one iteration of PURE-CD for each row of draws, updating the vectors in place.")
-      .def("primal_step", &BoundKernel::primal_step, "blocks"_a.noconvert(), "h"_a.noconvert(),
-           "x"_a.noconvert(), "y"_a.noconvert(), "v"_a.noconvert(),
-           "Update x on the drawn blocks and write the change of A @ x to v.");
+      .def("primal_step", &BoundKernel::primal_step, "blocks"_a.noconvert(), "h"_a.noconvert(), "x"_a.noconvert(),
+           "y"_a.noconvert(), "v"_a.noconvert(), "Update x on the drawn blocks and write the change of A @ x to v.");
 
   nb::class_<BoundLoss>(m, "SmoothLoss", "A smooth loss, which several kernels of descent may share.")
       .def(nb::init<Index, nb::tuple, Input>(), "rows"_a, "loss"_a, "curvature"_a.noconvert());
 
   nb::class_<BoundDescent>(m, "Descent", "Coordinate descent on a smooth loss; looks into the matrices it is given.")
-      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, const BoundLoss&,
-                    Index, std::optional<BoundDescent*>>(),
-           "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(),
-           "penalty"_a, "group_weight"_a.noconvert(), "loss"_a, "width"_a,
-           "measured"_a = nb::none(),
+      .def(nb::init<Index, nb::sequence, Indices, Indices, nb::tuple, Input, const BoundLoss&, Index,
+                    std::optional<BoundDescent*>>(),
+           "rows"_a, "matrices"_a, "block_start"_a.noconvert(), "block_columns"_a.noconvert(), "penalty"_a,
+           "group_weight"_a.noconvert(), "loss"_a, "width"_a, "measured"_a = nb::none(),
            "Check the parts of a problem and measure the panels; take over those of a part of it.")
       .def("look_into", &BoundDescent::look_into, "matrices"_a,
            "Look from now on into matrices with the same entries elsewhere in memory.")
-      .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(),
-           "y"_a.noconvert(), "exchange"_a = nb::none(),
+      .def("sweep", &BoundDescent::sweep, "sweeps"_a, "x"_a.noconvert(), "u"_a.noconvert(), "y"_a.noconvert(),
+           "exchange"_a = nb::none(),
            "Visit all blocks, then again those of panels that are not all 0; update x, u = A @ x and y.")
       .def_prop_rw("together", &BoundDescent::together, &BoundDescent::set_together,
                    "Columns that are visited before processes meet.")
@@ -873,10 +825,9 @@ NB_MODULE(_native, m) {
            "Return A_S.T @ y over the listed columns S.")
       .def("image", &BoundDescent::image, "columns"_a.noconvert(), "d"_a.noconvert(),
            "Return A_S @ d over the listed columns S.")
-      .def("solve", &BoundDescent::solve, "columns"_a.noconvert(), "weight"_a.noconvert(),
-           "extra"_a.noconvert(), "along"_a.noconvert(), "group"_a.noconvert(),
-           "right"_a.noconvert(), "diagonal"_a.noconvert(), "tolerance"_a, "most"_a,
-           "Solve the system of a Newton step by conjugate gradients; return it and the steps.");
+      .def("solve", &BoundDescent::solve, "columns"_a.noconvert(), "weight"_a.noconvert(), "extra"_a.noconvert(),
+           "along"_a.noconvert(), "group"_a.noconvert(), "right"_a.noconvert(), "diagonal"_a.noconvert(), "tolerance"_a,
+           "most"_a, "Solve the system of a Newton step by conjugate gradients; return it and the steps.");
 }
 
 }  // namespace saddleback

@@ -26,8 +26,7 @@ class Accumulators {
   void fold(Range rows) {
     constexpr Index strip = 1024;  // the total stays in the first-level cache
     for (Index at = rows.begin; at < rows.end; at += strip)
-      for (int i = 1; i < lanes_; ++i)
-        simd::drain(lane(i) + at, lane(0) + at, std::min(strip, rows.end - at));
+      for (int i = 1; i < lanes_; ++i) simd::drain(lane(i) + at, lane(0) + at, std::min(strip, rows.end - at));
   }
 
  private:
@@ -47,11 +46,6 @@ inline int lanes_for(double work, Index rows) {
 }
 
 namespace detail {
-
-inline void require_valid(bool valid) {
-  if (!valid)
-    throw std::invalid_argument("indptr must rise from 0 to at most the number of entries, and row indices lie inside the matrix");
-}
 
 /// Calls body(columns, count, at) for the range in batches, leaving out batches
 /// that lie outside the matrix; returns whether there were none. The columns are those
@@ -106,26 +100,23 @@ inline void multiply(const Columns& matrix, const double* x, double* out) {
   const double work = static_cast<double>(matrix.stored()) * share;
   detail::sum_over_columns(matrix, count, work, out, [&](Range range, double* sums) {
     return detail::in_batches(
-        matrix, range,
-        [&](const Index* column, int size, Index at) { matrix.add(column, size, &factor[at], sums); },
+        matrix, range, [&](const Index* column, int size, Index at) { matrix.add(column, size, &factor[at], sums); },
         used.data());
   });
 }
 
 /// out = A_S' y for a list S of columns.
-inline void multiply_transposed(const Columns& matrix, const Index* list, Index size,
-                                const double* y, double* out) {
+inline void multiply_transposed(const Columns& matrix, const Index* list, Index size, const double* y, double* out) {
   const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
   const int parts = parts_for(static_cast<double>(matrix.stored()) * share);
   std::atomic<bool> valid = true;
   Lease().run(parts, [&](int i) {
     const bool inside = detail::in_batches(
         matrix, part(size, i, parts),
-        [&](const Index* column, int count, Index at) { matrix.dots(column, count, y, out + at); },
-        list);
+        [&](const Index* column, int count, Index at) { matrix.dots(column, count, y, out + at); }, list);
     if (!inside) valid = false;
   });
-  detail::require_valid(valid);
+  require_valid(valid);
 }
 
 /// out = A' y.
@@ -136,7 +127,7 @@ inline void multiply_transposed(const Columns& matrix, const double* y, double* 
 /// Copies some columns, one after the other, `stride` entries apart.
 template <class From, class To>
 void copy_columns(const From* data, Index rows, Index from_stride, const Index* column, Index count, To* out,
-            Index stride) {
+                  Index stride) {
   const int parts = parts_for(static_cast<double>(rows) * static_cast<double>(count));
   Lease().run(parts, [&](int i) {
     const Range range = part(count, i, parts);
@@ -149,11 +140,11 @@ void copy_columns(const From* data, Index rows, Index from_stride, const Index* 
 }
 
 /// Sums of squares over each column and each row, and out = A' y, in one reading.
-inline void survey(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
+inline void scan(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
   const auto work = 2 * static_cast<double>(matrix.stored());
   detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
-      matrix.survey(column, count, y, out + at, columns + at, sums);
+      matrix.scan(column, count, y, out + at, columns + at, sums);
     });
   });
 }
@@ -163,8 +154,7 @@ inline void sum_powers(const Columns& matrix, int power, double* columns, double
   const auto work = static_cast<double>(matrix.stored());
   detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
     return detail::in_batches(matrix, range, [&](const Index* column, int count, Index) {
-      for (int k = 0; k < count; ++k)
-        columns[column[k]] = matrix.add_powers(column[k], power, sums);
+      for (int k = 0; k < count; ++k) columns[column[k]] = matrix.add_powers(column[k], power, sums);
     });
   });
 }

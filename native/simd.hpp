@@ -10,8 +10,7 @@
 // Under ThreadSanitizer the choice at load time would run before the sanitizer is ready.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
-#define SADDLEBACK_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define SADDLEBACK_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define SADDLEBACK_CLONES
 #endif
@@ -36,8 +35,7 @@ SADDLEBACK_CLONES static double dot(const T* column, const double* y, std::int64
 }
 
 template <class T>
-SADDLEBACK_CLONES static void dot4(const T* const columns[4], const double* y, std::int64_t rows,
-                                   double out[4]) {
+SADDLEBACK_CLONES static void dot4(const T* const columns[4], const double* y, std::int64_t rows, double out[4]) {
   const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
   double sa = 0, sb = 0, sc = 0, sd = 0;
 #pragma omp simd reduction(+ : sa, sb, sc, sd)
@@ -60,29 +58,28 @@ SADDLEBACK_CLONES static void axpy(const T* column, double factor, double* v, st
 
 /// v = weight * column, entry by entry.
 template <class T>
-SADDLEBACK_CLONES static void multiply(const T* column, const double* weight, double* v,
-                                       std::int64_t rows) {
+SADDLEBACK_CLONES static void multiply(const T* column, const double* weight, double* v, std::int64_t rows) {
 #pragma omp simd
   for (std::int64_t i = 0; i < rows; ++i) v[i] = weight[i] * static_cast<double>(column[i]);
 }
 
 /// v += sum of factors[k] * columns[k]: four columns share each access to v.
 template <class T>
-SADDLEBACK_CLONES static void axpy4(const T* const columns[4], const double factors[4], double* v,
-                                    std::int64_t rows) {
+SADDLEBACK_CLONES static void axpy4(const T* const columns[4], const double factors[4], double* v, std::int64_t rows) {
   const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
   const double fa = factors[0], fb = factors[1], fc = factors[2], fd = factors[3];
 #pragma omp simd
   for (std::int64_t i = 0; i < rows; ++i) {
-    v[i] = ((v[i] + fa * static_cast<double>(a[i])) + fb * static_cast<double>(b[i])) +
-           fc * static_cast<double>(c[i]) + fd * static_cast<double>(d[i]);
+    v[i] = ((v[i] + fa * static_cast<double>(a[i])) + fb * static_cast<double>(b[i])) + fc * static_cast<double>(c[i]) +
+           fd * static_cast<double>(d[i]);
   }
 }
 
-/// products[k] = columns[k] . y, squares[k] = columns[k] . columns[k] and v += all squares: four columns in one reading.
+/// products[k] = columns[k] . y, squares[k] = columns[k] . columns[k] and v += all squares: four columns in one
+/// reading.
 template <class T>
-SADDLEBACK_CLONES static void survey4(const T* const columns[4], const double* y, std::int64_t rows,
-                                      double products[4], double squares[4], double* v) {
+SADDLEBACK_CLONES static void scan4(const T* const columns[4], const double* y, std::int64_t rows, double products[4],
+                                    double squares[4], double* v) {
   const T *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
   double pa = 0, pb = 0, pc = 0, pd = 0, qa = 0, qb = 0, qc = 0, qd = 0;
 #pragma omp simd reduction(+ : pa, pb, pc, pd, qa, qb, qc, qd)

@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "types.hpp"
+
 #if __has_include(<pthread.h>)
 #include <pthread.h>
 #endif
@@ -74,7 +76,7 @@ class Pool {
   static constexpr int kCountBits = 24;
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
   static constexpr int kMostHelpers = kMostThreads - 1;
-  static constexpr int kCaller = -1;  // comes before all workers, which are numbered from 0
+  static constexpr int kCaller = -1;   // comes before all workers, which are numbered from 0
   static constexpr int kSpins = 2000;  // some tens of microseconds
 
   static bool any_left(std::uint64_t ticket) { return (ticket & kCountMask) != 0; }
@@ -83,8 +85,7 @@ class Pool {
   }
 
   void announce(int count) {
-    ticket_.store((++stage_ << (kCountBits + kHelperBits)) |
-                  (static_cast<std::uint64_t>(helpers_) << kCountBits) |
+    ticket_.store((++stage_ << (kCountBits + kHelperBits)) | (static_cast<std::uint64_t>(helpers_) << kCountBits) |
                   static_cast<std::uint64_t>(count));
   }
 
@@ -110,8 +111,7 @@ class Pool {
   bool help(int worker) {
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     while (any_left(ticket) && may_help(worker, ticket)) {
-      if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
-                                        std::memory_order_acquire)) {
+      if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
         call_(task_, static_cast<int>(ticket & kCountMask) - 1);
         finished_.fetch_add(1, std::memory_order_release);
         return true;
@@ -150,9 +150,7 @@ class Pool {
   std::condition_variable awake_, engaged_;
 };
 
-inline int hardware_threads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+inline int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 /// The most threads that computations of the calling thread may use; 0 for the
 /// limit of the process. It belongs to a thread, so that solves that run side by
@@ -244,22 +242,14 @@ class Lease {
   Pool* pool_ = nullptr;
 };
 
-/// A half-open range of indices.
-struct Range {
-  std::int64_t begin, end;
-};
-
 /// Part `i` of `parts` nearly equal parts of 0, ..., size - 1.
-inline Range part(std::int64_t size, int i, int parts) {
-  return {size * i / parts, size * (i + 1) / parts};
-}
+inline Range part(Index size, int i, int parts) { return {size * i / parts, size * (i + 1) / parts}; }
 
 /// Into how many parts to divide `work` multiply-adds: a function of the
 /// problem alone, so that sums associate alike at any thread count.
 inline int parts_for(double work, double smallest_part = 1 << 15) {
   constexpr double most = 16;
-  return static_cast<int>(
-      std::bit_floor(static_cast<unsigned>(std::clamp(work / smallest_part, 1.0, most))));
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(work / smallest_part, 1.0, most))));
 }
 
 }  // namespace saddleback

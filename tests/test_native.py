@@ -613,6 +613,9 @@ M = sp.csc_matrix(np.ones((4, 3)))
         {"penalty_callables": [(0, 4, address(PLAIN), 0, False)]},
         {"penalty_callables": [(0, 1)]},
         {"penalty_callables": [(0, 1, address(PLAIN), 0, False)], "group_weight": np.ones(2)},
+        {"penalty": (*free(3)[:2], np.ones(3), *free(3)[3:]), "group_weight": np.ones(2)},
+        {"penalty": (*free(3)[:3], np.zeros(3), free(3)[4]), "group_weight": np.ones(2)},
+        {"penalty": (*free(3)[:4], np.ones(3)), "group_weight": np.ones(2)},
     ],
 )
 def test_bad_problems_are_refused(change):

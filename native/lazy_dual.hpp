@@ -1,6 +1,6 @@
 /// \file
-/// The lazy dual: rows that no drawn column touches are left behind, and the
-/// steps they lack are taken together, in closed form, when they are needed.
+/// The lazy dual: rows that no drawn column touches are left behind. The steps that they lack are taken together, in
+/// closed form, when they are needed.
 #pragma once
 
 #include <algorithm>
@@ -8,26 +8,15 @@
 #include <limits>
 #include <vector>
 
-#include "matrix.hpp"
 #include "prox.hpp"
-#include "threads.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
-/// The vectors of length m that the dual half of an iteration reads and writes.
-struct Dual {
-  double extrapolation;
-  double* change;  ///< v = A dx, set to zero once used
-  double* r;
-  double* y;
-  double* y_sum;
-};
-
-/// Dual steps of one row, y <- prox(y + step r), with r as it is.
+/// Dual steps of one row, y <- prox(y + step u), with a constant u.
 ///
-/// On one side of 0 and inside the bounds the step is affine, with the slope d
-/// on that side: n of them lead from y to y + (d - q y) W(n), and the iterates
-/// on the way add up to n y + (d - q y) V(n). See docs/theory.md.
+/// On one side of 0 and inside the bounds the step is affine, with the slope d on that side: n steps lead from y to
+/// y + (d - q y) W(n), and the iterates sum to n y + (d - q y) V(n). See docs/theory.md.
 class RepeatedStep {
  public:
   RepeatedStep() = default;
@@ -37,10 +26,10 @@ class RepeatedStep {
   double step(double y, double argument) const { return prox(f_, y + step_ * argument, step_); }
 
   /// Takes `left` steps from y and returns the sum of the iterates.
-  double run(double& y, double r, double left) const {
+  double run(double& y, double u, double left) const {
     double sum = 0;
     while (left > 0) {
-      const Piece piece = piece_at(y, r);
+      const Piece piece = piece_at(y, u);
       const double n = std::min(left, steps_in(piece, y));
       if (n > 0) {
         const double travelled = way(n);
@@ -50,7 +39,7 @@ class RepeatedStep {
       }
       if (!(left > 0)) break;
       const double before = y;
-      y = step(y, r);
+      y = step(y, u);
       sum += y;
       left -= 1;
       if (y == before) return sum + left * y;
@@ -59,15 +48,14 @@ class RepeatedStep {
   }
 
  private:
-  /// Where the step is affine around y, and d - q y.
+  /// The interval around y in which the step is affine, and d - q y.
   struct Piece {
     double bottom, top, drift;
   };
 
-  Piece piece_at(double y, double r) const {
-    if (y > 0 || (y == 0 && r > f_.right))
-      return {std::max(0.0, f_.lower), f_.upper, r - f_.right - f_.quadratic * y};
-    return {f_.lower, std::min(0.0, f_.upper), r - f_.left - f_.quadratic * y};
+  Piece piece_at(double y, double u) const {
+    if (y > 0 || (y == 0 && u > f_.right)) return {std::max(0.0, f_.lower), f_.upper, u - f_.right - f_.quadratic * y};
+    return {f_.lower, std::min(0.0, f_.upper), u - f_.left - f_.quadratic * y};
   }
 
   /// How many steps from y stay in the piece.
@@ -77,7 +65,7 @@ class RepeatedStep {
     if (!(first >= piece.bottom && first <= piece.top)) return 0;
     const double end = piece.drift > 0 ? piece.top : piece.bottom;
     if (piece.drift == 0 || std::isinf(end)) return infinity;
-    const double most = (end - y) / piece.drift;  // what W(n) may come to
+    const double most = (end - y) / piece.drift;  // of W(n)
     if (!(rate_ > 0)) return std::floor(most / step_);
     const double share = f_.quadratic * most;
     return share < 1 ? std::floor(-std::log1p(-share) / log_rate_) : infinity;
@@ -89,8 +77,7 @@ class RepeatedStep {
     return n == 1 ? step_ / (1 + rate_) : -std::expm1(-n * log_rate_) / f_.quadratic;
   }
 
-  /// V(n) = W(1) + ... + W(n) = (n - W(n) / step) / q; as a series where that
-  /// is a small difference of large numbers.
+  /// V(n) = W(1) + ... + W(n) = (n - W(n) / step) / q, as a series if that is a small difference of large numbers.
   double summed_way(double n, double travelled) const {
     constexpr double series_below = 0.01;
     constexpr int series_terms = 10;
@@ -105,14 +92,14 @@ class RepeatedStep {
   double step_, rate_, log_rate_;
 };
 
-/// The rows that an iteration touches, each once, and for how many iterations before it none did.
+/// The rows that an iteration touches, each once, and the number of iterations since each was last touched.
 class TouchedRows {
  public:
   explicit TouchedRows(Index rows) : seen_(rows) {}
 
   void reset() { std::fill(seen_.begin(), seen_.end(), 0); }
 
-  /// Takes in the rows of iteration t, which may come more than once, with t ever larger.
+  /// Sets the rows of iteration t, in which a row may occur more than once. t must increase from call to call.
   void assign(const std::vector<Index>& rows, Index t) {
     row_.clear();
     behind_.clear();
@@ -135,30 +122,28 @@ class TouchedRows {
   std::vector<Index> seen_;  ///< one more than the last iteration that touched a row
 };
 
-/// Dual steps that are taken in touched rows only, and made up for when a row is next touched.
+/// Dual steps that are taken in touched rows only. A row catches up when it is next touched.
 class LazyDual {
  public:
-  /// One conjugate a row.
-  explicit LazyDual(std::vector<Coordinate> conjugate)
-      : conjugate_(std::move(conjugate)), row_(conjugate_.size()) {}
+  /// One conjugate per row.
+  explicit LazyDual(std::vector<Coordinate> conjugate) : conjugate_(std::move(conjugate)), row_(conjugate_.size()) {}
 
   void prepare(Range rows, const double* sigma) {
     for (Index i = rows.begin; i < rows.end; ++i) row_[i] = {conjugate_[i], 1 / sigma[i]};
   }
 
-  /// Brings the rows up to the present iteration.
+  /// Brings the touched rows up to the current iteration.
   void catch_up(const TouchedRows& touched, const Dual& dual) const {
-    for (std::size_t k = 0; k < touched.row().size(); ++k)
-      catch_up(touched.row()[k], touched.behind(k), dual);
+    for (std::size_t k = 0; k < touched.row().size(); ++k) catch_up(touched.row()[k], touched.behind(k), dual);
   }
 
-  /// The step of the iteration, at the new r.
+  /// The step of the iteration, at the new u.
   void step(const TouchedRows& touched, const Dual& dual) const {
     for (const Index i : touched.row()) {
       const double change = dual.change[i];
       dual.change[i] = 0;
-      dual.r[i] += change;
-      dual.y[i] = row_[i].step(dual.y[i], dual.r[i] + dual.extrapolation * change);
+      dual.u[i] += change;
+      dual.y[i] = row_[i].step(dual.y[i], dual.u[i] + dual.extrapolation * change);
       dual.y_sum[i] += dual.y[i];
     }
   }
@@ -169,7 +154,7 @@ class LazyDual {
 
  private:
   void catch_up(Index i, double steps, const Dual& dual) const {
-    dual.y_sum[i] += row_[i].run(dual.y[i], dual.r[i], steps);
+    dual.y_sum[i] += row_[i].run(dual.y[i], dual.u[i], steps);
   }
 
   std::vector<Coordinate> conjugate_;

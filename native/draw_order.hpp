@@ -9,18 +9,23 @@
 #include <span>
 #include <vector>
 
-#include "matrix.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
-/// Puts draws into ascending order, each once. All steps of an iteration are
-/// taken against the same y, so the order is free; and memory is read several
-/// times faster in order than at random.
+/// `iterations` iterations of `size` draws each.
+struct Draws {
+  const Index* block;
+  Index iterations, size;
+};
+
+/// Sorts draws and removes duplicates. All steps of an iteration use the same y, so that any order is valid, and memory
+/// is read several times faster in ascending order than in random order.
 class DrawOrder {
  public:
   explicit DrawOrder(Index blocks) : blocks_(blocks), drawn_((blocks + 63) / 64) {}
 
-  /// The same for draws of which some may be of no block.
+  /// The same for draws that may include blocks that do not exist.
   std::span<const Index> existing(const Index* draws, Index size) {
     existing_.clear();
     std::copy_if(draws, draws + size, std::back_inserter(existing_),
@@ -48,7 +53,7 @@ class DrawOrder {
  private:
   Index blocks_;
   std::vector<Index> existing_;
-  std::vector<std::uint64_t> drawn_;  // one bit a block, all zero between calls
+  std::vector<std::uint64_t> drawn_;  // one bit per block, all zero between calls
   std::vector<Index> order_;
 };
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "matrix.hpp"
 #include "threads.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
@@ -46,9 +46,7 @@ struct Tiled {
   Index stride = 0;
   bool by_rows = false;
 
-  T* at(Index row, Index column) const {
-    return by_rows ? data + row * stride + column : data + column * stride + row;
-  }
+  T* at(Index row, Index column) const { return by_rows ? data + row * stride + column : data + column * stride + row; }
 };
 
 /// C = A' B + beta C, or A B' + beta C where `crossed`, all stored by columns, with k products per entry.

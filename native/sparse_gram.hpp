@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "matrix.hpp"
 #include "threads.hpp"
+#include "types.hpp"
 
 namespace saddleback {
 
@@ -17,9 +17,8 @@ struct Rows {
   Index count;
 };
 
-/// Adds the lower triangle of A' diag(weight) A to an n x n matrix stored by
-/// columns. A row with k entries adds k(k+1)/2 products; each part has a range of
-/// columns of the result to itself and goes through all rows for them.
+/// Adds the lower triangle of A' diag(weight) A to an n x n matrix stored by columns. A row with k entries adds
+/// k(k+1)/2 products. Each part owns a range of columns of the result and reads all rows for them.
 inline void add_gram(const Rows& rows, const double* weight, double* out, Index n) {
   const Index stored = rows.start[rows.count];
   const double per_row = static_cast<double>(stored) / static_cast<double>(std::max<Index>(1, rows.count));

@@ -1,0 +1,150 @@
+/// \file
+/// Newton steps over some columns of a matrix, by conjugate gradients.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "simd.hpp"
+#include "stack.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// Some columns S of a matrix, and products with them.
+class Selection {
+ public:
+  Selection(const Stack& matrix, const Index* column, Index count) : matrix_(matrix), column_(column), count_(count) {}
+
+  Index rows() const { return matrix_.rows(); }
+  Index count() const { return count_; }
+
+  /// out = A_S'y.
+  void products(Lease& lease, const double* y, double* out) const {
+    const int parts = parts_for(static_cast<double>(rows()) * static_cast<double>(count_));
+    lease.run(parts, [&](int i) {
+      const Range own = part(count_, i, parts);
+      matrix_.dots_in({0, rows()}, column_ + own.begin, own.size(), y, out + own.begin);
+    });
+  }
+
+  /// v += A_S d.
+  void image(Lease& lease, const double* d, double* v) const {
+    const int parts = row_parts(kLong);
+    lease.run(parts, [&](int i) { matrix_.add_in(part(rows(), i, parts), column_, count_, d, v); });
+  }
+
+  /// What `normal` needs.
+  struct Workspace {
+    explicit Workspace(const Selection& own)
+        : image(own.rows()), partial(own.row_parts(kFused) * own.count_), of_strip(partial.size()) {}
+
+    std::vector<double> image, partial, of_strip;
+  };
+
+  /// out = A_S' diag(weight) A_S p.
+  void normal(Lease& lease, const double* weight, const double* p, Workspace& space, double* out) const {
+    const Index strip = this->strip();
+    double* image_of = space.image.data();
+    if (strip == 0) {
+      std::fill(space.image.begin(), space.image.end(), 0.0);
+      image(lease, p, image_of);
+      for (Index k = 0; k < rows(); ++k) image_of[k] *= weight[k];
+      products(lease, image_of, out);
+      return;
+    }
+    const int parts = row_parts(kFused);
+    lease.run(parts, [&](int i) {
+      const Range range = part(rows(), i, parts);
+      double *sum = space.partial.data() + i * count_, *own = space.of_strip.data() + i * count_;
+      std::fill(sum, sum + count_, 0.0);
+      for (Index at = range.begin; at < range.end; at += strip) {
+        const Range rows{at, std::min(at + strip, range.end)};
+        std::fill(image_of + rows.begin, image_of + rows.end, 0.0);
+        matrix_.add_in(rows, column_, count_, p, image_of);
+        for (Index k = rows.begin; k < rows.end; ++k) image_of[k] *= weight[k];
+        matrix_.dots_in(rows, column_, count_, image_of, own);
+        for (Index k = 0; k < count_; ++k) sum[k] += own[k];
+      }
+    });
+    std::fill(out, out + count_, 0.0);
+    for (int i = 0; i < parts; ++i)
+      for (Index k = 0; k < count_; ++k) out[k] += space.partial[i * count_ + k];
+  }
+
+ private:
+  // Rows per part: enough for columns to be read in long pieces, or fewer if they are in cache.
+  static constexpr double kLong = 1250, kFused = 400;
+
+  int row_parts(double smallest) const {
+    return matrix_.sliceable() ? parts_for(static_cast<double>(rows()), smallest) : 1;
+  }
+
+  /// The number of rows for which all columns stay in cache, so that both products need one reading. 0 if it is so
+  /// small that memory would be read in short pieces.
+  Index strip() const {
+    constexpr Index cached = 1 << 17, fewest = 128;
+    const Index rows = cached / std::max<Index>(1, count_);
+    return matrix_.sliceable() && rows >= fewest ? rows : 0;
+  }
+
+  const Stack& matrix_;
+  const Index* column_;
+  Index count_;
+};
+
+/// (A_S' diag(weight) A_S + diag(extra) - sum_g e_g e_g') d = right, where e_g holds the entries of `along` in group g.
+struct NewtonSystem {
+  const double *weight, *extra, *along;
+  const Index* group;
+  const double *right, *diagonal;  ///< the diagonal is the preconditioner
+
+  /// out = the matrix of the system times p; `of_group` has room for all groups.
+  void multiply(Lease& lease, const Selection& columns, const double* p, Selection::Workspace& space,
+                std::vector<double>& of_group, double* out) const {
+    columns.normal(lease, weight, p, space, out);
+    std::fill(of_group.begin(), of_group.end(), 0.0);
+    for (Index k = 0; k < columns.count(); ++k) of_group[group[k]] += along[k] * p[k];
+    for (Index k = 0; k < columns.count(); ++k) out[k] += extra[k] * p[k] - along[k] * of_group[group[k]];
+  }
+};
+
+/// Solves by conjugate gradients to a relative residual in the metric of the diagonal; returns the number of steps.
+inline Index conjugate_gradients(const Selection& columns, const NewtonSystem& system, double tolerance, Index most,
+                                 double* d) {
+  const Index n = columns.count();
+  Lease lease;
+  Selection::Workspace space(columns);
+  std::vector<double> residual(system.right, system.right + n), scaled(n), direction(n), image(n), of_group(n);
+  const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
+    return simd::dot(a.data(), b.data(), n);
+  };
+  const auto precondition = [&] {
+    for (Index k = 0; k < n; ++k) scaled[k] = residual[k] / system.diagonal[k];
+  };
+  std::fill(d, d + n, 0.0);
+  precondition();
+  direction = scaled;
+  double size = dot(residual, scaled);
+  const double enough = tolerance * tolerance * size;
+  for (Index step = 0; step < most; ++step) {
+    if (size <= enough) return step;
+    system.multiply(lease, columns, direction.data(), space, of_group, image.data());
+    const double curvature = dot(direction, image);
+    double largest = 0;
+    for (Index k = 0; k < n; ++k) largest += system.diagonal[k] * direction[k] * direction[k];
+    if (!(curvature > 1e-14 * largest)) return step + 1;  // flat: d is already a descent direction
+    const double length = size / curvature;
+    for (Index k = 0; k < n; ++k) {
+      d[k] += length * direction[k];
+      residual[k] -= length * image[k];
+    }
+    precondition();
+    const double before = size;
+    size = dot(residual, scaled);
+    for (Index k = 0; k < n; ++k) direction[k] = scaled[k] + size / before * direction[k];
+  }
+  return most;
+}
+
+}  // namespace saddleback

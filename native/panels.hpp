@@ -1,0 +1,154 @@
+/// \file
+/// The panels of blocks over which coordinate descent minimises, and the problem that they divide.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "blocks.hpp"
+#include "eigenvalue_bound.hpp"
+#include "prox.hpp"
+#include "row_loss.hpp"
+#include "stack.hpp"
+#include "threads.hpp"
+
+namespace saddleback {
+
+/// A problem with a smooth loss.
+struct SmoothProblem {
+  Stack matrix;
+  Blocks blocks;
+  std::vector<Coordinate> penalty;
+  std::shared_ptr<const SmoothLoss> smooth;
+
+  const RowLoss& loss() const { return *smooth->loss; }
+  const std::vector<double>& curvature() const { return smooth->curvature; }
+  Index rows() const { return matrix.rows(); }
+};
+
+/// Columns that have moved, and their changes.
+struct Moves {
+  std::vector<Index> column;
+  std::vector<double> change;
+
+  void clear() {
+    column.clear();
+    change.clear();
+  }
+  void add(Index d, double by) {
+    column.push_back(d);
+    change.push_back(by);
+  }
+};
+
+struct Panel {
+  std::vector<Index> block, column;
+  std::vector<double> gram;  ///< A_p'C A_p by rows, with C the curvature of the loss
+};
+
+/// Neighbouring blocks in panels of at most `width` columns, or of a single block, with their Gram matrices.
+class Panels {
+ public:
+  /// `measured`, if given, are panels of the first blocks and columns of the problem, and are copied.
+  Panels(const SmoothProblem& problem, Index width, const Panels* measured) {
+    if (measured) *this = *measured;
+    strength_.resize(problem.matrix.columns());
+    const Index known = count();
+    for (Index j = blocks_; j < problem.blocks.count(); ++j) {
+      const Block& block = problem.blocks[j];
+      if (j == blocks_ || static_cast<Index>(panels_.back().column.size()) + block.size > width) panels_.emplace_back();
+      Panel& panel = panels_.back();
+      panel.block.push_back(j);
+      panel.column.insert(panel.column.end(), block.column, block.column + block.size);
+      widest_ = std::max(widest_, static_cast<Index>(panel.column.size()));
+    }
+    blocks_ = problem.blocks.count();
+    measure(problem, known);
+  }
+
+  auto begin() const { return panels_.begin(); }
+  auto end() const { return panels_.end(); }
+  Index widest() const { return widest_; }
+
+  /// Bounds on the curvature of the majorised loss along the block of each column.
+  const std::vector<double>& strength() const { return strength_; }
+
+  /// Minimises over the blocks of a panel in turn, given its products A_p'y. `scratch` has room for two blocks.
+  void descend(const SmoothProblem& problem, const Panel& panel, double* product, double* x, double* scratch,
+               Moves& moves) const {
+    const auto size = static_cast<Index>(panel.column.size());
+    Index at = 0;
+    for (const Index j : panel.block) {
+      const Block& block = problem.blocks[j];
+      const Index stop = at + block.size;
+      step(problem, block, product + at, x, scratch);
+      for (Index k = at; k < stop; ++k) {
+        const Index d = panel.column[k];
+        const double change = scratch[k - at] - x[d];
+        if (change == 0) continue;
+        x[d] = scratch[k - at];
+        moves.add(d, change);
+        const double* row = &panel.gram[k * size];
+        for (Index other = stop; other < size; ++other) product[other] += change * row[other];
+      }
+      at = stop;
+    }
+  }
+
+ private:
+  /// Minimum strength: along columns on which the loss does not depend, the penalty alone determines the step.
+  static constexpr double kFlat = 1e-100;
+
+  Index count() const { return static_cast<Index>(panels_.size()); }
+
+  /// The Gram matrices and strengths of the panels from `first` on.
+  void measure(const SmoothProblem& problem, Index first) {
+    const int parts = parts_for(problem.matrix.stored() * static_cast<double>(widest_));
+    Lease().run(parts, [&](int i) {
+      std::vector<double> weighted(problem.rows());
+      const Range range = part(count() - first, i, parts);
+      for (Index p = range.begin; p < range.end; ++p) measure(problem, panels_[first + p], weighted.data());
+    });
+  }
+
+  void measure(const SmoothProblem& problem, Panel& panel, double* weighted) {
+    const auto size = static_cast<Index>(panel.column.size());
+    panel.gram.resize(size * size);
+    for (Index a = 0; a < size; ++a) {
+      problem.matrix.with_scattered(panel.column[a], problem.curvature().data(), weighted, [&] {
+        problem.matrix.dots_in({0, problem.rows()}, panel.column.data(), a + 1, weighted, &panel.gram[a * size]);
+      });
+      for (Index b = 0; b < a; ++b) panel.gram[b * size + a] = panel.gram[a * size + b];
+    }
+    Index at = 0;
+    for (const Index j : panel.block) {
+      const Block& block = problem.blocks[j];
+      const double bound = eigenvalue_bound(panel.gram, size, at, block.size);
+      for (Index k = 0; k < block.size; ++k) strength_[block.column[k]] = bound;
+      at += block.size;
+    }
+  }
+
+  /// The proximal step of a block, given its products with y; writes the new x to `to`.
+  void step(const SmoothProblem& problem, const Block& block, const double* product, const double* x,
+            double* to) const {
+    const double strength = std::max(strength_[block.column[0]], kFlat);
+    if (block.size == 1 && block.weight == 0) {
+      const Index d = block.column[0];
+      to[0] = prox(problem.penalty[d], x[d] - product[0] / strength, 1 / strength);
+      return;
+    }
+    double* h = std::copy_n(product, block.size, to);
+    std::fill_n(h, block.size, strength);
+    const double rho = shrink_group(block, problem.penalty, x, h, to);
+    for (Index k = 0; k < block.size; ++k) to[k] = rho > 0 ? to[k] * rho / (strength * rho + block.weight) : 0;
+  }
+
+  std::vector<Panel> panels_;
+  std::vector<double> strength_;
+  Index blocks_ = 0, widest_ = 0;
+};
+
+}  // namespace saddleback
