@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import saddleback as sb
+from saddleback.common import chunks
 from saddleback.estimators import RobustPCA
-from saddleback.functions import panels, singular
+from saddleback.functions import singular
 from saddleback.functions.piecewise import Coordinate
 from saddleback.functions.points import Apart, Whole
 from saddleback.operators import ScaledIdentity, Stacked
@@ -37,14 +38,14 @@ def test_panels_give_what_the_whole_gives(rng, monkeypatch, loss, weighted):
         return vectors, [*numbers, g.scaling(3.0 * y), g.typical_length(50)]
 
     vectors, numbers = evaluated()
-    monkeypatch.setattr(panels, "PANEL", 7)
+    monkeypatch.setattr(chunks, "PANEL", 7)
     in_panels, sums = evaluated()
     assert all(np.array_equal(a, b) for a, b in zip(in_panels, vectors, strict=True))
     assert np.allclose(sums, numbers, rtol=1e-13)
 
 
 def test_a_point_inside_is_returned_itself(monkeypatch):
-    monkeypatch.setattr(panels, "PANEL", 7)
+    monkeypatch.setattr(chunks, "PANEL", 7)
     zero, one = np.zeros(20), np.ones(20)
     box = Coordinate(zero, zero, zero, -one, one)
     x = np.linspace(-1.0, 1.0, 20)
@@ -59,7 +60,7 @@ def test_scaling_is_that_of_all_panels(monkeypatch):
     function = Coordinate(low, high, np.zeros(20), np.full(20, -np.inf), np.full(20, np.inf))
     y = np.zeros(20)
     y[1] = 2.0
-    monkeypatch.setattr(panels, "PANEL", 7)
+    monkeypatch.setattr(chunks, "PANEL", 7)
     assert function.scaling(y) == 0.5
     low[18], y[18] = 0.5, 0.7
     assert np.isnan(Coordinate(low, high, *function.slopes()[2:]).scaling(y))
@@ -121,7 +122,7 @@ def test_a_view_that_others_can_write_through_is_copied(rng):
 
 def test_robust_pca_takes_little_memory(rng, monkeypatch):
     """Arrays of the data's size in float64 count two: there are two of them, and what is small beside them."""
-    monkeypatch.setattr(panels, "PANEL", 1 << 12)
+    monkeypatch.setattr(chunks, "PANEL", 1 << 12)
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
     X = rng.standard_normal((4000, 5)) @ rng.standard_normal((5, 150)) + 0.1 * rng.standard_normal((4000, 150))
     X = X.astype(np.float32)
@@ -147,7 +148,7 @@ def three_blocks(rng, rows, columns, rank):
 
 def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
     """The four of the result among them: blocks of x and of -A'y are judged one after the other."""
-    monkeypatch.setattr(panels, "PANEL", 1 << 12)
+    monkeypatch.setattr(chunks, "PANEL", 1 << 12)
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
     sb.solve(three_blocks(rng, 20, 15, 2), tol=1e-3)  # what is imported late
     problem = three_blocks(rng, 2000, 150, 4)
