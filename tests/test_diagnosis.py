@@ -10,11 +10,12 @@ from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 from saddleback.engine.diagnosis import diagnose, pace, spread
+from saddleback.methods import Report
 from saddleback.operators import as_operator
 from saddleback.result import Certificate, History, Status
 from saddleback.steps.strengths import WEIGHT_RANGE
 
-SETTINGS = {"primal_weight": 1.0, "blocks_per_iteration": 1, "n_blocks": 63}
+REPORT = Report(primal_weight=1.0, blocks_per_iteration=1, n_blocks=63)
 
 
 def certificate(error: float) -> Certificate:
@@ -28,8 +29,8 @@ def falling(halving: float, length: float = 1000.0) -> History:
     return history
 
 
-def said(history, tol=1e-6, status=Status.MAX_PASSES, weights=(), settings=SETTINGS, by_hand=False, apart=None):
-    return diagnose(status, history.rows[-1][2], tol, history, weights, settings, by_hand, apart)
+def said(history, tol=1e-6, status=Status.MAX_PASSES, weights=(), report=REPORT, by_hand=False, apart=None):
+    return diagnose(status, history.rows[-1][2], tol, history, weights, report, by_hand, apart)
 
 
 @pytest.mark.parametrize("halving", [20.0, 100.0, 310.0])
@@ -113,7 +114,7 @@ def test_choices_of_the_user():
     history = falling(100.0)
     assert "was asked for" not in said(history)
     assert "blocks_per_iteration=1 of 63 was asked for" in said(history, by_hand=True)
-    assert "no restarts" in said(history, settings={"blocks_per_iteration": 1, "n_blocks": 63})
+    assert "no restarts" in said(history, report=Report(blocks_per_iteration=1, n_blocks=63))
 
 
 def test_lengths():

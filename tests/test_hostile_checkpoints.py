@@ -251,11 +251,11 @@ def test_a_version_cannot_write_on_the_terminal(parts, tmp_path):
 
 def test_entries_never_refer_to_themselves(parts, tmp_path):
     table = parts.header["table"]
-    fields(parts, "SPBCDState")["settings"] = {"at": len(table)}
+    fields(parts, "SPBCDState")["notes"] = {"at": len(table)}
     for loop in (
-        [{"dict": {"step": {"at": len(table)}}}],
-        [{"dict": {"step": {"at": len(table) + 1}}}, {"list": [{"at": len(table)}]}],
-        [{"dict": {"step": {"at": 0}}}],
+        [{"list": [{"at": len(table)}]}],
+        [{"list": [{"at": len(table) + 1}]}, {"list": [{"at": len(table)}]}],
+        [{"list": [{"at": 0}]}],
     ):
         changed = Parts(parts.header | {"table": [*table, *loop]}, parts.arrays)
         with pytest.raises(ValueError, match="an entry that refers to itself"):
@@ -383,8 +383,7 @@ def test_more_blocks_than_there_are_are_told(drawn, parts, tmp_path):
 
 
 def test_blocks_that_are_not_counted_are_told(parts, tmp_path):
-    table = parts.header["table"]
-    table[fields(parts, "RestartedState")["settings"]["at"]]["dict"]["blocks_per_iteration"] = 0
+    fields(parts, "Report")["blocks_per_iteration"] = 0
     with pytest.raises(ValueError, match="blocks are not counted"):
         resumed(tmp_path / "run", parts)
 

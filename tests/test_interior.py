@@ -509,7 +509,7 @@ def test_the_method_by_itself_converges_from_zero(rng):
     candidates = method.candidates(state)
     assert np.allclose(candidates.primal[0][1], A @ candidates.primal[0][0])
     assert np.allclose(candidates.dual[0][1], -A.T @ candidates.dual[0][0])
-    assert state.settings["finish_steps"] <= 30
+    assert state.report().finish_steps <= 30
     assert state.passes > 30
 
 

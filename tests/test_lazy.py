@@ -126,9 +126,9 @@ def both_duals(problem, backend, K, calls=3, iterations=133):
         )
         model = problem.model
         state = method.init(model, Start(np.zeros(model.A.shape[1]), np.full(model.A.shape[0], 5.0), K))
-        assert (state.settings["backend"], state.settings["dual"]) == (backend, dual)
+        assert (state.report().backend, state.report().dual) == (backend, dual)
         for _ in range(calls):
-            state = method.advance(state, iterations * K / state.settings["n_blocks"])
+            state = method.advance(state, iterations * K / state.report().n_blocks)
         states.append(state)
     return states
 

@@ -81,7 +81,7 @@ def same_iterates(problem, K):
     for backend in ("numpy", "native"):
         method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False})
         state = method.init(problem.model, start(problem.model, K))
-        assert state.settings["backend"] == backend
+        assert state.report().backend == backend
         states.append(method.advance(state, 30.0))
     ours, theirs = states
     scale = 1 + np.abs(ours.x).max() + np.abs(ours.y).max()

@@ -149,7 +149,7 @@ def same_iterates(problem, K):
     states = []
     for backend in ("numpy", "native"):
         method, state = init(problem.model, K, backend=backend)
-        assert state.settings["backend"] == backend
+        assert state.report().backend == backend
         states.append(method.advance(method.advance(state, 10.0), 7.0))
     ours, theirs = states
     scale = 1 + np.abs(ours.x).max() + np.abs(ours.y).max()

@@ -51,7 +51,7 @@ def test_an_epoch_by_hand(rng):
         assert np.allclose(state.x, ahead, atol=1e-12)
         assert np.allclose(state.y, up, atol=1e-12)
         x, y = (k + 1) / (k + 2) * (2 * ahead - x), (k + 1) / (k + 2) * (2 * up - y)  # z0 is 0
-    assert state.settings["restarts"] == 0
+    assert state.report().restarts == 0
 
 
 def test_the_anchor_pulls_less_and_less(rng):

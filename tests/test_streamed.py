@@ -260,7 +260,7 @@ def test_an_iteration_reads_its_panels_once(method, options, tmp_path):
     before, passes = found.reads, state.passes
     while state.passes < passes + 6:
         state = chosen.advance(state, 1.0)
-    assert state.settings["backend"] == "streamed"
+    assert state.report().backend == "streamed"
     assert found.reads - before <= 1.1 * (state.passes - passes)
 
 

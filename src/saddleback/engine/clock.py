@@ -46,7 +46,8 @@ class Clock:
 
 def slice_passes(state: State, model: Model) -> float:
     """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
-    blocks = int(state.settings.get("n_blocks", len(model.blocks)))
-    iterations = blocks / int(state.settings.get("blocks_per_iteration", blocks))
+    report = state.report()
+    blocks = report.n_blocks or len(model.blocks)
+    iterations = blocks / (report.blocks_per_iteration or blocks)
     work = 2 * model.A.traits.stored / len(model.strata.members) + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)

@@ -7,13 +7,13 @@ go further, columns and rows of very different lengths, layers that were switche
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..common.arrays import Vector
+from ..methods import Report
 from ..operators import Operator
 from ..result import Certificate, History, Status, counted
 from ..steps.strengths import WEIGHT_RANGE
@@ -32,9 +32,6 @@ UNSETTLED = 2.0
 
 UNEVEN = 1e3
 """Lengths of columns, or of rows, further apart than this are worth a word."""
-
-PACED = {"primal_weight", "newton_steps", "momentum_restarts", "rho"}
-"""Settings of methods that restart and weigh, or have a way of their own to find their pace."""
 
 MARGIN = 1.5
 """On the work advised, over that extrapolated."""
@@ -122,7 +119,7 @@ def diagnose(
     tol: float,
     history: History,
     weights: Sequence[tuple[float, float]],
-    settings: Mapping[str, Any],
+    report: Report,
     by_hand: bool,
     apart: tuple[float, float] | None,
 ) -> str:
@@ -134,12 +131,12 @@ def diagnose(
     certificate, tol : how far it came, and what was asked.
     history : the certificates on the way.
     weights : the primal weight at each of them, empty for a method that has none.
-    settings : of the result.
+    report : what the method has chosen and counted.
     by_hand : whether the user chose K.
     apart : what ``spread`` says of A.
     """
     rate = pace(history)
-    facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(settings, by_hand)]
+    facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(report, by_hand)]
     facts += _lengths(apart)
     facts.append(_advice(status, rate, certificate, tol, history))
     return " ".join(filter(None, facts))
@@ -194,15 +191,15 @@ def _weight(rate: Pace | None, history: History, weights: Sequence[tuple[float, 
     return [f"The primal weight still moves, by a factor of {moved:.2g} over these passes: the rate may change."]
 
 
-def _choices(settings: Mapping[str, Any], by_hand: bool) -> list[str]:
+def _choices(report: Report, by_hand: bool) -> list[str]:
     """Return what the user chose in place of the default."""
     facts = []
-    if by_hand and "blocks_per_iteration" in settings:
-        drawn, blocks = settings["blocks_per_iteration"], settings["n_blocks"]
+    if by_hand and report.blocks_per_iteration is not None:
+        drawn, blocks = report.blocks_per_iteration, report.n_blocks
         facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
-    if PACED.isdisjoint(settings):
+    if not report.adapts:
         facts.append("There were no restarts, and no primal weight: method='auto' with its layers has both.")
-    if settings.get("newton_steps") == 0:
+    if report.newton_steps == 0:
         facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")
     return facts
 

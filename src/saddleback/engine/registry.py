@@ -131,12 +131,13 @@ def make(
     cls = type(method) if isinstance(method, Method) else _named(method)
     own = [] if isinstance(method, Method) else _own(cls)
     known = [*own, *_of_layers(cls)]
+    name = method.name if isinstance(method, Method) else method
     for option in options:
         if option not in known:
             others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
             raise TypeError(
-                f"{option!r} is not an option of solve or of {cls.name}{_nearest(option, [*known, *of_solve])}: "
-                f"{others}{cls.name} has {', '.join(known) or 'none'}"
+                f"{option!r} is not an option of solve or of {name}{_nearest(option, [*known, *of_solve])}: "
+                f"{others}{name} has {', '.join(known) or 'none'}"
             )
     if isinstance(method, Method):
         bare = method if cls in METHODS.values() else Checked(method)

@@ -96,11 +96,11 @@ class Run:
     @property
     def finishing(self) -> bool:
         """Whether an interior point has been at work, which ends beside kinks and bounds and not on them."""
-        return "finish_steps" in self.state.settings
+        return self.state.report().finish_steps is not None
 
     def name_of(self, method: Method[Any]) -> str:
         """Return the name of the method for the result, with those that have gone on from its point."""
-        after = self.state.settings.get("continued_by", [])
+        after = self.state.report().continued_by or []
         return " + ".join([method.name, *after, *(["finish"] if self.finishing and method.name != "finish" else [])])
 
     @property
@@ -110,9 +110,9 @@ class Run:
 
     def contents(self) -> Contents:
         """Return the run, and beside it what one on another number of processes may begin with."""
-        weight = float(self.state.settings.get("primal_weight", 1.0))
+        weight = self.state.report().primal_weight
         past = Past(self.state.passes, self.judge.passes, self.seconds, self.history, self.weights)
-        return Contents(self, Start(self.state.x, self.state.y, weight=weight), past)
+        return Contents(self, Start(self.state.x, self.state.y, weight=1.0 if weight is None else weight), past)
 
     def take_over(self, past: Past, clock: Clock) -> None:
         """Go on with what a run of other processes has counted."""
@@ -134,8 +134,8 @@ class Run:
         if self.finishing and self.history.finish_begins is None:
             self.history.finish_begins = self.passes
         self.history.add(self.passes, clock.seconds(), self.judge.certificate)
-        if "primal_weight" in self.state.settings:
-            self.weights.append((self.passes, self.state.settings["primal_weight"]))
+        if (weight := self.state.report().primal_weight) is not None:
+            self.weights.append((self.passes, weight))
 
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
         """Return how the run ends after this judgement, or None where it goes on."""
@@ -170,7 +170,7 @@ class Run:
         passes, error = self.unheard
         self.unheard = None
         self.judge.forget()
-        method.judged(self.state, error)
+        self.state = method.adapt(self.state, error)
         self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
         self.state.ripe = False
 
@@ -189,8 +189,9 @@ class Run:
             raise ValueError("its passes or seconds are negative or not finite")
         if (self.state.y.shape, self.state.x.shape) != tuple((size,) for size in reduction.model.A.shape):
             raise ValueError(f"its points have the shapes {self.state.x.shape} and {self.state.y.shape}")
-        counts = (self.state.settings.get(name, 1) for name in ("n_blocks", "blocks_per_iteration"))
-        if not all(type(count) is int and count >= 1 for count in counts):
+        report = self.state.report()
+        counts = report.n_blocks, report.blocks_per_iteration
+        if not all(count is None or count >= 1 for count in counts):
             raise ValueError("its blocks are not counted")
         if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
             raise TypeError("what its functions remember belongs to other functions")

@@ -193,6 +193,7 @@ def solve(
         refuse(chosen, reduction.model, drawn)
         if layers and chosen.merges_rows:
             reduction = reduction.then(merge_rows(reduction.model))
+        chosen = chosen.for_model(reduction.model)
         asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
         asked |= {"eliminate": eliminate, "device": repr(place), "layers": layers}
         mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
@@ -247,7 +248,7 @@ def solve(
         if status in LIMITS:
             reached = run.judge.certificate, tol, run.history, run.weights
             apart = spread(problem.model.A)
-            said += " " + diagnose(status, *reached, run.state.settings, drawn is not None, apart)
+            said += " " + diagnose(status, *reached, run.state.report(), drawn is not None, apart)
             said += " Blocks were made part of the loss; eliminate=False leaves them." if reduction.eliminates else ""
             said += _unproved(run.judge.unsolvable.suspected)
         if status in (*LIMITS, Status.INTERRUPTED):
@@ -264,7 +265,7 @@ def solve(
         seconds=clock.seconds(),
         history=run.history,
         method=run.name_of(chosen),
-        settings=run.state.settings,
+        settings=run.state.report().as_dict(),
         shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
         reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
         is_vertex=None if stated is None else stated.is_vertex,

@@ -22,6 +22,7 @@ from ..common.rebuildable import stored
 from ..functions.points import Whole
 from ..methods.contract import Candidates, Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
+from ..methods.report import Report
 from ..problem import Model
 from . import row_working_set as settled_rows
 from . import working_set
@@ -70,6 +71,7 @@ class FinishState(State):
     start : where the run began, and from the first switch on where the last one was made.
     blocks : state of the block method; None while it is not running.
     interior : state of the interior point; None while it is not running.
+    earlier : report of what has run before it.
     errors : passes and errors of the certificates so far.
     retry : passes before which the finish is not tried (again).
     """
@@ -78,6 +80,7 @@ class FinishState(State):
     start: Start
     blocks: Any
     interior: Any
+    earlier: Report = field(default_factory=Report)
     errors: list[tuple[float, float]] = field(default_factory=list)
     retry: float = 0.0
     at_switch: float = np.inf
@@ -86,6 +89,9 @@ class FinishState(State):
     def running(self) -> Any:
         """The state of the method that is running."""
         return self.blocks if self.interior is None else self.interior
+
+    def report(self) -> Report:
+        return self.earlier.updated(self.running.report())
 
 
 @dataclass(frozen=True)
@@ -113,20 +119,21 @@ class Finish(Layer[FinishState]):
             raise ValueError(f"finish_memory={self.finish_memory!r}: expected a positive number of bytes")
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        return "finish" if self.at_once else str(self.method.name)
+    def name(self) -> str:
+        return "finish" if self.at_once else self.method.name
 
-    def interior(self, model: Model) -> WorkingSet:
-        """Return the interior point, on the columns and rows of a problem that matter."""
-        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.traits.budget))))
+    def interior(self, model: Model) -> Method[Any]:
+        """Return the interior point, on working sets of columns and rows if the problem is large."""
+        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.traits.budget)))).for_model(model)
+
+    def applies(self, model: Model) -> bool:
+        return InteriorPoint().missing(model) is None
 
     def missing(self, model: Model) -> str | None:
         own = InteriorPoint().missing(model) if self.at_once else None
         return own or super().missing(model)  # block passes go on where the interior point fails
 
-    def init(self, model: Model, start: Start) -> Any:
-        if InteriorPoint().missing(model) is not None:
-            return self.method.init(model, start)
+    def init(self, model: Model, start: Start) -> FinishState:
         model = model.columnar()
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
         if self.at_once or self._has_found(state):
@@ -151,9 +158,7 @@ class Finish(Layer[FinishState]):
         error = pair(model, primal_side(model, x, u), dual_side(model, start.y, x, u)).error
         return start.tol < error <= NEARBY  # a solution is judged as it is
 
-    def advance(self, state: Any, passes: float) -> Any:
-        if not isinstance(state, FinishState):
-            return self.method.advance(state, passes)
+    def advance(self, state: FinishState, passes: float) -> FinishState:
         before = state.running.passes
         if state.interior is None:
             state.blocks = self.method.advance(state.blocks, passes)
@@ -171,14 +176,12 @@ class Finish(Layer[FinishState]):
         state.x, state.y, state.ripe = running.x, running.y, running.ripe
         running.ripe = False
         state.passes += running.passes - before
-        state.settings |= running.settings
 
-    def judged(self, state: Any, error: float) -> None:
-        if not isinstance(state, FinishState):
-            return
+    def adapt(self, state: FinishState, error: float) -> FinishState:
         state.errors.append((state.passes, error))
         if state.interior is None and state.passes >= state.retry and self._worthwhile(state, error):
             self._switch(state, self._best(state))
+        return state
 
     def _worthwhile(self, state: FinishState, error: float) -> bool:
         """Return whether the finish is predicted to be cheaper than what block passes have left to do."""
@@ -199,17 +202,19 @@ class Finish(Layer[FinishState]):
         duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
         state.passes += 0.5 * (len(primals) + len(duals))
         _, primal, dual = best_pair(model, primals, duals)
-        weight = state.settings.get("primal_weight", state.start.weight)
-        return replace(state.start, x=primal.x, y=dual.y, weight=weight)
+        weight = state.report().primal_weight
+        return replace(state.start, x=primal.x, y=dual.y, weight=state.start.weight if weight is None else weight)
 
     def _switch(self, state: FinishState, start: Start) -> None:
         """Go over to the interior point, and let go of the block method: its vectors are long."""
         state.start = start
         state.at_switch = state.errors[-1][1] if state.errors else np.inf
+        if state.blocks is not None:
+            state.earlier = state.report()
         state.interior = self.interior(state.model).init(state.model, start)
         rows, columns = state.model.A.shape
-        chosen = state.interior.settings
-        columns, rows = chosen.get("working_set_columns", columns), chosen.get("rows", rows)
+        chosen = state.interior.report()
+        columns, rows = chosen.working_set_columns or columns, chosen.rows or rows
         state.notes.append(f"finish at pass {state.passes:.0f}: {columns} columns, {rows} rows")
         self._mirror(state, 0.0)
         if state.interior.ended:
@@ -226,7 +231,7 @@ class Finish(Layer[FinishState]):
             state.blocks = self._begin(state, state.x, state.y)
         elif state.blocks is None:
             state.blocks = self._begin(state, state.start.x, state.start.y)
-        state.interior = None
+        state.earlier, state.interior = state.report(), None
         state.retry = max(PATIENCE * state.passes, finish_passes(state.model, state.x))
         self._mirror(state, state.blocks.passes)
 
@@ -236,9 +241,7 @@ class Finish(Layer[FinishState]):
         state.passes += blocks.passes
         return blocks
 
-    def candidates(self, state: Any) -> Candidates:
-        if not isinstance(state, FinishState):
-            return self.method.candidates(state)  # type: ignore[no-any-return]
+    def candidates(self, state: FinishState) -> Candidates:
         return (self.method if state.interior is None else self.interior(state.model)).candidates(state.running)
 
 

@@ -14,8 +14,8 @@ x\|_H)` balances the distances that both sides have gone, and the new weight is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import Whole
 from ..methods.contract import Averages, Candidates, Layer, Start, State, current_and_average, gradient
+from ..methods.report import Report
 from ..problem import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths
 from .dual_repair import Repaired, repair
@@ -68,7 +69,9 @@ class RestartableState(Protocol):
     passes: float
     strengths: Strengths
     averages: Averages
-    settings: dict[str, Any]
+
+    def report(self) -> Report:
+        """Return what the method has chosen and counted."""
 
     @property
     def dual_share(self) -> Vector | float:
@@ -135,11 +138,16 @@ class RestartedState(State):
     inner: RestartableState
     epoch: Epoch
     base: Strengths
+    weight: float
+    restarts: int = 0
     tested: list[Point] = field(default_factory=list)
     fresh: float = 0.0
     repaired: Repaired | None = None
     repair_due: float = FIRST_REPAIR
     repair_rest: float = REPAIR_REST
+
+    def report(self) -> Report:
+        return replace(self.inner.report(), restarts=self.restarts, primal_weight=self.weight)
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ class Restarted(Layer[RestartedState]):
             x=inner.x,
             y=inner.y,
             passes=inner.passes + 0.5,
-            settings=inner.settings | {"restarts": 0, "primal_weight": start.weight},
+            weight=start.weight,
             inner=inner,
             epoch=Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model)),
             base=base,
@@ -247,8 +255,8 @@ class Restarted(Layer[RestartedState]):
         residual = point.residual(inner.model, inner.strengths)
         due = max(FIRST_TEST, TEST_EARLY * state.epoch.length)
         state.epoch = Epoch(inner.x.copy(), inner.y.copy(), residual, Averages.of(inner.model), due=due)
-        state.settings["primal_weight"] = weight
-        state.settings["restarts"] += 1
+        state.weight = weight
+        state.restarts += 1
 
     @staticmethod
     def _weight(state: RestartedState, point: Point) -> float:
@@ -257,7 +265,7 @@ class Restarted(Layer[RestartedState]):
         A side that has not moved at all is where it has to be, or its steps are too short to see: the other one gets
         longer steps, within a limit, as the quotient is not known.
         """
-        weight = float(state.settings["primal_weight"])
+        weight = state.weight
         dx = float(np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2))
         dy = float(np.sqrt((state.base.dual * state.inner.dual_share) @ (point.y - state.epoch.y) ** 2))
         if dx > 0 and dy > 0:

@@ -22,6 +22,7 @@ from ..common.rebuildable import stored
 from ..functions.contract import Restrictable
 from ..functions.points import Whole
 from ..methods.contract import Candidates, Layer, Start, State
+from ..methods.report import Report
 from ..problem import Model
 
 LEAST = 5000
@@ -63,6 +64,7 @@ class SettledState(State):
     target : sum of the products of ``inner`` at which it is solved well enough.
     u, z : Ax and -A'y at the point.
     rounds : sets of rows tried so far.
+    steps : of the method, on all of them.
     """
 
     model: Model
@@ -76,25 +78,21 @@ class SettledState(State):
     u: Vector
     z: Vector
     rounds: int = 0
+    steps: int = 0
+
+    def report(self) -> Report:
+        inner: Report = self.inner.report()
+        return replace(inner, rows=int(self.rows.size), finish_steps=self.steps)
 
 
 @dataclass(frozen=True)
-class SettledRows(Layer[Any]):
-    """An interior point on some of the rows. Where that cannot pay, on all of them."""
+class SettledRows(Layer[SettledState]):
+    """An interior point on some of the rows."""
 
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        """Whether the wrapped method needs the entries of A as they are."""
-        return bool(self.method.exact)
+    def applies(self, model: Model) -> bool:
+        return pays(model)
 
-    @property
-    def heavy(self) -> bool:  # type: ignore[override]
-        """Whether a step of the wrapped method takes long."""
-        return bool(self.method.heavy)
-
-    def init(self, model: Model, start: Start) -> Any:
-        if not pays(model):
-            return self.method.init(model, start)
+    def init(self, model: Model, start: Start) -> SettledState:
         model = model.columnar()
         u, passes = start.image(model)
         z = -model.A.rmatvec(start.y)
@@ -134,8 +132,6 @@ class SettledRows(Layer[Any]):
         """Go on with the problem of the rows at hand."""
         state.inner = inner
         state.passes += 1.0 + inner.passes * state.rows.size / state.y.size
-        steps = state.settings.get("finish_steps", 0)
-        state.settings |= inner.settings | {"rows": int(state.rows.size), "finish_steps": steps}
         state.ended = "" if state.sampled else inner.ended
 
     def _leave_sample(self, state: SettledState) -> None:
@@ -175,15 +171,12 @@ class SettledRows(Layer[Any]):
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))
 
-    def advance(self, state: Any, passes: float) -> Any:
-        if not isinstance(state, SettledState):
-            return self.method.advance(state, passes)
+    def advance(self, state: SettledState, passes: float) -> SettledState:
         inner, share = state.inner, state.rows.size / state.model.A.shape[0]
         before = inner.passes
         state.inner = inner = self.method.advance(inner, passes)
         state.passes += (inner.passes - before) * share
-        steps = state.settings["finish_steps"] + 1
-        state.settings |= inner.settings | {"finish_steps": steps}
+        state.steps += 1
         if share == 1.0 or inner.ended or inner.complementarity() <= state.target:
             if state.sampled:
                 self._leave_sample(state)
@@ -210,9 +203,7 @@ class SettledRows(Layer[Any]):
         if np.any(wrong):
             self._take(state, np.union1d(state.rows, np.flatnonzero(wrong)))
 
-    def candidates(self, state: Any) -> Candidates:
-        if not isinstance(state, SettledState):
-            return self.method.candidates(state)  # type: ignore[no-any-return]
+    def candidates(self, state: SettledState) -> Candidates:
         return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), state.z.copy())])
 
 

@@ -10,8 +10,8 @@ correctness.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from ..certificates.certificate import Admitted, DualSide, admit, best_pair, bou
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions.points import Point, Whole
-from ..methods.contract import Candidates, Kept, Layer, Start, State, diverged
+from ..methods.contract import Candidates, Kept, Layer, Method, Start, State, diverged
+from ..methods.report import Report
 from ..operators import Operator
 from ..problem import Model
 
@@ -74,11 +75,19 @@ FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
 """Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
 
-COUNTED = ("restarts", "newton_steps", "finish_steps")
-"""Settings that count, and go on counting on another working set."""
 
-REPORTED = ("restarts", "primal_weight", "newton_steps", "finish_steps")
-"""Settings of the method on the current working set that are worth telling."""
+@stored
+class Counts(NamedTuple):
+    """Steps on working sets that were given up: the next one goes on counting."""
+
+    restarts: int | None = None
+    newton_steps: int | None = None
+    finish_steps: int | None = None
+
+    def plus(self, report: Report) -> Counts:
+        """Return the sum with the counts of a report."""
+        pairs = zip(self, (report.restarts, report.newton_steps, report.finish_steps), strict=True)
+        return Counts(*(now if before is None else before + (now or 0) for before, now in pairs))
 
 
 @stored
@@ -192,15 +201,32 @@ class WorkingSetState(State):
     z: Vector | None
     error: float
     single: bool
+    counts: Counts = field(default_factory=Counts)
+
+    def report(self) -> Report:
+        assert self.small is not None
+        inner: Report = self.small.state.report()
+        return replace(
+            inner,
+            **self.counts.plus(inner)._asdict(),
+            n_blocks=len(self.model.blocks),
+            working_set=int(self.small.blocks.size),
+            working_set_columns=int(self.small.columns.size),
+        )
 
 
 @dataclass(frozen=True)
-class WorkingSet(Layer[Any]):
-    """A method on a small part of the blocks. Where that cannot pay, the method as it is."""
+class WorkingSet(Layer[WorkingSetState]):
+    """A method on a small part of the blocks."""
 
-    def init(self, model: Model, start: Start) -> Any:
-        if not pays(model):
-            return self.method.init(model, start)
+    def applies(self, model: Model) -> bool:
+        return pays(model)
+
+    def for_model(self, model: Model) -> Method[Any]:
+        # the method inside gets its own layers for each working set
+        return self if self.applies(model) else self.method.for_model(model)
+
+    def init(self, model: Model, start: Start) -> WorkingSetState:
         model = model.columnar()
         products = Products(model)
         state = WorkingSetState(
@@ -209,7 +235,6 @@ class WorkingSet(Layer[Any]):
             passes=products.passes,
             u=None,
             z=None,
-            settings={"n_blocks": len(model.blocks)},
             model=model,
             start=start,
             products=products,
@@ -223,23 +248,20 @@ class WorkingSet(Layer[Any]):
         self._choose(state, start.y)
         return state
 
-    def advance(self, state: Any, passes: float) -> Any:
-        if not isinstance(state, WorkingSetState):
-            return self.method.advance(state, passes)
+    def advance(self, state: WorkingSetState, passes: float) -> WorkingSetState:
         goal = state.passes + passes
         while True:  # at least once, however little is asked for
             small = state.small
             assert small is not None
             before = small.state.passes
             ahead = min(small.look - small.round, (goal - state.passes) / small.share)
-            small.state = self.method.advance(small.state, ahead)
+            small.state = self._method(small.model).advance(small.state, ahead)
             done = small.state.passes - before
             small.round += done
             state.passes += done * small.share
             if diverged(small.model, small.state.x, small.state.y):
                 state.x[small.columns], state.y = small.state.x, small.state.y
                 return state
-            state.settings |= {name: small.state.settings[name] for name in REPORTED if name in small.state.settings}
             stuck = done == 0  # no limit would ever be reached in here
             if small.round >= small.look or stuck or small.state.ripe or small.state.ended:
                 small.state.ripe = False
@@ -251,12 +273,16 @@ class WorkingSet(Layer[Any]):
             if stuck or state.ripe or state.passes >= goal or self.method.heavy:
                 return state
 
+    def _method(self, subproblem: Model) -> Method[Any]:
+        """Return the method for the problem of a working set."""
+        return self.method.for_model(subproblem)
+
     def _look(self, state: WorkingSetState, small: Small) -> None:
         """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
         if self._leap(state, small):
             return
         model = small.model
-        offered = self.method.candidates(small.state)
+        offered = self._method(model).candidates(small.state)
         points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
         state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
         duals_offered = offered.dual
@@ -403,7 +429,7 @@ class WorkingSet(Layer[Any]):
             columns = model.blocks.columns(blocks)
             part = model.of_blocks(blocks, model.packed(columns, state.single))
             small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
-        small.state = self.method.init(small.model, self._start(state, small, y))
+        small.state = self._method(small.model).init(small.model, self._start(state, small, y))
         return self._counted(state, small, 1.0)
 
     def _extend(self, state: WorkingSetState, before: Small, added: Indices, y: Vector) -> Small:
@@ -417,7 +443,7 @@ class WorkingSet(Layer[Any]):
         A = beside(before.model.A, model.packed(new, before.single, before.model.A))
         part = model.of_blocks(blocks, A)
         small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
-        small.state = self.method.extend(before.state, small.model, self._start(state, small, y))
+        small.state = self._method(small.model).extend(before.state, small.model, self._start(state, small, y))
         return self._counted(state, small, new.size / columns.size)
 
     @staticmethod
@@ -425,7 +451,8 @@ class WorkingSet(Layer[Any]):
         """Return where the method starts on the small problem."""
         start, weight = state.start, state.start.weight
         if state.small is not None:
-            weight = float(state.small.state.settings.get("primal_weight", weight))
+            found = state.small.state.report().primal_weight
+            weight = weight if found is None else found
         drawn = None if start.drawn is None else min(start.drawn, small.blocks.size)
         kept = start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
         kept = kept._replace(columns=kept.columns[small.columns])
@@ -436,17 +463,10 @@ class WorkingSet(Layer[Any]):
         """Count the work of packing and starting, and tell what was chosen."""
         state.passes += small.share * (small.state.passes + 0.5 * packed)
         if state.small is not None:
-            before = state.small.state.settings
-            small.state.settings |= {k: small.state.settings[k] + before[k] for k in COUNTED if k in before}
-        chosen = {"n_blocks": len(state.model.blocks), "working_set": int(small.blocks.size)}
-        chosen["working_set_columns"] = int(small.columns.size)
-        state.settings = small.state.settings | chosen
+            state.counts = state.counts.plus(state.small.state.report())
         return small
 
-    def candidates(self, state: Any) -> Candidates:
-        if not isinstance(state, WorkingSetState):
-            offered: Candidates = self.method.candidates(state)
-            return offered
+    def candidates(self, state: WorkingSetState) -> Candidates:
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
 
 

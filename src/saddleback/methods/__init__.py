@@ -18,6 +18,7 @@ from .pdmm import PDMM
 from .published import PublishedSPBCD
 from .pure_cd import PureCD
 from .r2hpdhg import R2HPDHG
+from .report import Report
 from .spbcd import SPBCD
 from .spdc import SPDC
 
@@ -44,6 +45,7 @@ __all__ = [
     "Method",
     "PublishedSPBCD",
     "PureCD",
+    "Report",
     "Start",
     "State",
     "diverged",

@@ -11,7 +11,7 @@ for single columns, and for the identities of the paper's robust PCA.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from ..operators import ScaledIdentity, Stacked
 from ..problem import Model
 from ..steps.strengths import block_squares, data_weight, uniform_strengths
 from ._balance import Balance
-from .contract import Candidates, Start, State, affine_gradient, gradient
+from .contract import Candidates, Start, State, affine_gradient, all_blocks, gradient
+from .report import Report
 
 
 @stored
@@ -40,6 +41,9 @@ class ConstrainedState(State):
     rho: float
     squares: Vector
     balance: Balance
+
+    def report(self) -> Report:
+        return replace(self.choices, rho=self.rho)
 
     @property
     def image(self) -> Vector:
@@ -82,7 +86,7 @@ def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]
         "x": w[: start.x.size],
         "y": start.y.copy(),
         "passes": passes + cost,
-        "settings": {"blocks_per_iteration": len(model.blocks), "n_blocks": len(model.blocks), "rho": rho},
+        "choices": all_blocks(model),
         "model": model,
         "split": split,
         "w": w,
@@ -124,7 +128,6 @@ def balance(state: ConstrainedState, before: Vector | None) -> None:
     primal = np.linalg.norm(state.residual) / (np.linalg.norm(state.image) or 1.0)
     dual = state.rho * np.linalg.norm(state.squares * (state.w - before)) / (np.linalg.norm(pull) or 1.0)
     state.rho *= state.balance.factor(float(primal), float(dual))
-    state.settings["rho"] = state.rho
 
 
 def offered(state: ConstrainedState) -> Candidates:

@@ -70,7 +70,7 @@ class ForwardBackward(Method[ForwardBackwardState]):
             averages=Averages.of(model),
             step=step,
             passes=cost + passes,
-            settings=all_blocks(model) | {"step": step},
+            choices=all_blocks(model, step=step),
             model=model,
         )
 

@@ -22,7 +22,7 @@ its rows, its factorisation and the triangular systems do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from ..problem import Model
 from ..steps.strengths import data_weight, uniform_strengths
 from ._balance import Balance
 from .contract import Candidates, Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
+from .report import Report
 
 DENSE = 0.1
 """Share of entries from which on AA' is factored as a dense matrix."""
@@ -122,6 +123,9 @@ class ADMMState(State):
     loss_rho: float
     balance: Balance
 
+    def report(self) -> Report:
+        return replace(self.choices, rho=self.rho)
+
 
 @dataclass(frozen=True)
 class ADMM(Method[ADMMState]):
@@ -151,7 +155,7 @@ class ADMM(Method[ADMMState]):
             x=start.x.copy(),
             y=start.y.copy(),
             passes=passes + normal.passes + cost + 0.5,
-            settings=all_blocks(model) | {"rho": rho},
+            choices=all_blocks(model),
             model=model,
             normal=normal,
             system=self._factored(normal, target, rho, loss_rho),
@@ -189,7 +193,6 @@ class ADMM(Method[ADMMState]):
         """Change rho by a factor."""
         state.rho, state.loss_rho = factor * state.rho, factor * state.loss_rho
         state.system = ADMM._factored(state.normal, state.target, state.rho, state.loss_rho)
-        state.settings["rho"] = state.rho
 
     @staticmethod
     def _factored(normal: Normal, target: Vector | None, rho: float, loss_rho: float) -> Factored:

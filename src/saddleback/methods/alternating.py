@@ -17,7 +17,7 @@ The momentum begins anew whenever it points uphill (O'Donoghue and Candes, 2015)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +29,7 @@ from ..functions.points import Held, Whole
 from ..operators.deferred_points import Gradient, Image
 from ..problem import Model
 from .contract import Candidates, Method, Start, State
+from .report import Report
 
 FLAT = 1e-12
 """Least strength, relative to the largest: where a row has no weight, x goes where its penalty wants it."""
@@ -66,7 +67,11 @@ class AlternatingState(State):
     change: float = np.inf
     ratio: float = FIRST_RATIO
     momentum: float = 1.0
+    momentum_restarts: int = 0
     offered: float = np.inf
+
+    def report(self) -> Report:
+        return replace(self.choices, momentum_restarts=self.momentum_restarts)
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class Alternating(Method[AlternatingState]):
             x=x,
             y=np.broadcast_to(nothing, u.shape),
             passes=0.5 * np.count_nonzero(x) / x.size,
-            settings={"blocks_per_iteration": len(scales), "n_blocks": len(scales), "momentum_restarts": 0},
+            choices=Report(blocks_per_iteration=len(scales), n_blocks=len(scales)),
             model=model,
             points=points,
             last=points,
@@ -152,7 +157,7 @@ class Alternating(Method[AlternatingState]):
             points[j].lie_in(x[own])
         state.ripe = self._is_promising(state, x, lengths)
         restart = uphill > 0
-        state.settings["momentum_restarts"] += int(restart)
+        state.momentum_restarts += int(restart)
         state.momentum = 1.0 if restart else following
         state.last, state.points, state.x = state.points, points, x
 
@@ -201,9 +206,10 @@ class Alternating(Method[AlternatingState]):
         state.offered = error
         return True
 
-    def judged(self, state: AlternatingState, error: float) -> None:
+    def adapt(self, state: AlternatingState, error: float) -> AlternatingState:
         if np.isfinite(state.change) and state.change > 0:
             state.ratio = error / state.change
+        return state
 
     def candidates(self, state: AlternatingState) -> Candidates:
         A, g = state.model.A, state.model.g

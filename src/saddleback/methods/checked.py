@@ -49,8 +49,8 @@ class Checked(Layer[State]):
             dual=[self._copied("dual", pair, sizes[::-1]) for pair in offered.dual],
         )
 
-    def judged(self, state: State, error: float) -> None:
-        self.method.judged(state, error)
+    def adapt(self, state: State, error: float) -> State:
+        return self._checked(self.method.adapt(state, error), "adapt", (state.y.size, state.x.size))
 
     def _checked(self, state: Any, call: str, shape: tuple[int, int]) -> State:
         if not isinstance(state, State):

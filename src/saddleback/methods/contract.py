@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..common.rebuildable import stored
 from ..functions.contract import Function
 from ..functions.points import Point
 from ..problem import Model
+from .report import Report
 
 
 @stored
@@ -87,8 +88,8 @@ class State:
 
     ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
     that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
-    error is still to fall. ``notes`` are for the history: what was decided on the way. ``settings`` are reported in the
-    result; ``blocks_per_iteration`` and ``n_blocks`` among them tell how many iterations make a pass, one by default.
+    error is still to fall. ``notes`` are for the history: what was decided on the way. ``choices`` is what
+    was chosen at the beginning, and ``report`` tells it together with what has been counted since.
     """
 
     x: Vector
@@ -98,7 +99,11 @@ class State:
     ended: str = ""
     goal: float = 0.01
     notes: list[str] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)
+    choices: Report = field(default_factory=Report)
+
+    def report(self) -> Report:
+        """Return what was chosen and counted so far: ``Result.settings``."""
+        return self.choices
 
     def check(self) -> None:
         """Raise where a state that was read from a file does not fit its problem: its points, and who is drawn."""
@@ -136,34 +141,43 @@ class Method(ABC, Generic[S]):
     object of any subclass as its ``method``.
     """
 
-    name: str
-    """The name in results and messages; the name of the class unless it is set."""
-
     layers: tuple[str, ...] = ()
     """Layers that may be put around the method, innermost first."""
 
-    draws: bool = False
-    """Whether an iteration updates some of the blocks, as many as ``blocks_per_iteration`` says."""
+    @property
+    def name(self) -> str:
+        """The name in results and messages; that of the class unless it sets one."""
+        return type(self).__name__
 
-    superlinear: bool = False
-    """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
+    @property
+    def draws(self) -> bool:
+        """Whether an iteration updates some of the blocks, as many as ``blocks_per_iteration`` says."""
+        return False
 
-    merges_rows: bool = False
-    """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
+    @property
+    def superlinear(self) -> bool:
+        """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
+        return False
 
-    opening: float = 0.0
-    """Passes before the first judgement, for those that are nearer after them than a judgement of the start tells."""
+    @property
+    def merges_rows(self) -> bool:
+        """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
+        return False
 
-    heavy: bool = False
-    """Whether a single step takes so long that the clock is to be looked at after it."""
+    @property
+    def opening(self) -> float:
+        """Passes before the first certificate, for methods that are much closer after them than at the start."""
+        return 0.0
 
-    exact: bool = False
-    """Whether the method needs the entries of A as they are, not rounded to float32."""
+    @property
+    def heavy(self) -> bool:
+        """Whether a single step takes so long that the clock is to be looked at after it."""
+        return False
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if getattr(cls, "name", None) in (None, *(base.__name__ for base in cls.__mro__[1:])):
-            cls.name = cls.__name__
+    @property
+    def exact(self) -> bool:
+        """Whether the method needs the entries of A as they are, not rounded to float32."""
+        return False
 
     def missing(self, model: Model) -> str | None:
         """Return what a problem lacks for the method with these options, or None where it can be treated."""
@@ -185,51 +199,69 @@ class Method(ABC, Generic[S]):
     def candidates(self, state: S) -> Candidates:
         """Return the points worth judging."""
 
-    def judged(self, state: S, error: float) -> None:
-        """Learn the error of the best pair so far, for those who plan by it."""
+    def adapt(self, state: S, error: float) -> S:
+        """Return the state to continue from after a certificate, given the error of the best pair so far.
+
+        This is where a method may change its plan, for example go over to an interior point.
+        """
+        return state
+
+    def for_model(self, model: Model) -> Method[Any]:
+        """Return the method without those of its layers that do not apply to a problem."""
+        return self
 
 
 @dataclass(frozen=True)
 class Layer(Method[S]):
-    """What wraps a method, and is one itself, under the same name."""
+    """A method around another one, under the name and with the properties of that."""
 
-    method: Any
+    method: Method[Any]
     options: ClassVar[tuple[str, ...]] = ()
-    """Options of the layer beside whether it is there."""
+    """Options of the layer besides whether it is there."""
 
     @classmethod
     def around(cls, method: Method[Any], forced: bool, options: Mapping[str, Any]) -> Layer[S]:
-        """Return the layer around a method; ``forced`` where it was asked for rather than left to it."""
+        """Return the layer around a method; ``forced`` if the user asked for it."""
         return cls(method)
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the wrapped method."""
-        return str(self.method.name)
+    def applies(self, model: Model) -> bool:
+        """Return whether the layer can do anything for a problem."""
+        return True
+
+    def for_model(self, model: Model) -> Method[Any]:
+        inner = self.method.for_model(model)
+        return replace(self, method=inner) if self.applies(model) else inner
 
     @property
-    def merges_rows(self) -> bool:  # type: ignore[override]
-        """Whether the wrapped method allows it."""
-        return bool(self.method.merges_rows)
+    def name(self) -> str:
+        return self.method.name
 
     @property
-    def opening(self) -> float:  # type: ignore[override]
-        """As the wrapped method."""
-        return float(self.method.opening)
+    def draws(self) -> bool:
+        return self.method.draws
 
     @property
-    def superlinear(self) -> bool:  # type: ignore[override]
-        """Whether the wrapped method is."""
-        return bool(self.method.superlinear)
+    def superlinear(self) -> bool:
+        return self.method.superlinear
 
     @property
-    def draws(self) -> bool:  # type: ignore[override]
-        """As the wrapped method."""
-        return bool(self.method.draws)
+    def merges_rows(self) -> bool:
+        return self.method.merges_rows
+
+    @property
+    def opening(self) -> float:
+        return self.method.opening
+
+    @property
+    def heavy(self) -> bool:
+        return self.method.heavy
+
+    @property
+    def exact(self) -> bool:
+        return self.method.exact
 
     def missing(self, model: Model) -> str | None:
-        found: str | None = self.method.missing(model)
-        return found
+        return self.method.missing(model)
 
 
 @stored
@@ -276,9 +308,9 @@ def drawn_blocks(K: Any, n_blocks: int) -> int | None:
     return int(K)
 
 
-def all_blocks(model: Model) -> dict[str, Any]:
-    """Return the settings of a method that updates all blocks in every iteration."""
-    return {"blocks_per_iteration": len(model.blocks), "n_blocks": len(model.blocks)}
+def all_blocks(model: Model, **others: Any) -> Report:
+    """Return the report of a method that updates all blocks in every iteration, with other fields."""
+    return Report(blocks_per_iteration=len(model.blocks), n_blocks=len(model.blocks), **others)
 
 
 def positive_number(option: str, value: Any) -> None:

@@ -20,6 +20,7 @@ from ..machine.tiled_blas import cholesky
 from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
 from ..problem import Model
 from .contract import Candidates, Method, Start, State
+from .report import Report
 
 PANEL = 16
 """Columns of a panel. A wider one has fewer barriers, and a Gram matrix that costs more than it saves."""
@@ -80,6 +81,10 @@ class DescentState(State):
     stiff: bool = False
     damping: float = 0.0
     fresh: float = 0.0
+    newton_steps: int = 0
+
+    def report(self) -> Report:
+        return replace(self.choices, newton_steps=self.newton_steps)
 
 
 @dataclass(frozen=True)
@@ -129,12 +134,11 @@ class Descent(Method[DescentState]):
             y=model.g.subgradient(u),
             u=u,
             passes=descender.passes + cost,
-            settings={
-                "blocks_per_iteration": max(1, PANEL * len(model.blocks) // max(PANEL, start.x.size)),
-                "n_blocks": len(model.blocks),
-                "newton_steps": 0,
-                "backend": descender.name,
-            },
+            choices=Report(
+                blocks_per_iteration=max(1, PANEL * len(model.blocks) // max(PANEL, start.x.size)),
+                n_blocks=len(model.blocks),
+                backend=descender.name,
+            ),
             model=model,
             descender=descender,
             free=start.x != 0,
@@ -185,7 +189,7 @@ class Descent(Method[DescentState]):
                 state.ripe = halving == 0
                 if state.ripe:
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
-                state.settings["newton_steps"] += 1
+                state.newton_steps += 1
                 return
         state.ripe = state.penance == SWEEPS  # perhaps there is nothing lower
         state.damping = min(max(DAMPING, 10.0 * state.damping), MOST_DAMPING)

@@ -18,6 +18,7 @@ from ..linear_programs.program import as_linear_program
 from ..problem import Model
 from .contract import Candidates, Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
+from .report import Report
 
 POLL = 0.05
 """Seconds after which a run that has not ended lets the loop look at the clock and the keyboard."""
@@ -41,7 +42,8 @@ class HighsState(State):
     iterations : of the simplex method so far.
     seconds : left to HiGHS.
     points, rays : feasible points, and directions of x and y that may prove that there is no solution.
-    after : the method that goes on from the answer, once it was judged.
+    outcome : how the search for a solution ended.
+    after : state of the method that continues from the answer, once that was judged.
     """
 
     model: Model
@@ -52,7 +54,14 @@ class HighsState(State):
     seconds: float
     points: list[Vector]
     rays: list[tuple[Vector, Vector]]
+    outcome: str = "not run"
     after: R2HPDHGState | None = None
+
+    def report(self) -> Report:
+        own = replace(self.choices, highs=self.outcome)
+        if self.after is None:
+            return own
+        return replace(own.updated(self.after.report()), continued_by=[R2HPDHG.name])
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Highs(Method[HighsState]):
         return HighsState(
             x=start.x.copy(),
             y=start.y.copy(),
-            settings=all_blocks(model) | {"highs": "not run", "restarts": 0, "primal_weight": start.weight},
+            choices=all_blocks(model, restarts=0, primal_weight=start.weight),
             model=model,
             start=start,
             seconds=start.seconds,
@@ -109,7 +118,7 @@ class Highs(Method[HighsState]):
         state.seconds = max(state.seconds - answer.seconds, 0.0)
         state.running = None
         if state.asked == OPTIMUM:
-            state.settings["highs"] = answer.state
+            state.outcome = answer.state
             if answer.x is not None and answer.y is not None:
                 state.x, state.y = answer.x, answer.y
             undecided = answer.state in ("infeasible", "unbounded", "undecided")
@@ -118,7 +127,7 @@ class Highs(Method[HighsState]):
             if answer.x is not None and answer.y is not None:
                 state.points.append(answer.x[:n])
                 state.rays.append((np.zeros(n), answer.y))
-            state.asked = DONE if state.settings["highs"] == "infeasible" else FALLING
+            state.asked = DONE if state.outcome == "infeasible" else FALLING
         else:
             if answer.x is not None:
                 state.rays.append((answer.x, np.zeros(m)))
@@ -137,7 +146,6 @@ class Highs(Method[HighsState]):
         state.after = method.advance(state.after, passes)
         state.ripe = state.after.ripe
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
-        state.settings |= state.after.settings | {"continued_by": [method.name]}
         return state
 
     def candidates(self, state: HighsState) -> Candidates:

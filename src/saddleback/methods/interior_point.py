@@ -13,7 +13,7 @@ problem takes 10 to 40 steps, whatever its conditioning; each costs a factorisat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..problem import Model
-from .contract import Candidates, Method, Start, State
+from .contract import Candidates, Method, Start, State, all_blocks
 from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
+from .report import Report
 
 TO_THE_EDGE = 0.99
 """Share of the way to the edge of the domain that a step goes."""
@@ -55,6 +56,10 @@ class InteriorState(State):
     g: Barrier = field(init=False)
     merit: float = np.inf
     since: int = 0
+    steps: int = 0
+
+    def report(self) -> Report:
+        return replace(self.choices, finish_steps=self.steps)
 
     def complementarity(self) -> float:
         """Return the sum of all products: the gap, once the point is feasible."""
@@ -94,7 +99,7 @@ class InteriorPoint(Method[InteriorState]):
             x=start.x,
             y=start.y,
             passes=cost + 0.5,
-            settings={"n_blocks": len(model.blocks), "blocks_per_iteration": len(model.blocks), "finish_steps": 0},
+            choices=all_blocks(model),
             model=model,
             u=u,
             z=z,
@@ -134,7 +139,7 @@ class InteriorPoint(Method[InteriorState]):
         f.move(primal, dual)
         g.move(dual, primal)
         state.passes += newton.system.passes + GRAM
-        state.settings["finish_steps"] += 1
+        state.steps += 1
         self._arrive(state)
         self._watch(state, max(primal, dual))
 
@@ -154,7 +159,7 @@ class InteriorPoint(Method[InteriorState]):
         state.since = 0 if merit < 0.9 * state.merit else state.since + 1
         state.merit = min(merit, state.merit)
         if step < SHORT or state.since >= STALLED or not np.isfinite(merit):
-            _give_up(state, f"no progress after {state.settings['finish_steps']} steps")
+            _give_up(state, f"no progress after {state.steps} steps")
 
     def candidates(self, state: InteriorState) -> Candidates:
         duals: list[tuple[Vector, Vector | None]] = [(state.y.copy(), state.z.copy())]

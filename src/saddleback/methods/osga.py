@@ -91,7 +91,7 @@ class OSGA(Method[OSGAState]):
             x=start.x.copy(),
             y=y,
             passes=cost + 0.5,
-            settings=all_blocks(model),
+            choices=all_blocks(model),
             model=model,
             image=image,
             value=value,

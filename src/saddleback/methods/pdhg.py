@@ -67,7 +67,7 @@ class PrimalDual(Method[PDHGState]):
             u=u,
             ahead=u.copy(),
             passes=strengths.passes + cost,
-            settings=all_blocks(model),
+            choices=all_blocks(model),
             model=model,
             averages=Averages.of(model),
             strengths=strengths,

@@ -69,7 +69,7 @@ class PDMM(Method[PDMMState]):
         J = len(split.blocks)
         K = J if start.drawn is None else min(start.drawn, J)
         together = np.minimum(K, np.maximum(blocks_in_rows(split), 1))
-        fields["settings"] |= {"blocks_per_iteration": min(K, len(model.blocks))}
+        fields["choices"].blocks_per_iteration = min(K, len(model.blocks))
         return PDMMState(
             **fields,
             y_hat=start.y.copy(),

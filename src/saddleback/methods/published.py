@@ -29,6 +29,7 @@ from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
 from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .report import Report
 
 
 @stored
@@ -85,12 +86,12 @@ class PublishedSPBCD(Method[PublishedState]):
             x_bar=start.x.copy(),
             r_bar=model.A.matvec(start.x),
             passes=passes + cost,
-            settings={
-                "step": self.step if isinstance(self.step, str) else "explicit",
-                "blocks_per_iteration": drawn,
-                "n_blocks": J,
-                "sigma_rule": self.sigma_rule,
-            },
+            choices=Report(
+                step=self.step if isinstance(self.step, str) else "explicit",
+                blocks_per_iteration=drawn,
+                n_blocks=J,
+                sigma_rule=self.sigma_rule,
+            ),
             model=model,
             averages=Averages.of(model),
             primal_strength=h,

@@ -28,6 +28,7 @@ from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, pure_strengths
 from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .report import Report
 
 
 @stored
@@ -82,11 +83,7 @@ class PureCD(Method[PureCDState]):
             u=model.A.matvec(start.x),
             memory=start.y.copy(),
             passes=strengths.passes + 0.5,
-            settings={
-                "blocks_per_iteration": drawn,
-                "n_blocks": len(model.blocks),
-                "backend": sweeper.name,
-            },
+            choices=Report(blocks_per_iteration=drawn, n_blocks=len(model.blocks), backend=sweeper.name),
             model=model,
             averages=Averages.of(model),
             strengths=strengths,

@@ -24,7 +24,7 @@ pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from ..common.rebuildable import stored
 from ..problem import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
 from .contract import Candidates, Method, Start, State, all_blocks, gradient
+from .report import Report
 
 SUFFICIENT = 0.2
 """Restart when the fixed-point error has fallen to this share of what it was at the first step of the epoch,"""
@@ -124,8 +125,13 @@ class R2HPDHGState(State):
     epoch: Epoch
     base: Strengths
     strengths: Strengths
+    weight: float
     iterations: int = 0
+    restarts: int = 0
     drift: float = 0.0
+
+    def report(self) -> Report:
+        return replace(self.choices, restarts=self.restarts, primal_weight=self.weight)
 
 
 @stored
@@ -137,7 +143,7 @@ class R2HPDHG(Method[R2HPDHGState]):
     layers = ("finish",)
 
     def init(self, model: Model, start: Start) -> R2HPDHGState:
-        settings = all_blocks(model)
+        choices = all_blocks(model)
         model = model.columnar()
         base = norm_strengths(model, measure_norms(model, EVEN), model.strata.size)
         u, cost = start.image(model)
@@ -147,7 +153,8 @@ class R2HPDHG(Method[R2HPDHGState]):
             y=at.y,
             u=at.u,
             passes=base.passes + cost,
-            settings=settings | {"restarts": 0, "primal_weight": start.weight},
+            choices=choices,
+            weight=start.weight,
             model=model,
             at=at,
             before=at,
@@ -187,7 +194,7 @@ class R2HPDHG(Method[R2HPDHGState]):
 
     def _restart(self, state: R2HPDHGState, point: Point) -> None:
         """Begin an epoch, with a weight that balances better the ways gone in the last one."""
-        weight = float(state.settings["primal_weight"])
+        weight = state.weight
         anchor = state.epoch.anchor
         dx = np.sqrt(state.base.primal @ (point.x - anchor.x) ** 2)
         dy = np.sqrt(state.base.dual @ (point.y - anchor.y) ** 2)
@@ -197,8 +204,8 @@ class R2HPDHG(Method[R2HPDHGState]):
             weight *= float(np.exp(PROPORTIONAL * error + INTEGRAL * state.drift))
             weight = float(np.clip(weight, 1.0 / WEIGHT_RANGE, WEIGHT_RANGE))
         state.strengths = state.base.weighted(weight)
-        state.settings["primal_weight"] = weight
-        state.settings["restarts"] += 1
+        state.weight = weight
+        state.restarts += 1
         state.at, state.epoch = point, Epoch(point)
 
     def candidates(self, state: R2HPDHGState) -> Candidates:

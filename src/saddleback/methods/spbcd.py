@@ -25,6 +25,7 @@ from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
 from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .report import Report
 
 
 @stored
@@ -69,7 +70,7 @@ class SPBCD(Method[SPBCDState]):
     dual: DualName = "auto"
 
     @property
-    def merges_rows(self) -> bool:  # type: ignore[override]
+    def merges_rows(self) -> bool:
         """Unless the user has given strengths for the rows as they are."""
         return isinstance(self.step, str)
 
@@ -81,19 +82,19 @@ class SPBCD(Method[SPBCDState]):
         strengths, drawn = self._strengths(model, start)
         sweeper = sweeper_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)
-        settings = {
-            "step": self.step if isinstance(self.step, str) else "explicit",
-            "blocks_per_iteration": model.strata.expected(drawn),
-            "n_blocks": len(model.blocks),
-            "backend": sweeper.name,
-            "dual": "lazy" if sweeper.lazy else "eager",
-        }
+        choices = Report(
+            step=self.step if isinstance(self.step, str) else "explicit",
+            blocks_per_iteration=model.strata.expected(drawn),
+            n_blocks=len(model.blocks),
+            backend=sweeper.name,
+            dual="lazy" if sweeper.lazy else "eager",
+        )
         return SPBCDState(
             x=start.x.copy(),
             y=start.y.copy(),
             u=u,
             passes=strengths.passes + cost,
-            settings=settings,
+            choices=choices,
             model=model,
             averages=Averages.of(model),
             strengths=strengths,

@@ -106,8 +106,9 @@ class SPDC(Method[SPDCState]):
             x=start.x.copy(),
             y=start.y.copy(),
             passes=0.5,
-            settings=all_blocks(model)
-            | {"rows_per_iteration": K, "primal_regularisation": ridges[0], "dual_regularisation": ridges[1]},
+            choices=all_blocks(
+                model, rows_per_iteration=K, primal_regularisation=ridges[0], dual_regularisation=ridges[1]
+            ),
             model=model,
             ahead=start.x.copy(),
             pull=model.A.rmatvec(start.y),
