@@ -62,7 +62,7 @@ def test_diagonal_pdhg_is_the_block_method_with_all_blocks(alpha, loss, rng):
     h, sigma = (np.abs(A) ** (2 - alpha)).sum(axis=0), (np.abs(A) ** alpha).sum(axis=1)
     sigma = model.g.admissible(sigma)
     theirs = make("pdhg-diagonal", {"alpha": alpha})
-    ours = make("sp-bcd", {"step": (h, sigma), "restarts": False, "working_set": False})
+    ours = make("sp-bcd", {"step": (h, sigma), "restarts": False, "working_set": False}).for_model(model)
     state = theirs.init(model, start(model))
     ahead = Start(np.zeros(9), model.g.prox_conjugate(np.zeros(SIZE), 1 / sigma), 9, 0)
     block_state = ours.init(model, ahead)

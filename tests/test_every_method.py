@@ -244,7 +244,7 @@ def test_passes_are_the_visits_of_the_columns(method, shape, rng):
     # a nearly full x, since a product with zeros may be counted as the cheaper one that it is
     problem = sb.Problem(sb.SquaredL2(0.1), array, sb.Squared(rng.standard_normal(shape[0])))
     model = replace(problem.model, A=Counted(array))
-    chosen = make(method, {})
+    chosen = make(method, {}).for_model(model)
     if chosen.missing(model) is not None:
         pytest.skip("another kind of problem")
     state = chosen.init(model, Start(rng.standard_normal(shape[1]), rng.standard_normal(shape[0])))

@@ -383,7 +383,8 @@ def test_more_blocks_than_there_are_are_told(drawn, parts, tmp_path):
 
 
 def test_blocks_that_are_not_counted_are_told(parts, tmp_path):
-    fields(parts, "Report")["blocks_per_iteration"] = 0
+    chosen = parts.header["table"][fields(parts, "SPBCDState")["choices"]["at"]]
+    chosen["fields"]["blocks_per_iteration"] = 0
     with pytest.raises(ValueError, match="blocks are not counted"):
         resumed(tmp_path / "run", parts)
 

@@ -26,7 +26,7 @@ def lasso(rng, m=8, n=6):
 def test_all_blocks_is_diagonally_preconditioned_pdhg(loss, rng, backend):
     """K = J: x by prox, y by prox at A(2 x+ - x), iterate by iterate."""
     model = sb.Problem(sb.L1(0.3), rng.standard_normal((SIZE, 9)), LOSSES[loss]).model
-    method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False})
+    method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(model)
     state = method.init(model, start(model, 9))
     h, sigma = state.strengths.primal, state.strengths.dual
     A = model.A.dense_columns(np.arange(9))
@@ -47,7 +47,7 @@ def test_all_blocks_with_one_strength_is_pdhg(rng):
     theirs = pdhg.init(model, start(model))
     strength = float(theirs.strengths.primal[0])
     step = 1.0 / strength
-    method = make("sp-bcd", {"step": (strength, strength), "restarts": False, "finish": False})
+    method = make("sp-bcd", {"step": (strength, strength), "restarts": False, "finish": False}).for_model(model)
     ahead = Start(np.zeros(6), model.g.prox_conjugate(np.zeros(8), step), 6, 0)
     ours = method.init(model, ahead)
     for _ in range(20):
@@ -79,7 +79,7 @@ def test_native_equals_numpy_for_mixed_parts(rng):
 def same_iterates(problem, K):
     states = []
     for backend in ("numpy", "native"):
-        method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False})
+        method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(model)
         state = method.init(problem.model, start(problem.model, K))
         assert state.report().backend == backend
         states.append(method.advance(state, 30.0))
@@ -145,7 +145,7 @@ def test_no_movement_from_a_saddle_point(method, rng):
     weights = np.where(x == 0, np.abs(z) + 1, np.abs(z))
     A = A * np.where(x == 0, 1, np.sign(x) * np.sign(z))
     problem = sb.Problem(sb.L1(1.0, weights), A, sb.Squared(A @ x - y))
-    chosen = make(method, {})
+    chosen = make(method, {}).for_model(problem.model)
     state = chosen.init(problem.model, Start(x, y))
     state = chosen.advance(state, 20.0)
     assert np.allclose(state.x, x, atol=1e-12)
