@@ -79,7 +79,7 @@ def test_native_equals_numpy_for_mixed_parts(rng):
 def same_iterates(problem, K):
     states = []
     for backend in ("numpy", "native"):
-        method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(model)
+        method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(problem.model)
         state = method.init(problem.model, start(problem.model, K))
         assert state.report().backend == backend
         states.append(method.advance(state, 30.0))
