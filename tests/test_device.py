@@ -395,3 +395,13 @@ def test_a_set_without_columns_has_products():
     A = np.array([[-1.03613363, 0.48354755], [0.75930959, 0.68255093], [-0.26695659, -0.19902913]])
     problem = sb.Problem(sb.GroupL2(0.0017, [2], [1.0]), A, sb.Hinge(torch.ones(3), scale=0.5))
     assert sb.solve(problem, tol=1e-10, max_passes=500, seed=77).status is sb.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-80, 1e80])
+def test_descent_has_no_units(scale, rng):
+    A, labels = rng.standard_normal((20, 6)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    expected = sb.solve(sb.Problem(sb.SquaredL2(0.1), A if scale else 0 * A, sb.Logistic(labels)))
+    problem = sb.Problem(sb.SquaredL2(0.1 * scale**2), torch.from_numpy(A * scale), sb.Logistic(labels))
+    result = sb.solve(problem, max_passes=200)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.objective == pytest.approx(expected.objective, rel=1e-5)

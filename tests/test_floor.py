@@ -168,3 +168,10 @@ def test_a_pair_that_violates_constraints_is_feasible_for_a_perturbed_problem(se
     assert moved.dual_infeasibility <= 1e-15
     assert moved.gap >= 0
     assert moved.gap == pytest.approx(given.gap + x @ t + y @ v)
+
+
+def test_a_point_so_far_away_that_the_floor_overflows_is_not_optimal(rng):
+    """The floor is in proportion to the point: if it is infinite, a gap of 1e300 was a share of 0 of it."""
+    problem = sb.Problem(sb.L1(0.5), rng.standard_normal((5, 8)), sb.Logistic(np.ones(5)))
+    far = np.full(8, 1e300)
+    assert sb.certify(problem, far, np.zeros(5)).relative_gap == np.inf

@@ -124,3 +124,15 @@ def test_memory_is_of_one_run(rng):
     assert all(getattr(part, "memory", None) is None for part in problem.model.f.parts)
     second = sb.solve(problem)
     assert all(np.array_equal(a, b) for a, b in zip(first.x, second.x, strict=True))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_matrix_whose_norm_is_no_number_has_no_known_singular_values(rng, bad, turned):
+    """Iterates that diverge come here: LAPACK raises an error for them, all other functions return NaN or inf."""
+    Z = rng.standard_normal((4, 9))
+    Z[2, 3] = bad
+    Z = Z.T if turned else Z
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(nuclear_norm(Z))
+        assert np.all(np.isnan(threshold_singular_values(Z, 0.5, Memory()).matrix()))

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import frexp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from .common.arrays import Blocks, Indices, Vector, constant, map_constants
+from .common.arrays import Blocks, Indices, Vector, constant, map_constants, squeeze_constant
 from .common.cached import cached_property
 from .common.checks import unmasked
 from .common.rebuildable import derived
@@ -384,7 +385,7 @@ class Problem:
         self.tensors = device_of(*(source for source, _ in sources)) or loss_term.device
         f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
         g = loss_term.bind(self.y_shape)
-        check_range(zip(self.operators, (name for _, name in sources), strict=True), g, int(np.prod(self.y_shape)))
+        check_range(self.operators, [name for _, name in sources], g, y)
         self.model = Model(f, _side_by_side(self.operators), g, linear_norm)
         probe_all(self.model.f, self.model.g)
 
@@ -465,8 +466,8 @@ class Problem:
             u = np.where(np.abs(u - inside) <= rounding, inside, u)
         return float(model.f.value(point.vector()) + model.g.value(u))
 
-    def flatten_x(self, x: Any, name: str = "x") -> Point:
-        """Return x, in the problem's own shape, as flat float64 vectors of its own."""
+    def flatten_x(self, x: Any, name: str = "x", largest: float = np.inf) -> Point:
+        """Return x, in the problem's own shape, as flat float64 vectors of its own; raise if it exceeds a size."""
         if self.is_list and not isinstance(x, (list, tuple)):
             raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]
@@ -474,11 +475,11 @@ class Problem:
             shapes = ", ".join(map(str, self.x_shapes))
             raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
         names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
-        return Apart([_flat(*part) for part in zip(blocks, self.x_shapes, names, strict=True)])
+        return Apart([_flat(*part, largest) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
-    def flatten_y(self, y: Any, name: str = "y") -> Vector:
-        """Return y, in the shape of the loss's data, as a flat float64 vector of its own."""
-        return _flat(y, self.y_shape, name)
+    def flatten_y(self, y: Any, name: str = "y", largest: float = np.inf) -> Vector:
+        """Return y, in the shape of the loss's data, as a flat float64 vector; raise if it exceeds a size."""
+        return _flat(y, self.y_shape, name, largest)
 
     def shape_x(self, x: Point) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
@@ -584,9 +585,7 @@ def _side_by_side(operators: Sequence[Operator]) -> Operator:
 def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Function, float]:
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
-    # not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins
-    squares = (np.sum(map_constants(np.square, term.linear(shape))) for term, shape in zip(terms, shapes, strict=True))
-    linear_norm = float(np.sqrt(sum(squares)))
+    linear_norm = _norm([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
     split = [operator.traits.splits for operator in operators]
     if len(functions) == 1 and all(split):
         return functions[0], linear_norm
@@ -594,7 +593,20 @@ def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Seq
     return BlockSum(functions, sizes, split), linear_norm
 
 
-def _flat(value: Any, shape: Shape, name: str) -> Vector:
+def _norm(vectors: Sequence[Vector]) -> float:
+    """Return the length of the vectors together, also if the squares of their entries overflow or underflow.
+
+    Not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins.
+    """
+    largest = max(float(np.max(np.abs(squeeze_constant(vector)))) for vector in vectors)
+    if largest == 0:
+        return 0.0
+    unit = 2.0 ** frexp(largest)[1]  # a power of 2 rounds nothing
+    squares = (np.sum(map_constants(lambda entry: np.square(entry / unit), vector)) for vector in vectors)
+    return unit * float(np.sqrt(sum(squares)))
+
+
+def _flat(value: Any, shape: Shape, name: str, largest: float) -> Vector:
     unmasked(name, value)
     try:
         array = np.asarray(on_host(value))
@@ -607,4 +619,6 @@ def _flat(value: Any, shape: Shape, name: str) -> Vector:
     flat = array.astype(np.float64).ravel()
     if not np.all(np.isfinite(flat)):
         raise ValueError(f"{name} has entries that are NaN or infinite: expected finite numbers")
+    if (size := float(max(flat.max(), -flat.min()))) > largest:
+        raise ValueError(f"{name} has entries up to {size:.0e} in size: expected at most {largest:.0e}; scale it down")
     return flat

@@ -119,6 +119,22 @@ class Odd:
     """An object that is nothing in particular."""
 
 
+class CallbackError(Exception):
+    """An error of the user's callback, which has to reach the user as it is."""
+
+
+def calling(junk: Any) -> Any:
+    """Return a callback that calls an object, whose errors can be told from those of the library."""
+
+    def callback(info: Any) -> Any:
+        try:
+            return junk(info)
+        except Exception as error:
+            raise CallbackError from error
+
+    return callback
+
+
 JUNK: list[Any] = [
     *(None, True, -1, 0, 0.5, 1.5, 2**63, 1e308, 3 + 0j, float("nan"), float("inf"), -float("inf")),
     *("", "auto", "norm", "1e-6", b"x", [], (), {}, [1, 2], ["a"], {"a": 1}, range(3), slice(2)),
@@ -145,6 +161,8 @@ def spoil(rng: np.random.Generator, made: Case) -> None:
         name = str(rng.choice(OF_SOLVE))
         if name == "checkpoint" and isinstance(junk, (str, bytes)):
             junk = 3  # a name would be a file
+        if name == "callback" and callable(junk):
+            junk = calling(junk)
         made.options[name] = junk
         return
     name = str(rng.choice(OF_PROBLEM))

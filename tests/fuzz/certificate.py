@@ -13,6 +13,12 @@ ROUNDING = 1e-12
 """Rounding of a sum in float64, as a part of the sum of the sizes of its terms: some thousand ulps."""
 
 
+UNDERFLOW = Real(np.finfo(float).tiny)
+"""Absolute rounding of a value in float64. Below this number a result is a multiple of 5e-324, and so each operation is
+off by up to half of that, however small its terms are; a value of 1e15 operations is then off by less than this. A
+square may be off by as much before it is multiplied by its coefficient."""
+
+
 @dataclass
 class Statement:
     """A problem: penalties, the matrix of each, flat, and the loss."""
@@ -55,6 +61,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
     primal, dual = at_u.sum(), -dual_loss.terms.sum()
     primal_size = np.abs(at_u).sum() + problem.loss.slope(u, ROUNDING * u_size) @ u_size
     dual_size = np.abs(dual_loss.terms).sum()
+    lost = UNDERFLOW
     off_x, off_z, z_size = [Real(0)], [Real(0)], [Real(0)]
     for penalty, A, part in zip(problem.penalties, problem.matrices, x, strict=True):
         terms = penalty.terms(part)
@@ -62,6 +69,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         conjugate = penalty.conjugate(z)
         primal, dual = primal + terms.sum(), dual - conjugate.terms.sum()
         primal_size += np.abs(terms).sum()
+        lost += UNDERFLOW * np.sum(getattr(penalty, "curvature", Real(0)))
         dual_size += np.abs(conjugate.terms).sum() + np.abs(conjugate.attained) @ size
         off_x.append(norm(penalty.missed(part)))
         off_z.append(norm(conjugate.missed))
@@ -71,7 +79,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
     return Judgement(
         primal=primal,
         dual=dual,
-        primal_rounding=ROUNDING * primal_size,
+        primal_rounding=ROUNDING * primal_size + lost,
         dual_rounding=ROUNDING * dual_size,
         off_x=norm(np.array(off_x)),
         off_u=norm(u_missed),

@@ -273,6 +273,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     values = max(abs(primal.value), abs(dual.value))
     linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
     least = floor(model, primal.reach, dual.length, max(values, linear))
+    known = np.isfinite(gap) and np.isfinite(least)  # next to a floor that overflows any gap would vanish
     scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance
     shift = in_units = 0.0
@@ -289,7 +290,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         primal_value=primal.value,
         dual_value=dual.value,
         gap=gap,
-        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if np.isfinite(gap) else np.inf,
+        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if known else np.inf,
         primal_infeasibility=float(violation) / (1.0 + model.target_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
         perturbation=max(
@@ -310,7 +311,9 @@ def best_pair(
 
 
 def _share(value: float, scale: float) -> float:
-    return value / scale if value > 0 and scale > 0 else (np.inf if value > 0 else 0.0)
+    if value == 0:
+        return 0.0
+    return value / scale if scale > 0 else np.inf  # NaN stays NaN, which no error is smaller than
 
 
 def _ratio(value: float, scale: float) -> float:

@@ -10,8 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..places.torch import on_host
 from .arrays import Vector
 
+LARGEST = 1e120
+"""Largest size of a number in the data: A, b, the weights and the parameters of losses. Objectives are squares of them,
+and Newton's systems products of two, which then stay within the range of float64. What is divided by, the columns of A
+and the weights of samples, is 0 or at least one over it."""
+
+LARGEST_PRODUCT = LARGEST**2
+"""Largest size of what stands against A'y, a product of data: alpha and c."""
+
 SQUARABLE = 1e150
-"""Numbers beyond this have squares, or sums of squares, that overflow: nothing is known of what is made of them."""
+"""Largest size of x and y, and of bounds on them: larger ones have squares, or sums of squares, that overflow."""
 
 
 class ProbeError(ValueError):
@@ -52,9 +60,9 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def finite(name: str, value: ArrayLike) -> Vector:
-    """Return value as float64, or raise where it has NaN or infinite entries."""
-    return _finite(name, real(name, value))
+def finite(name: str, value: ArrayLike, largest: float = LARGEST) -> Vector:
+    """Return value as float64, or raise where it has entries that are NaN, infinite or larger in size than allowed."""
+    return _finite(name, real(name, value), largest)
 
 
 class Lent(np.ndarray[Any, Any]):
@@ -77,14 +85,25 @@ def _unchangeable(array: Any) -> bool:
     return True
 
 
-def _finite(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = array.sum(dtype=np.float64)  # it is finite if they all are, and needs no temporary
-    if not np.isfinite(total) and not np.all(np.isfinite(array)):
-        bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
-        found = np.atleast_1d(array)[tuple(bad)]
-        raise ValueError(f"{name} has the value {found} at index {bad.tolist()}: expected finite numbers")
+def _finite(name: str, array: NDArray[Any], largest: float = LARGEST) -> NDArray[Any]:
+    with np.errstate(invalid="ignore"):
+        low, high = float(array.min()), float(array.max())  # NaN if one of them is; needs no temporary
+    if not (low >= -largest and high <= largest):
+        _raise_first(name, array, np.isfinite(array), "finite numbers")
+        _raise_first(name, array, np.abs(array) <= largest, f"{_at_most(largest)}; change the units")
     return array
+
+
+def _at_most(largest: float) -> str:
+    return f"numbers of at most {largest:.0e} in size, which can be computed with"
+
+
+def _raise_first(name: str, array: NDArray[Any], right: NDArray[np.bool_], expected: str) -> None:
+    """Raise an error for the first entry that is not right, if there is one."""
+    wrong = np.argwhere(~right)
+    if len(wrong):
+        where = f" at index {wrong[0].tolist()}" if array.ndim else ""
+        raise ValueError(f"{name} has the value {array[tuple(wrong[0])]}{where}: expected {expected}")
 
 
 def nonnegative(name: str, value: ArrayLike) -> Vector:
@@ -95,9 +114,17 @@ def nonnegative(name: str, value: ArrayLike) -> Vector:
     return array
 
 
-def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf) -> float:
-    """Return value as a float, or raise where it is not a finite number in [low, high]."""
-    array = finite(name, value)
+def weights(name: str, value: ArrayLike) -> Vector:
+    """Return weights of samples as float64, or raise where one is negative, or so small that 1 / weight overflows."""
+    array = nonnegative(name, value)
+    expected = f"0 or numbers of at least {1 / LARGEST:.0e}; write 0 for a sample that does not count"
+    _raise_first(name, array, (array == 0) | (array >= 1 / LARGEST), expected)
+    return array
+
+
+def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf, largest: float = LARGEST) -> float:
+    """Return value as a float, or raise where it is not a finite number in [low, high], or larger than allowed."""
+    array = finite(name, value, largest)
     if array.ndim != 0:
         raise ValueError(f"{name} has shape {array.shape}: expected a single number")
     if not low <= array <= high:
@@ -149,9 +176,11 @@ def one_of(name: str, value: Any, *allowed: Any) -> None:
 def bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Vector, Vector]:
     """Return a lower and an upper bound, which may be infinite, or raise where they cross or are NaN."""
     low, high = real("lower", lower), real("upper", upper)
+    expected = f"{_at_most(SQUARABLE)}; write inf for no bound"
     for name, array in (("lower", low), ("upper", high)):
         if np.any(np.isnan(array)):
             raise ValueError(f"{name} contains NaN: expected numbers, -inf or inf")
+        _raise_first(name, array, (np.abs(array) <= SQUARABLE) | np.isinf(array), expected)
     if np.any(low == np.inf) or np.any(high == -np.inf):
         raise ValueError("lower must be below +inf and upper above -inf: no number lies between such bounds")
     try:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..certificates.certificate import dual_side, pair, primal_side
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
+from ..common.checks import SQUARABLE
 from ..operators.deferred_points import image
 from ..problem import Problem
 from ..result import Certificate
@@ -44,7 +47,11 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
-    problem = problem.refreshed()
+    with np.errstate(all="ignore"):  # as in a solve: a point far away has values of inf
+        return _certified(problem.refreshed(), x, y)
+
+
+def _certified(problem: Problem, x: Any, y: Any) -> Certificate:
     if y is not None:
         return _certificate(problem, x, problem.flatten_y(y))
     if problem.model.g.smooth:
@@ -52,6 +59,7 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
         found = _certificate(problem, x, problem.model.g.subgradient(u))
         if found.error <= ENOUGH:
             return found
+    problem.flatten_x(x, "x", SQUARABLE)  # which a solve can start from
     solution = solve(problem, x0=x, tol=SEARCH_TOL, max_passes=SEARCH_PASSES)
     return _certificate(problem, x, problem.flatten_y(solution.y))
 

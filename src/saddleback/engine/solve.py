@@ -15,7 +15,7 @@ from ..certificates.rays import explanation, ray_of_empty_rows
 from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
 from ..common.arrays import Vector
 from ..common.cached import cached_property
-from ..common.checks import number, one_of, shown
+from ..common.checks import SQUARABLE, number, one_of, shown
 from ..functions.points import Point, Whole
 from ..linear_programs.program import prices
 from ..machine.threads import check_threads, limited
@@ -305,9 +305,9 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     A = reduction.model.A
     x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
     if x0 is not None:
-        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0").vector())
+        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0", SQUARABLE).vector())
     if y0 is not None:
-        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0"))
+        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0", SQUARABLE))
     return Start(x, y, weight=weight)
 
 

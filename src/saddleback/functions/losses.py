@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.arrays import Vector, constant
-from ..common.checks import bounds, data, finite, multiple, nonnegative, positive_multiple, scalar
+from ..common.checks import bounds, data, finite, multiple, positive_multiple, scalar, weights
 from ..common.chunks import double
 from ..places.torch import device_of
 from .contract import Function
@@ -47,7 +47,17 @@ from .terms import Term, broadcast_parameter
 class Loss(Term):
     """A term on u = Ax. ``2 * g`` and ``g / n`` multiply its ``scale``."""
 
+    sample_weight: Vector | None
     scale: float
+
+    def _weigh(self, sample_weight: ArrayLike | None, scale: float) -> None:
+        self.sample_weight = None if sample_weight is None else weights("sample_weight", sample_weight)
+        self.scale = float(weights("scale", scalar("scale", scale)))
+
+    def _weights(self, shape: tuple[int, ...]) -> Vector:
+        """Return scale * sample_weight with one value per entry of u."""
+        each = broadcast_parameter("sample_weight", 1.0 if self.sample_weight is None else self.sample_weight, shape)
+        return weights("scale * sample_weight", self.scale * each)
 
     def __add__(self, other: object) -> Loss:
         if not isinstance(other, Loss):
@@ -59,7 +69,7 @@ class Loss(Term):
 
     def times(self, factor: float) -> Loss:
         other = copy(self)
-        other.scale = multiple(self.name, factor) * self.scale
+        other.scale = float(weights("scale", multiple(self.name, factor) * self.scale))
         return other
 
     def _fits(self, shape: tuple[int, ...]) -> None:
@@ -81,8 +91,7 @@ class SeparableLoss(Loss):
     """A loss whose conjugate is a member of the family in ``piecewise.py``."""
 
     def __init__(self, sample_weight: ArrayLike | None, scale: float) -> None:
-        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
-        self.scale = scalar("scale", scale)
+        self._weigh(sample_weight, scale)
 
     @abstractmethod
     def dual(self) -> Dual:
@@ -100,8 +109,7 @@ class SeparableLoss(Loss):
                 for bound in (dual.lower, dual.upper)
             )
             return ConjugateOfCoordinate(Coordinate(left, right, constant(dual.quadratic / self.scale, size), *bounds))
-        weight = 1.0 if self.sample_weight is None else self.sample_weight
-        weight = self.scale * broadcast_parameter("sample_weight", weight, shape)
+        weight = self._weights(shape)
         counted = weight > 0
         quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
         # a row of weight 0 is no row: its dual variable is 0
@@ -218,13 +226,11 @@ class Logistic(Loss):
         self.device = device_of(labels)
         self.labels = signs(labels)
         self.shape = self.labels.shape
-        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
-        self.scale = scalar("scale", scale)
+        self._weigh(sample_weight, scale)
 
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)
-        weight = 1.0 if self.sample_weight is None else self.sample_weight
-        return LogisticLoss(self.labels.ravel(), self.scale * broadcast_parameter("sample_weight", weight, shape))
+        return LogisticLoss(self.labels.ravel(), self._weights(shape))
 
 
 class Norm2(Loss):
@@ -234,8 +240,7 @@ class Norm2(Loss):
         self.device = device_of(b)
         self.b = np.atleast_1d(finite("b", b))
         self.shape = self.b.shape
-        self.sample_weight = None if sample_weight is None else nonnegative("sample_weight", sample_weight)
-        self.scale = scalar("scale", scale)
+        self._weigh(sample_weight, scale)
 
     def bind(self, shape: tuple[int, ...]) -> Function:
         self._fits(shape)

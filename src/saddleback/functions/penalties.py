@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Vector, constant
-from ..common.checks import bounds, finite, multiple, nonnegative, positive_multiple, scalar
+from ..common.checks import LARGEST_PRODUCT, bounds, finite, multiple, nonnegative, positive_multiple, scalar
 from .contract import Function, Slopes
 from .group import GroupNorms, Groups, partition
 from .losses import Loss
@@ -64,7 +64,7 @@ class Linear(Piece):
     kind = "linear"
 
     def __init__(self, c: ArrayLike) -> None:
-        self.c = finite("c", c)
+        self.c = finite("c", c, LARGEST_PRODUCT)
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return broadcast_parameter("c", self.c, shape)
@@ -138,7 +138,7 @@ class Regulariser(Penalty):
 
     def with_alpha(self, alpha: float) -> Regulariser:
         other = copy(self)
-        other.alpha = scalar("alpha", alpha)
+        other.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         return other
 
     def times(self, factor: float) -> Regulariser:
@@ -157,7 +157,7 @@ class L1(Regulariser, Piece):
     kind = "absolute"
 
     def __init__(self, alpha: float, weights: ArrayLike | None = None) -> None:
-        self.alpha = scalar("alpha", alpha)
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.weights = None if weights is None else nonnegative("weights", weights)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
@@ -171,7 +171,7 @@ class SquaredL2(Regulariser, Piece):
     kind = "square"
 
     def __init__(self, alpha: float) -> None:
-        self.alpha = scalar("alpha", alpha)
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
         return _slopes(shape, quadratic=self.alpha)
@@ -183,7 +183,7 @@ class ElasticNet(Regulariser, Piece):
     kind = "square"
 
     def __init__(self, alpha: float, l1_ratio: float) -> None:
-        self.alpha = scalar("alpha", alpha)
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
 
     def slopes(self, shape: tuple[int, ...]) -> Slopes:
@@ -206,7 +206,7 @@ class SparseGroup(Regulariser):
     accepts = frozenset({"linear", "sign", "absolute"})
 
     def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
-        self.alpha = scalar("alpha", alpha)
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.groups = groups
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
         self.weights = None if weights is None else nonnegative("weights", weights)
@@ -235,7 +235,7 @@ class Nuclear(Regulariser):
     accepts = frozenset({"linear"})
 
     def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
-        self.alpha = scalar("alpha", alpha)
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         sizes = np.asarray(shape)
         if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(f"shape={shape!r} is not that of a matrix: expected two positive integers")

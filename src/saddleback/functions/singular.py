@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
 
     def above(self, threshold: float) -> Pairs:
         """Return the pairs whose value exceeds a threshold."""
-        kept = self.values > threshold
+        kept = ~(self.values <= threshold)  # NaN stays
         return Pairs(self.left[:, kept], self.values[kept], self.right[kept])
 
     def shrunk(self, threshold: float) -> Pairs:
@@ -135,11 +135,14 @@ def singular_pairs(matrix: Matrix, threshold: float, memory: Memory | None = Non
     """
     if matrix.shape[0] > matrix.shape[1]:
         return singular_pairs(matrix.T, threshold, memory).transposed()
+    scale = float(np.linalg.norm(matrix))
+    if not np.isfinite(scale):
+        return _unknown(matrix)
     found = None
     if memory is not None and memory.basis is not None and matrix.shape[0] > GRAM_SIDE:
         found = _by_memory(matrix, threshold, memory.basis, memory)
     if found is None:
-        found = _by_gram(matrix, threshold)
+        found = _by_gram(matrix, threshold, scale)
         if memory is not None:
             memory.basis, memory.unchecked = found.left, 0
     return found
@@ -168,9 +171,10 @@ def nuclear_norm(matrix: Matrix, memory: Memory | None = None) -> float:
     """Return the sum of the singular values, from above: what is left out of a basis counts with its largest sum."""
     if matrix.shape[0] > matrix.shape[1]:
         return nuclear_norm(matrix.T, memory)
-    if not np.any(matrix):
-        return 0.0
-    found = _compressed(matrix, memory)
+    scale = float(np.linalg.norm(matrix))
+    if scale == 0 or not np.isfinite(scale):
+        return scale
+    found = _compressed(matrix, memory, scale)
     if found is None:
         return float(np.linalg.svd(matrix, compute_uv=False).sum())
     triangle = np.linalg.qr(found.inner.T, mode="r")
@@ -183,7 +187,7 @@ def low_rank_pairs(matrix: Matrix) -> Pairs:
         return low_rank_pairs(matrix.T).transposed()
     if not np.any(matrix):
         return Pairs(matrix[:, :0], matrix[0, :0], matrix[:0])
-    found = _compressed(matrix, None)
+    found = _compressed(matrix, None, float(np.linalg.norm(matrix)))
     if found is None:
         pairs = Pairs(*np.linalg.svd(matrix, full_matrices=False))
     else:
@@ -226,15 +230,14 @@ class _Compressed(NamedTuple):
     rest: float
 
 
-def _compressed(matrix: Matrix, memory: Memory | None) -> _Compressed | None:
-    """Return a matrix that is not 0 in a basis for its columns; None where it is not of low rank.
+def _compressed(matrix: Matrix, memory: Memory | None, total: float) -> _Compressed | None:
+    """Return a matrix of norm ``total``, not 0, in a basis for its columns; None where it is not of low rank.
 
     The basis is the one remembered, or that of the Gram matrix.
     """
-    total = float(np.linalg.norm(matrix))
     basis = None if memory is None else memory.basis
     if basis is None or basis.shape[0] != matrix.shape[0]:
-        basis = _by_gram(matrix, 2.0 * RESOLVED * total).left
+        basis = _by_gram(matrix, 2.0 * RESOLVED * total, total).left
     for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
         inner = product(basis.T, matrix)
         rests = [float(np.linalg.norm(matrix[:, own] - product(basis, inner[:, own]))) for own in _wide(matrix)]
@@ -261,9 +264,16 @@ def _gram(matrix: Matrix) -> Matrix:
     return gram
 
 
-def _by_gram(matrix: Matrix, threshold: float) -> Pairs:
-    """Return the pairs above a threshold of a matrix that is not higher than wide, by its Gram matrix or in full."""
-    scale = float(np.linalg.norm(matrix))
+def _unknown(matrix: Matrix) -> Pairs:
+    """Return NaN for a matrix whose norm is no number, as in a run that diverges: LAPACK would raise an error."""
+    return Pairs(np.nan * matrix[:, :1], np.nan * matrix[0, :1], np.nan * matrix[:1])
+
+
+def _by_gram(matrix: Matrix, threshold: float, scale: float) -> Pairs:
+    """Return the pairs above a threshold of a matrix of norm ``scale``, by its Gram matrix or in full.
+
+    The matrix is not higher than wide.
+    """
     if threshold > RESOLVED * scale:
         gram = outer(matrix)
         values, left = _eigenpairs_above(gram, float(np.square(threshold)))

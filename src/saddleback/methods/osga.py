@@ -149,10 +149,10 @@ def _look(model: Model, x: Vector, image: Vector) -> tuple[float, Vector, Vector
 def _farthest(gamma: float, h: Vector, centre: Vector, offset: float) -> tuple[Vector, float]:
     r"""Return the maximiser u of :math:`-(\gamma + \langle h, z \rangle) / Q(z)`, and the maximum E(gamma, h)."""
     beta = gamma + float(h @ centre)
-    square = float(h @ h)
-    if square == 0:
+    length = float(np.linalg.norm(h))
+    if length == 0:
         return centre.copy(), -beta / offset
-    root = float(np.hypot(beta, np.sqrt(2.0 * offset * square)))
+    root = float(np.hypot(beta, np.sqrt(2.0 * offset) * length))
     # the same value twice, each time without a difference of nearly equal numbers
-    eta = (root - beta) / (2.0 * offset) if beta <= 0 else square / (beta + root)
+    eta = (root - beta) / (2.0 * offset) if beta <= 0 else length * (length / (beta + root))
     return centre - h / eta, eta

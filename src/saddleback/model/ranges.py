@@ -1,31 +1,53 @@
-"""Which sizes of data can be computed with: those whose squares, and their products, are numbers."""
+"""Which sizes of data can be computed with: those whose squares, and their products, are numbers.
+
+The parameters of penalties and losses are checked where they are given (``common/checks.py``), and the products of a
+``LinearOperator`` where they are made. Here are A, and what follows from all of them together: the size of x and y.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
+from ..common.arrays import Vector
+from ..common.checks import LARGEST, SQUARABLE
 from ..functions.contract import Function
 from ..operators import Operator
 
-LARGEST = 1e120
-"""Longest columns of A, and targets b, that are accepted; one over it are the shortest. Objectives are squares of them,
-and Newton's systems products of two, which then stay within the range of float64."""
 
+def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Function, slope: Vector | None) -> None:
+    """Raise where A, the data of the loss, or a solution are so long or short that nothing can be computed.
 
-def check_range(operators: Iterable[tuple[Operator, str]], loss: Function, rows: int) -> None:
-    """Raise where columns of A, or the targets of the loss, are so long or short that nothing can be computed."""
+    Parameters
+    ----------
+    operators, names : the blocks of A, and what to call each in an error.
+    loss : the loss.
+    slope : its gradient at 0, if that is known.
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for A, name in operators:
-            if not A.traits.entries_known:
-                continue
-            length = float(np.sqrt(np.max(A.squares[0], initial=0.0)))
-            if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
-                raise ValueError(_message(name, "a column", length))
-        length = loss.typical_length(rows)
+        longest = [_longest_column(A, name) for A, name in zip(operators, names, strict=True)]
+        length = loss.typical_length(operators[0].shape[0])
         if length > LARGEST or (length < 1.0 / LARGEST and np.any(loss.typical_point())):
             raise ValueError(_message("the data of the loss", "a vector", length))
+        column = max(longest)
+        if column > 0 and length > 0 and np.isfinite(column):
+            _check_point(
+                "x", length / column, f"the data of the loss has the length {length:.0e} and columns of A {column:.0e}"
+            )
+        largest = 0.0 if slope is None else float(np.max(np.abs(slope)))
+        if largest > 0:
+            _check_point("y", largest, f"the gradient of the loss at 0 has entries up to {largest:.0e}")
+
+
+def _longest_column(A: Operator, name: str) -> float:
+    """Return the length of the longest column, infinite if it is not known."""
+    if not A.traits.entries_known:
+        return np.inf
+    length = float(np.sqrt(np.max(A.squares[0], initial=0.0)))
+    if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
+        raise ValueError(_message(name, "a column", length))
+    return length
 
 
 def _message(name: str, what: str, length: float) -> str:
@@ -33,5 +55,15 @@ def _message(name: str, what: str, length: float) -> str:
     flow = "overflow" if length > 1 else "underflow"
     return (
         f"{name} has {what} of length {size}, whose squares {flow}: expected lengths from {1 / LARGEST:.0e} to "
-        f"{LARGEST:.0e}; rescale it"
+        f"{LARGEST:.0e}; change the units"
     )
+
+
+def _check_point(which: str, size: float, why: str) -> None:
+    """Raise if the entries of x or y would have squares that are no numbers, or 0."""
+    if not 1 / SQUARABLE <= size <= SQUARABLE:
+        flow = "overflow" if size > 1 else "underflow"
+        raise ValueError(
+            f"{why}: {which} would have entries of {size:.0e}, whose squares {flow}; expected sizes from "
+            f"{1 / SQUARABLE:.0e} to {SQUARABLE:.0e}; change the units of A or of the loss"
+        )

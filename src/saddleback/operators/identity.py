@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
-from ..common.checks import SQUARABLE, number
+from ..common.checks import LARGEST, number
 from ..functions.points import Point
 from .contract import Operator
 from .dense import Dense
@@ -23,9 +23,9 @@ class Identity:
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = number("scale", scale)
-        if not 1 / SQUARABLE <= abs(self.scale) <= SQUARABLE:
+        if not 1 / LARGEST <= abs(self.scale) <= LARGEST:
             raise ValueError(
-                f"scale={scale!r}: expected a finite number from {1 / SQUARABLE} to {SQUARABLE} in size, not 0"
+                f"scale={scale!r}: expected a finite number from {1 / LARGEST:.0e} to {LARGEST:.0e} in size, not 0"
             )
 
 

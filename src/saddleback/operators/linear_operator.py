@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..common.arrays import Columns, Indices, Vector
-from ..common.checks import ProbeError, rounding_of
+from ..common.checks import LARGEST, ProbeError, rounding_of
 from .contract import Operator
 from .traits import Traits
 
@@ -58,6 +58,7 @@ class Abstract(Operator):
         self._slopes: tuple[Vector, Vector] | None = None
 
     def matvec(self, x: Vector) -> Vector:
+        self._probed()
         u = self._product("matvec", x, self.shape[0])
         slopes = self._slopes  # another thread may make it None
         if slopes is not None:
@@ -65,11 +66,16 @@ class Abstract(Operator):
         return u
 
     def rmatvec(self, y: Vector) -> Vector:
+        r, image = self._probed()
         z = self._product("rmatvec", y, self.shape[1])
-        self._compare(*(self._images or self.probe()), y, z)
+        self._compare(r, image, y, z)
         if np.any(y):
             self._slopes = y.copy(), z.copy()
         return z
+
+    def _probed(self) -> tuple[Vector, Vector]:
+        """Return the probe, which is the first product of all: what is wrong with A is found before it does harm."""
+        return self._images or self.probe()
 
     def probe(self) -> tuple[Vector, Vector]:
         """Return a random vector, the same each time, with its product, which adjoint products are tested against."""
@@ -80,6 +86,12 @@ class Abstract(Operator):
             raise ProbeError(f"matvec of {self.name} changed the vector that it was given: it has to return a new one")
         if not np.all(np.isfinite(image)):
             raise ProbeError(f"matvec of {self.name} returned NaN or inf for a vector of random normal numbers")
+        size = float(np.max(np.abs(image)) / np.max(np.abs(r)))
+        if size > 0 and not 1 / LARGEST <= size <= LARGEST:
+            raise ValueError(
+                f"matvec of {self.name} returned numbers of size {size:.0e} for a vector of random normal numbers: "
+                f"expected sizes from {1 / LARGEST:.0e} to {LARGEST:.0e}, whose squares are numbers; change the units"
+            )
         self._images = r, image
         return self._images
 

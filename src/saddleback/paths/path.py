@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.arrays import Vector
-from ..common.checks import finite, scalar, shown
+from ..common.checks import LARGEST_PRODUCT, finite, scalar, shown
 from ..engine.interrupts import Interrupts
 from ..engine.solve import Info, solve
 from ..functions.points import Whole
@@ -129,7 +129,7 @@ def _grid(largest: float, n_alphas: int, eps: float) -> Vector:
 
 
 def _descending(alphas: ArrayLike) -> Vector:
-    values = finite("alphas", alphas)
+    values = finite("alphas", alphas, LARGEST_PRODUCT)
     if values.ndim != 1 or not np.all(values > 0):
         found = f"shape {values.shape}" if values.ndim != 1 else f"the value {values.min()}"
         raise ValueError(f"alphas has {found}: expected a list of positive numbers")

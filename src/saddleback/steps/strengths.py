@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -287,15 +288,18 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
     """Return an estimate of ||M||^2 with a margin, by Lanczos on M'M, and the passes it took.
 
     The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
-    is, and is added to it, with a margin. After as many steps as there are columns it is exact.
+    is, and is added to it, with a margin. After as many steps as there are columns it is exact. M is measured in a unit
+    near ||M||, so that ||M||^4 need not be a number; it is a power of 2, and rounds nothing.
     """
     start = np.random.default_rng(0).standard_normal(size)
     before, vector = np.zeros(size), start / np.linalg.norm(start)
     diagonal: list[float] = []
     beside: list[float] = []
-    top, residual = 0.0, 0.0
+    top, residual, unit = 0.0, 0.0, 0.0
     for _ in range(min(LANCZOS_STEPS, size)):
-        following = rmatvec(matvec(vector))
+        image = matvec(vector)
+        unit = unit or 2.0 ** frexp(float(np.linalg.norm(image)))[1]
+        following = rmatvec(image / unit) / unit
         diagonal.append(float(following @ vector))
         following = following - diagonal[-1] * vector - (beside[-1] if beside else 0.0) * before
         length = float(np.linalg.norm(following))
@@ -308,7 +312,8 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
         before, vector = vector, following / length
         beside.append(length)
     exact = len(diagonal) == size or residual <= 1e-12 * top
-    return max(top if exact else LANCZOS_MARGIN * (top + residual), 0.0), float(len(diagonal))
+    norm = max(top if exact else LANCZOS_MARGIN * (top + residual), 0.0)
+    return norm * unit * unit, float(len(diagonal))
 
 
 def uniform_strengths(model: Model) -> Strengths:

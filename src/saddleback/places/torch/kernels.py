@@ -134,7 +134,7 @@ class DeviceDescender:
             self.strength.size,
         )
         self.passes += 0.5
-        self.step = columns * columns / max(norm, 1e-300)
+        self.step = columns * columns / (norm or 1.0)
         m, n = self.A.shape
         self.x, self.ahead, self.u, self.ahead_u = (self.place(np.zeros(size)) for size in (n, n, m, m))
         self.beta, self.uphill = self.place(np.zeros(1)), self.place(np.zeros(1))
@@ -220,7 +220,7 @@ def block_sums(model: Model, squares: Vector) -> Vector:
     if len(blocks) < squares.size:
         sums = np.add.reduceat(squares[blocks.order], blocks.start[:-1])
         squares[blocks.order] = np.repeat(sums, blocks.sizes)
-    return np.maximum(squares, max(1e-100, 1e-12 * squares.max(initial=0.0)))
+    return np.maximum(squares, 1e-12 * squares.max(initial=0.0) or 1.0)
 
 
 @dataclass
