@@ -67,7 +67,7 @@ tidy: setup  ## run clang-tidy on the core; it is installed in .venv if it is mi
 THREADED := $(patsubst %,tests/test_%.py, threads blas native lazy descent pure_cd solve streamed finish interior \
     singular working_set path checkpoints interrupts cpus)
 
-sanitize: setup  ## run the fast tests with Address-, UndefinedBehavior- and ThreadSanitizer, about 40 minutes
+sanitize: setup  ## run the fast tests with Address-, UndefinedBehavior- and ThreadSanitizer, about an hour
 	.ci/sanitize address
 	.ci/sanitize thread $(THREADED)
 
