@@ -8,10 +8,10 @@ INSTALLED := $(VENV)/.installed
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid compare clean clang tidy sanitize fuzz
+.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
 
 setup: $(INSTALLED)  ## make .venv and install the package in it; done once, and again when the build changes
 
@@ -95,6 +95,12 @@ grid: setup  ## solve 200 problems in all kinds of units, without options
 BASE ?= HEAD
 compare: setup  ## solve 190 small problems at a commit and in this tree, and compare all bits: BASE=commit, ONLY=part of a name
 	PYTHONPATH=tools $(BIN)/python -m compare $(BASE) $(if $(ONLY),--only '$(ONLY)')
+
+compare-time: setup  ## time the core cases of the benchmark and many small solves at a commit and in this tree: BASE=commit
+	PYTHONPATH=tools $(BIN)/python -m compare $(BASE) --time $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--rounds $(ROUNDS))
+
+measure-house: setup  ## count members of contracts, flat modules, long functions, lines: BASE=commit to have it beside the tree
+	PYTHONPATH=tools $(BIN)/python -m house $(if $(filter-out HEAD,$(BASE)),$(BASE))
 
 clean:  ## remove all that was built, .venv included
 	rm -rf $(VENV) .venv-adelie build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,8 @@ import pytest
 import saddleback as sb
 from compare import bits
 from compare.cases import CASES
-from compare.worker import ERROR, MISSING, flat, found
+from compare.outcomes import ERROR, MISSING
+from compare.worker import flat, found
 from saddleback import estimators
 
 RESULT = {"x": np.array([1.0, -2.0]), "passes": np.array(8.5), "status": np.array("OPTIMAL"), "seconds": np.array(0.1)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .cases import CASES
 from .environments import Side, environment, mpiexec
 from .exceptions import EXCEPTIONS
-from .worker import ERROR, MISSING
+from .outcomes import BEGUN, ERROR, MISSING
 
 SAME, DIFFERS, FAILED, SKIPPED, EXPECTED = "same", "differs", "error", "skipped", "differs, expected"
 LONGEST = 300.0
@@ -31,16 +31,27 @@ class Verdict:
     details: str = ""
 
 
-def run(side: Side, names: Sequence[str], folder: Path) -> None:
+def catalogue(side: Side) -> dict[str, int]:
+    """Return the names of the cases, with the number of processes that each runs on."""
+    listed = subprocess.run(side.command("worker"), env=environment(), capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        raise SystemExit(f"{side.label} does not run:\n{listed.stderr}")
+    cases: dict[str, int] = json.loads(listed.stdout)
+    return cases
+
+
+def run(side: Side, cases: Mapping[str, int], folder: Path) -> None:
     """Run cases on one side; where the process dies, the case at which it did gets an error and the others go on."""
-    for processes in sorted({CASES[name].processes for name in names}):
-        remaining = [name for name in names if CASES[name].processes == processes]
+    for processes in sorted(set(cases.values())):
+        remaining = [name for name in cases if cases[name] == processes]
         while remaining:
             command = [*mpiexec(processes), *side.command("worker", str(folder), *remaining)]
             ended = _ended(command, folder / "output.txt")
             remaining = [name for name in remaining if not (folder / f"{name}.npz").exists()]
             if remaining:
                 output = (folder / "output.txt").read_text()[-1000:]
+                if not (folder / BEGUN).exists():
+                    raise SystemExit(f"{side.label} does not run: {ended}\n{output}")
                 np.savez(folder / f"{remaining.pop(0)}.npz", error=np.asarray(f"{ended}\n{output}"))
 
 
@@ -56,16 +67,16 @@ def _ended(command: list[str], output: Path) -> str:
     return f"the process ended with code {done.returncode}"
 
 
-def compare(base: Side, tree: Side, names: Sequence[str]) -> list[Verdict]:
+def compare(base: Side, tree: Side, cases: Mapping[str, int]) -> list[Verdict]:
     """Run cases on both sides at the same time, and compare."""
     with tempfile.TemporaryDirectory() as temporary:
         folders = [Path(temporary) / kind for kind in ("base", "tree")]
         for folder in folders:
             folder.mkdir()
         with ThreadPoolExecutor() as pool:
-            for future in [pool.submit(run, side, names, at) for side, at in zip((base, tree), folders, strict=True)]:
+            for future in [pool.submit(run, side, cases, at) for side, at in zip((base, tree), folders, strict=True)]:
                 future.result()
-        return [judge(name, *(_read(folder / f"{name}.npz") for folder in folders)) for name in names]
+        return [judge(name, *(_read(folder / f"{name}.npz") for folder in folders)) for name in cases]
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -95,12 +106,12 @@ def _difference(key: str, base: Any, tree: Any) -> str:
         return ""
     if base is None or tree is None:
         return f"{key} is there in {'tree' if base is None else 'base'} alone"
-    if base.shape != tree.shape or base.dtype != tree.dtype:
-        return f"{key} {base.dtype}{base.shape} -> {tree.dtype}{tree.shape}"
-    if base.tobytes() == tree.tobytes():
+    if base.dtype == tree.dtype and base.shape == tree.shape and base.tobytes() == tree.tobytes():
         return ""
-    if base.dtype.kind != "f" or base.size == 1:
+    if base.size == tree.size == 1:
         return f"{key} {base} -> {tree}"
+    if base.dtype != tree.dtype or base.shape != tree.shape or base.dtype.kind != "f":
+        return f"{key} {base.dtype}{base.shape} -> {tree.dtype}{tree.shape}"
     with np.errstate(invalid="ignore"):
         return f"{key} by {np.nanmax(np.abs(tree - base)):.1e} of {np.nanmax(np.abs(base)):.1e}"
 

@@ -1,7 +1,8 @@
 """What is compared: a table of named cases, each a small program that uses public names alone.
 
 A case is a function of a folder for its files. It returns a ``Result``, an array, a number, a string, or a list or
-dictionary of these; ``worker.py`` flattens that into named arrays. The name of a case has the part of the library that
+dictionary of these; ``worker.py`` flattens that into named arrays. All that one of two commits may lack is named in a
+function, so that its own case fails there and no other. The name of a case has the part of the library that
 it tries, then the variant.
 """
 
@@ -76,40 +77,40 @@ A = some.normal(ROWS, COLUMNS)
 B, Z, W = some.target(A), some.labels(A), some.row_weights(ROWS)
 C = some.row_weights(COLUMNS) - 1.0
 
-LOSSES: dict[str, Any] = {
-    "Squared": sb.Squared(B, W, 0.5),
-    "Absolute": sb.Absolute(B, W),
-    "Pinball": sb.Pinball(B, 0.8, W, 2.0),
-    "Huber": sb.Huber(B, 0.4, W),
-    "EpsilonInsensitive": sb.EpsilonInsensitive(B, 0.2),
-    "Hinge": sb.Hinge(Z, W),
-    "SquaredHinge": sb.SquaredHinge(Z),
-    "Logistic": sb.Logistic(Z, W, 1.5),
-    "Norm2": sb.Norm2(B, W, 3.0),
-    "Interval": sb.Interval(B - 3.0, B + 3.0),
+LOSSES: dict[str, Callable[[], Any]] = {
+    "Squared": lambda: sb.Squared(B, W, 0.5),
+    "Absolute": lambda: sb.Absolute(B, W),
+    "Pinball": lambda: sb.Pinball(B, 0.8, W, 2.0),
+    "Huber": lambda: sb.Huber(B, 0.4, W),
+    "EpsilonInsensitive": lambda: sb.EpsilonInsensitive(B, 0.2),
+    "Hinge": lambda: sb.Hinge(Z, W),
+    "SquaredHinge": lambda: sb.SquaredHinge(Z),
+    "Logistic": lambda: sb.Logistic(Z, W, 1.5),
+    "Norm2": lambda: sb.Norm2(B, W, 3.0),
+    "Interval": lambda: sb.Interval(B - 3.0, B + 3.0),
 }
-PENALTIES: dict[str, Any] = {
-    "Zero": sb.Zero(),
-    "L1": sb.L1(2.0, W[:COLUMNS]),
-    "SquaredL2": sb.SquaredL2(2.0),
-    "ElasticNet": sb.ElasticNet(2.0, 0.3),
-    "GroupL2": sb.GroupL2(2.0, [2, 4, 6, 12]),
-    "SparseGroup": sb.SparseGroup(2.0, 4, 0.4),
-    "Nuclear": sb.Nuclear(2.0, (4, 6)),
-    "Box": sb.Box(-0.2, 0.5),
-    "NonNegative": sb.NonNegative() + sb.L1(1.0),
-    "Linear": sb.Linear(C) + sb.Box(-1.0, 2.0),
-    "sum": sb.L1(1.0) + sb.SquaredL2(1.5) + sb.Box(-1.0, C + 2.0),
-    "group sum": sb.GroupL2(2.0, 4) + sb.NonNegative() + sb.Linear(0.1 * C),
-    "own": some.Ridge(1.0),
-    "Nuclear sum": sb.Nuclear(2.0, (4, 6)) + sb.Linear(0.1 * C.reshape(4, 6)),
+PENALTIES: dict[str, Callable[[], Any]] = {
+    "Zero": lambda: sb.Zero(),
+    "L1": lambda: sb.L1(2.0, W[:COLUMNS]),
+    "SquaredL2": lambda: sb.SquaredL2(2.0),
+    "ElasticNet": lambda: sb.ElasticNet(2.0, 0.3),
+    "GroupL2": lambda: sb.GroupL2(2.0, [2, 4, 6, 12]),
+    "SparseGroup": lambda: sb.SparseGroup(2.0, 4, 0.4),
+    "Nuclear": lambda: sb.Nuclear(2.0, (4, 6)),
+    "Box": lambda: sb.Box(-0.2, 0.5),
+    "NonNegative": lambda: sb.NonNegative() + sb.L1(1.0),
+    "Linear": lambda: sb.Linear(C) + sb.Box(-1.0, 2.0),
+    "sum": lambda: sb.L1(1.0) + sb.SquaredL2(1.5) + sb.Box(-1.0, C + 2.0),
+    "group sum": lambda: sb.GroupL2(2.0, 4) + sb.NonNegative() + sb.Linear(0.1 * C),
+    "own": lambda: some.Ridge(1.0),
+    "Nuclear sum": lambda: sb.Nuclear(2.0, (4, 6)) + sb.Linear(0.1 * C.reshape(4, 6)),
 }
-FIRM: dict[str, Any] = {"Absolute": sb.Absolute(B), "Squared": sb.Squared(B)}
+FIRM: dict[str, Callable[[], Any]] = {"Absolute": lambda: sb.Absolute(B), "Squared": lambda: sb.Squared(B)}
 
 
-def terms(penalty: Any, loss: Any) -> Callable[[], sb.Problem]:
+def terms(penalty: Callable[[], Any], loss: Callable[[], Any]) -> Callable[[], sb.Problem]:
     """Return what makes the problem of a penalty and a loss."""
-    return lambda: sb.Problem(penalty, A, loss)
+    return lambda: sb.Problem(penalty(), A, loss())
 
 
 MANY_ROWS, MANY_COLUMNS = 5200, 6
@@ -286,8 +287,8 @@ def path(penalty: Any, loss: Callable[[Any], Any], **options: Any) -> Callable[[
 def largest_alphas(folder: Path) -> dict[str, float]:
     """Find the largest alpha of many losses and penalties."""
     ones = np.ones((ROWS, 1))
-    chosen = {name: sb.alpha_max(sb.L1(1.0), A, loss, ones) for name, loss in LOSSES.items() if name != "Interval"}
-    groups = {name: sb.alpha_max(sb.GroupL2(1.0, 4), A, loss) for name, loss in FIRM.items()}
+    chosen = {name: sb.alpha_max(sb.L1(1.0), A, loss(), ones) for name, loss in LOSSES.items() if name != "Interval"}
+    groups = {name: sb.alpha_max(sb.GroupL2(1.0, 4), A, loss()) for name, loss in FIRM.items()}
     chosen["columns without a penalty"] = sb.alpha_max(sb.L1(1.0), A, sb.Squared(B), [0, 3])
     return {**chosen, **{f"groups {name}": alpha for name, alpha in groups.items()}}
 
@@ -474,10 +475,10 @@ def _programs() -> dict[str, Callable[[Path], Any]]:
         f"method {name}": solves(problem, **{"method": name.split()[0]} | own)
         for name, (problem, own) in METHODS.items()
     }
-    programs |= {f"loss {name}": solves(terms(sb.L1(1.0), loss)) for name, loss in LOSSES.items()}
-    programs |= {f"loss {name}, sp-bcd": solves(terms(sb.ElasticNet(1.0, 0.5), loss), method="sp-bcd", finish=False,
-                                                blocks_per_iteration=BLOCKS, max_passes=60)
-                 for name, loss in LOSSES.items()}  # fmt: skip
+    programs |= {f"loss {name}": solves(terms(lambda: sb.L1(1.0), loss)) for name, loss in LOSSES.items()}
+    drawn = {"method": "sp-bcd", "finish": False, "blocks_per_iteration": BLOCKS, "max_passes": 60}
+    for name, loss in LOSSES.items():
+        programs[f"loss {name}, sp-bcd"] = solves(terms(lambda: sb.ElasticNet(1.0, 0.5), loss), **drawn)
     for kind, loss in FIRM.items():
         programs |= {f"penalty {name}, {kind}": solves(terms(penalty, loss)) for name, penalty in PENALTIES.items()}
     programs |= named("layer", LAYERS) | named("backend", BACKENDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -19,12 +20,7 @@ import numpy as np
 import saddleback as sb
 
 from .cases import CASES, Case
-
-ERROR = "error"
-"""The entry of a file that says what went wrong."""
-
-MISSING = "not installed:"
-"""How an error begins that says that an optional package is missing."""
+from .outcomes import BEGUN, ERROR, MISSING
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -66,6 +62,7 @@ def first_process() -> bool:
 
 def main(folder: Path, names: list[str]) -> None:
     """Run cases and write a file each; the first process alone writes where there are several."""
+    (folder / BEGUN).touch()
     if find_spec("torch") and any(CASES[name].needs == "torch" for name in names):
         import torch
 
@@ -82,4 +79,7 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    if len(sys.argv) == 1:  # what there is to run
+        print(json.dumps({case.name: case.processes for case in CASES.values()}))
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])
