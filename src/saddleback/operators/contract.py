@@ -41,13 +41,15 @@ class Operator(ABC):
     remembers: bool = False
     """Whether A'y for the last y is at hand."""
 
-    rounding: float = 0.0
-    """Relative rounding of its products; 0 where that is float64's."""
-
     @property
     def in_memory(self) -> float:
         """Bytes of the entries that are in memory."""
         return 8.0 * self.traits.stored
+
+    @property
+    def rounding(self) -> float:
+        """Relative rounding of its products; 0 if that is float64's."""
+        return 0.0
 
     def with_memory(self) -> Operator:
         """Return the operator for one run: where a reading is dear, it remembers what was found in the last one."""

@@ -53,7 +53,7 @@ class Abstract(Operator):
         self.forget()
 
     def forget(self) -> None:
-        self.rounding = self._norm = 0.0
+        self._rounding = self._norm = 0.0
         self._images: tuple[Vector, Vector] | None = None
         self._slopes: tuple[Vector, Vector] | None = None
 
@@ -105,7 +105,7 @@ class Abstract(Operator):
                 f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "
                 "real numbers"
             )
-        self.rounding = max(self.rounding, rounding_of(raw.dtype))
+        self._rounding = max(self._rounding, rounding_of(raw.dtype))
         result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
         length = float(np.linalg.norm(vector))
         if length > 0:
@@ -133,14 +133,18 @@ class Abstract(Operator):
     @property
     def accuracy(self) -> float:
         """What an identity may miss by, relative to the sizes of its products."""
-        return max(ACCURACY, MARGIN * self.rounding)
+        return max(ACCURACY, MARGIN * self._rounding)
+
+    @property
+    def rounding(self) -> float:
+        return self._rounding
 
     def measure(self, kind: str, vector: Vector, product: Vector) -> None:
         # A(x / 3) is A x / 3 up to rounding, whether or not A is right
         missed = float(np.linalg.norm(self._product(kind, vector / 3.0, product.size) - product / 3.0))
         size = float(np.linalg.norm(product)) / 3.0
         if size > 0:
-            self.rounding = max(self.rounding, min(missed / size, COARSEST))
+            self._rounding = max(self._rounding, min(missed / size, COARSEST))
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         everywhere = np.zeros(self.shape[1])

@@ -37,6 +37,10 @@ class Stacked(Operator):
     def in_memory(self) -> float:
         return sum(part.in_memory for part in self.parts)
 
+    @property
+    def rounding(self) -> float:
+        return max(part.rounding for part in self.parts)
+
     def leaving(self, size: float) -> Operator:
         return Stacked([part.leaving(size) for part in self.parts])
 

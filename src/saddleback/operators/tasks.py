@@ -117,6 +117,13 @@ class Tasks(Operator):
     def in_memory(self) -> float:
         return self.single.in_memory
 
+    @property
+    def rounding(self) -> float:
+        return self.single.rounding
+
+    def measure(self, kind: str, vector: Vector, product: Vector) -> None:
+        self.single.measure(kind, self._split(vector)[0], self._split(product)[0])
+
     def leaving(self, size: float) -> Operator:
         return Tasks(self.single.leaving(size), self.tasks)
 

@@ -1,0 +1,321 @@
+"""Every operator that is made of another one has the facts of that one, combined as is stated here, or says why not.
+
+A fact is a field of ``Traits``, or an attribute that the contract declares. One that a wrapper forgets would silently
+take its default, which decides how a problem is solved. So each wrapper is tried on operators with values that are not
+the default, and a fact that is added, or a new wrapper, fails here until it has its line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+import saddleback as sb
+from saddleback.operators import (
+    Abstract,
+    Dense,
+    Operator,
+    ScaledIdentity,
+    Sharded,
+    Stacked,
+    Streamed,
+    Tasks,
+    as_operator,
+)
+from saddleback.operators.traits import Traits
+from saddleback.places.torch import open_device
+
+PROPERTIES = {name for name, member in vars(Operator).items() if isinstance(member, property)}
+TRAITS = {field.name for field in fields(Traits)}
+FACTS = {*Operator.__annotations__, *PROPERTIES, *TRAITS} - {"traits"}
+M, N, Q = 6, 4, 3
+A = np.asfortranarray(np.random.default_rng(0).standard_normal((M, N)))
+
+DENSE = Dense(A)
+DEFAULT = object()
+"""Where a wrapper leaves a fact at its default on purpose, for the reason beside it."""
+
+
+MARKS: dict[str, Any] = {
+    "splits": False,
+    "entries_known": False,
+    "stored": 7,
+    "launch_cost": 5,
+    "tasks": 2,
+    "surveyed": (np.ones(M), np.ones(N)),
+    "identity_scales": (2.0,),
+    "panels": np.array([0, 3, N]),
+    "reads_columns": False,
+    "remembers": True,
+    "rounding": 1e-7,
+    "budget": 1e4,
+    "in_memory": 64.0,
+}
+"""Of each fact a value that is not that of a matrix in memory."""
+
+
+def marked(fact: str | None = None) -> Dense:
+    """Return a matrix of which one fact has the value above."""
+    if fact in PROPERTIES:
+        return type("Marked", (Dense,), {fact: MARKS[fact]})(A)
+    operator = Dense(A)
+    if fact in TRAITS & set(MARKS):
+        operator.traits = replace(operator.traits, **{fact: MARKS[fact]})
+    elif fact in MARKS:
+        setattr(operator, fact, MARKS[fact])
+    return operator
+
+
+def fact_of(operator: Operator, fact: str) -> Any:
+    return getattr(operator.traits if fact in TRAITS else operator, fact)
+
+
+def all_of(fact: str) -> Callable[..., Any]:
+    return lambda *of: all(fact_of(each, fact) for each in of)
+
+
+def most_of(fact: str) -> Callable[..., Any]:
+    return lambda *of: max(fact_of(each, fact) for each in of)
+
+
+def least_of(fact: str) -> Callable[..., Any]:
+    return lambda *of: min(fact_of(each, fact) for each in of)
+
+
+def sum_of(fact: str) -> Callable[..., Any]:
+    return lambda *of: sum(fact_of(each, fact) for each in of)
+
+
+def same(fact: str) -> Callable[..., Any]:
+    return lambda a: fact_of(a, fact)
+
+
+def panels_side_by_side(*of: Operator) -> Any:
+    if all(each.traits.panels is None for each in of):
+        return None
+    ends = [np.array([0, N]) if each.traits.panels is None else each.traits.panels for each in of]
+    return np.concatenate([ends[0][:-1], N + ends[1]])
+
+
+def scales_side_by_side(*of: Operator) -> Any:
+    scales = [each.traits.identity_scales for each in of]
+    return None if None in scales else sum(scales, ())
+
+
+SIDE_BY_SIDE: dict[str, Any] = {
+    "shape": lambda a, b: (M, 2 * N),
+    "splits": all_of("splits"),
+    "entries_known": all_of("entries_known"),
+    "stored": sum_of("stored"),
+    "launch_cost": most_of("launch_cost"),
+    "identity_scales": scales_side_by_side,
+    "tasks": most_of("tasks"),
+    "reads_columns": all_of("reads_columns"),
+    "budget": least_of("budget"),
+}
+"""What holds for columns side by side, wherever they are."""
+
+STACKED = SIDE_BY_SIDE | {
+    "rounding": most_of("rounding"),
+    "panels": panels_side_by_side,
+    "in_memory": sum_of("in_memory"),
+    "surveyed": DEFAULT,  # each part may have been looked at with another y
+    "remembers": DEFAULT,  # until with_memory, which gives every part its memory
+    "holders": DEFAULT,  # columns of several processes are one operator each, and go beside each other there
+}
+
+SHARDED = SIDE_BY_SIDE | {
+    "in_memory": lambda a, b: a.in_memory,  # what is bounded is the memory of a process
+    "surveyed": lambda a, b: None if a.surveyed is None or b.surveyed is None else (np.ones(M), np.ones(2 * N)),
+    "holders": lambda a, b: (np.repeat([0, 1], N), 2, 0),
+    "rounding": DEFAULT,  # only matrices can be spread, and their products are as exact as float64 is
+    "panels": DEFAULT,  # the panels of a process are of its own columns, which need not be neighbours in the whole
+    "remembers": DEFAULT,  # the memory is that of each process
+}
+
+TASKS: dict[str, Any] = {
+    "shape": lambda a: (M * Q, N * Q),
+    "splits": same("splits"),
+    "entries_known": same("entries_known"),
+    "stored": lambda a: Q * a.traits.stored,
+    "launch_cost": lambda a: Q * a.traits.launch_cost,  # one product per task, each of which has to begin
+    "tasks": lambda a: Q,
+    "panels": lambda a: None if a.traits.panels is None else Q * a.traits.panels,
+    "reads_columns": same("reads_columns"),
+    "rounding": same("rounding"),
+    "budget": same("budget"),
+    "in_memory": same("in_memory"),
+    "surveyed": DEFAULT,  # that y is of one task
+    "identity_scales": DEFAULT,  # an identity takes its shape from the loss, tasks included
+    "remembers": DEFAULT,  # A'y is asked for task by task, and the last y is never that of the same task
+    "holders": DEFAULT,  # it is spread as a whole: its parts are never
+}
+
+
+class TwoProcesses:
+    """The first of two processes, which knows what the other one tells."""
+
+    rank, size = 0, 2
+
+    def __init__(self, told: list[Any]) -> None:
+        self.told = told
+
+    def all(self, thing: Any) -> list[Any]:
+        self.heard = thing
+        return [thing, self.told.pop(0)] if self.told else [thing, thing]
+
+    def gather(self, part: Any, sizes: Any) -> Any:
+        return np.ones(int(np.sum(sizes)))
+
+
+def sharded(a: Operator, b: Operator) -> Sharded:
+    places = [np.arange(N), np.arange(N, 2 * N)]
+    other = TwoProcesses([])
+    Sharded(b, places, other)  # type: ignore[arg-type]
+    return Sharded(a, places, TwoProcesses([other.heard]))  # type: ignore[arg-type]
+
+
+PAIRS = {"stacked": (lambda a, b: Stacked([a, b]), STACKED), "sharded": (sharded, SHARDED)}
+
+
+def assert_fact(found: Operator, fact: str, expected: Any, *of: Operator) -> None:
+    wanted = fact_of(DENSE, fact) if expected is DEFAULT else expected(*of)
+    value = fact_of(found, fact)
+    assert (value is None) == (wanted is None), fact
+    if wanted is not None:
+        for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (value, wanted)), strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=fact)
+
+
+def test_every_fact_of_the_contract_has_a_line():
+    assert set(STACKED) == set(SHARDED) == set(TASKS) == FACTS
+    assert set(MARKS) == FACTS - {"shape", "holders"}  # no operator inside of another has these as it likes
+    assert [fact for fact in MARKS if np.array_equal(MARKS[fact], fact_of(DENSE, fact))] == []
+
+
+def test_every_operator_is_known_as_a_wrapper_or_not():
+    for module in pkgutil.walk_packages(sb.__path__, "saddleback."):
+        if module.name.split(".")[1] in ("operators", "places"):
+            pytest.importorskip("torch") if "torch" in module.name else None
+            importlib.import_module(module.name)
+
+    def below(cls: type) -> set[type]:
+        return {cls, *(each for sub in cls.__subclasses__() for each in below(sub))}
+
+    known = {"Operator", "Abstract", "Dense", "Compressed", "Transposed", "ScaledIdentity", "Streamed"}
+    known |= {"OnDevice", "DenseOnDevice", "SparseOnDevice"}
+    wrappers = {"Stacked", "Tasks", "Sharded"}
+    assert {cls.__name__ for cls in below(Operator) if cls.__module__.startswith("saddleback.")} == known | wrappers
+
+
+@pytest.mark.parametrize("fact", sorted(FACTS))
+@pytest.mark.parametrize("which", ["neither", "first", "second", "both"])
+@pytest.mark.parametrize("kind", list(PAIRS))
+def test_operators_side_by_side_combine_their_facts(kind, which, fact):
+    make, expected = PAIRS[kind]
+    parts = [marked(fact if which in (own, "both") else None) for own in ("first", "second")]
+    assert_fact(make(*parts), fact, expected[fact], *parts)
+
+
+@pytest.mark.parametrize("fact", sorted(FACTS))
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_tasks_have_the_facts_of_their_matrix(is_marked, fact):
+    single = marked(fact if is_marked else None)
+    assert_fact(Tasks(single, Q), fact, TASKS[fact], single)
+
+
+def test_check_knows_the_rounding_under_a_matrix_variable():
+    """Products in float32 that say nothing of it; this raised a ProbeError."""
+    single = A.astype(np.float32)
+    coarse = LinearOperator(
+        A.shape,
+        matvec=lambda x: (single @ x.astype(np.float32)).astype(float),
+        rmatvec=lambda y: (single.T @ y.astype(np.float32)).astype(float),
+        dtype=float,
+    )
+    assert sb.check(sb.Problem(sb.L1(1.0), coarse, sb.Squared(np.ones((M, Q))))).tests
+
+
+def test_rounding_that_is_found_later_is_known_outside(rng):
+    """Products of an operator tell their rounding when they are made."""
+    coarse = Abstract(aslinearoperator(A.astype(np.float32)), "A")
+    outside = [Stacked([marked(), coarse]), Tasks(coarse, Q)]
+    coarse.matvec(rng.standard_normal(N))
+    assert coarse.rounding > 0
+    assert [each.rounding for each in outside] == [coarse.rounding] * 2
+
+
+@pytest.fixture
+def matrices(tmp_path):
+    """One operator of every kind, and some of them under a matrix variable or side by side with another."""
+    for order in ("C", "F"):
+        np.save(tmp_path / f"{order}.npy", np.array(A, order=order))
+    kinds: dict[str, Any] = {
+        "by columns": A,
+        "by rows": np.ascontiguousarray(A),
+        "float32": A.astype(np.float32),
+        "CSC": sparse.csc_array(A),
+        "CSR": sparse.csr_array(A),
+        "LinearOperator": aslinearoperator(A),
+        "file by columns": Streamed(tmp_path / "F.npy", memory=1e5),
+        "file by rows": Streamed(tmp_path / "C.npy", memory=1e5),
+    }
+    found = {name: as_operator(source, "A") for name, source in kinds.items()}
+    found["identity"] = ScaledIdentity(M, 2.0)
+    for name in ("by rows", "CSR", "file by rows"):
+        found[f"{name}, tasks"] = Tasks(found[name], Q)
+    for name in ("by rows", "file by columns", "identity"):
+        found[f"{name}, stacked"] = Stacked([found[name], found["CSC"]])
+    return found
+
+
+SAME: dict[str, tuple[Callable[[Operator], Operator], set[str]]] = {
+    "columnar": (lambda op: op.columnar(), {"surveyed"}),  # a copy is made before anything was looked at
+    "rowwise": (lambda op: op.rowwise(), {"surveyed"}),
+    "with_memory": (lambda op: op.with_memory(), {"remembers"}),  # that is what it is for
+    "leaving": (lambda op: op.leaving(0.0), set()),
+    "collected": (lambda op: op.collected(), set()),
+}
+"""Ways to the same operator in another form, and the facts that may change on them."""
+
+
+@pytest.mark.parametrize("way", list(SAME))
+def test_another_form_has_the_same_facts(way, matrices):
+    change, may_differ = SAME[way]
+    for operator in matrices.values():
+        other = change(operator)
+        for fact in FACTS - may_differ:
+            assert_fact(other, fact, same(fact), operator)
+
+
+KEPT = ("splits", "entries_known", "tasks", "rounding")
+"""Facts of some rows and columns, in memory or not; all others say where entries lie, and how many there are."""
+
+
+def test_a_part_has_the_facts_that_do_not_depend_on_where_it_lies(matrices):
+    for name, operator in ((name, operator.columnar()) for name, operator in matrices.items()):
+        if not operator.traits.splits:
+            continue
+        rows, columns = (np.arange(size) for size in operator.shape)
+        for part in (operator.restrict(rows, columns), operator.pack(columns, False), operator.pack(columns, True)):
+            assert part.shape == operator.shape, name
+            for fact in KEPT:
+                assert fact_of(part, fact) == fact_of(operator, fact), (name, fact)
+
+
+def test_on_a_device_an_operator_has_the_same_facts(matrices):
+    pytest.importorskip("torch")
+    for name, operator in matrices.items():
+        if "file" in name or name == "LinearOperator":
+            continue  # these cannot be moved there
+        there = operator.placed(open_device("cpu"))
+        for fact in FACTS - {"in_memory"}:  # which bounds what is packed beside files
+            assert_fact(there, fact, same(fact), operator)
