@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import saddleback as sb
 import saddleback.estimators as se
 from saddleback.engine.interrupts import Interrupts
+from saddleback.engine.session import Session
 from saddleback.places.mpi.communicator import ALONE
 
 pytestmark = pytest.mark.not_on("mpi", reason="it is for the first signal that comes; test_mpi.py has one for all")
@@ -92,14 +94,15 @@ def test_a_path_that_is_interrupted_between_two_solves_keeps_its_results(data, m
 @pytest.mark.parametrize("at", [3, 7])
 def test_cross_validation_ends_with_a_solve_that_was_about_to_end(at, data, monkeypatch):
     """In the path over all rows, and in one of a fold."""
-    solved = sb.solve
     calls = []
 
-    def pressed(*args: Any, **options: Any) -> sb.Result:
-        calls.append(None)
-        return solved(*args, **(options | {"callback": lambda info: press() if len(calls) == at else None}))
+    class Pressed(Session):
+        def solve(self, *args: Any) -> sb.Result:
+            calls.append(None)
+            self.options = replace(self.options, callback=lambda info: press() if len(calls) == at else None)
+            return super().solve(*args)
 
-    monkeypatch.setattr(import_module("saddleback.paths.path"), "solve", pressed)
+    monkeypatch.setattr(import_module("saddleback.paths.path"), "Session", Pressed)
     with pytest.raises(KeyboardInterrupt):
         se.LassoCV(n_alphas=4, cv=2).fit(*data)
     assert len(calls) == at

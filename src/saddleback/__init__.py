@@ -6,8 +6,9 @@ from .certificates.rays import RayCertificate, certify_ray
 from .check import Report, check
 from .common.checks import ProbeError
 from .engine.certify import certify
+from .engine.info import Info
 from .engine.registry import methods
-from .engine.solve import Info, solve
+from .engine.solve import solve
 from .functions import (
     L1,
     Absolute,

@@ -1,81 +1,17 @@
-"""The only loop: advance a method, judge what it offers, decide whether to stop."""
+"""The only entry to a solve; ``engine/session.py`` has the loop."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
-from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..certificates.rays import explanation, ray_of_empty_rows
-from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
-from ..common.arrays import Vector
-from ..common.cached import cached_property
-from ..common.checks import SQUARABLE, number, one_of, shown
-from ..functions.points import Point, Whole
-from ..linear_programs.program import prices
-from ..machine.threads import check_threads, limited
-from ..methods import Method, Start, drawn_blocks
-from ..methods.contract import positive_number
-from ..places.mpi.communicator import team_of
-from ..places.mpi.distribute import Shard, gathered
-from ..places.torch import open_device
-from ..problem import Model, Problem
-from ..reductions import Reduction, merge_rows, reduce_problem
-from ..result import Certificate, Result, Status
-from .clock import Clock
-from .diagnosis import diagnose, message, spread
-from .incumbent import Judge
-from .interrupts import Interrupts
-from .progress import progress_bar
-from .registry import METHODS, make, refuse, resolve
-from .run import LIMITS, UNSOLVABLE, Contents, Limits, Run, run_until
-
-
-class Iterate(NamedTuple):
-    """The point at which a method is, in the shapes of the problem."""
-
-    x: Any
-    y: Any
-
-
-@dataclass(frozen=True)
-class Info:
-    """What a callback is told at every certificate: the work so far, and the best pair of points.
-
-    ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
-    left is that of the method, however often it is looked at. ``x`` and ``y`` are the best points so far, ``current``
-    is the iterate of the method as it is now; all are made when they are asked for, which has to be during the call.
-    On several processes each may ask for them alone, except for ``current`` where blocks were made part of the loss
-    (``eliminate``): that takes a product with A, so that either all processes ask for it or none.
-    """
-
-    passes: float
-    seconds: float
-    certificate: Certificate
-    judging_passes: float
-    judging_seconds: float
-    point: Callable[[], tuple[Any, Any]] = field(repr=False)
-    iterate: Callable[[], tuple[Any, Any]] = field(repr=False)
-
-    @cached_property
-    def x(self) -> Any:
-        """The best x so far, in the problem's own shape."""
-        return self.point()[0]
-
-    @cached_property
-    def y(self) -> Any:
-        """The best y so far."""
-        return self.point()[1]
-
-    @cached_property
-    def current(self) -> Iterate:
-        """The iterate of the method: neither the best one, nor moved into any domain or scaled."""
-        return Iterate(*self.iterate())
+from ..methods import Method
+from ..places.mpi.distribute import Shard
+from ..problem import Problem
+from ..result import Result
+from .info import Info
+from .options import Options
+from .session import Session
 
 
 def solve(
@@ -157,226 +93,27 @@ def solve(
         the run came to its end before it could be stopped: a loop over several solves can look for it.
         A second Ctrl-C raises KeyboardInterrupt, during the same solve or within 0.4 seconds.
     """
-    team = team_of(comm)
-    with team:
-        _check_arguments(tol, max_passes, time_limit, seed, threads, callback, check_every)
-        one_of("layers", layers, True, False)
-        one_of("progress", progress, True, False)
-        _check_checkpoints(checkpoint_every, resume, x0, y0)
-        if not (checkpoint is None and resume is None):
-            _check_resumable(method)
-        if team.size > 1:
-            plain = {"method": repr(method), "layers": layers, "eliminate": eliminate}
-            plain |= {"tol": tol, "max_passes": max_passes, "seed": seed}
-            plain |= {"blocks_per_iteration": blocks_per_iteration, "check_every": check_every, "device": device}
-            given = {"time_limit": time_limit, "checkpoint": checkpoint, "resume": resume}  # their values may differ
-            plain |= {name: None if value is None else "given" for name, value in given.items()}
-            begin = {"x0": (x0.x, x0.y) if isinstance(x0, Result) else x0, "y0": y0}
-            compare(team, described(problem) | plain | begin | options)
-        kept_in = writable(checkpoint) if team.rank == 0 else checkpoint  # the first process writes
-        problem = gathered(problem, team)
-        threads = team.threads(threads)
-    drawn = drawn_blocks(blocks_per_iteration, problem.n_blocks)
-    clock = Clock(time_limit, team)
-    limits = Limits(tol, max_passes, clock)
-    place = problem.tensors if device is None else open_device(device)
-    if place is not None and checkpoint is not None and problem.model.A.traits.identity_scales is not None:
-        raise TypeError(
-            "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
-        )
-    # what overflows on the way is no news: it fails its test, and the certificate says what is known
-    with team, limited(threads), np.errstate(all="ignore"):
-        problem = problem if place is None else problem.placed(place)
-        model = problem.model.with_memory()
-        reduction = reduce_problem(model, _wants_elimination(eliminate, method, drawn))
-        chosen = make(resolve(method, options, reduction.model, drawn), options, OPTIONS, layers)
-        refuse(chosen, reduction.model, drawn)
-        if layers and chosen.merges_rows:
-            reduction = reduction.then(merge_rows(reduction.model))
-        chosen = chosen.for_model(reduction.model)
-        asked = {"method": chosen.name, "tol": tol, "seed": seed, "blocks_per_iteration": blocks_per_iteration}
-        asked |= {"eliminate": eliminate, "device": repr(place), "layers": layers}
-        mark = fingerprint(problem, asked | options) if checkpoint or resume else {}
-        known = _known(model, reduction)
-        stored = Kept() if resume is None else restore(resume, mark, known, team, Contents)
-        start = stored.point or warm_start(problem, reduction, x0, y0)
-        with Interrupts(team) as interrupts, progress_bar(progress and team.rank == 0, tol) as show:
-            if stored.run is not None:
-                run: Run = stored.run
-                with going_on(resume):
-                    run.go_on(model, reduction, clock)
-                    if run.unheard is not None:
-                        run.hear(chosen, check_every)
-            else:
-                if options:  # for explicit strengths alone
-                    start = replace(start, kept=reduction.kept())
-                state = chosen.init(
-                    reduction.model, replace(start, drawn=drawn, seed=seed, tol=tol, seconds=clock.left())
-                )
-                run = Run(state, Judge(model, reduction), model.memories(), chosen.opening)
-                del state
-                if stored.past is not None:
-                    with going_on(resume):
-                        run.take_over(stored.past, clock)
-            del start  # vectors that the run has replaced would be kept
-            keeper = Keeper(kept_in, checkpoint_every, clock, mark, known, team)
-            status: Status | None = None
-            while status is None:
-                with going_on(resume):
-                    halted = run_until(chosen, run, limits, reduction.model, interrupts, keeper)
-                    team.agree_on(run.state.x, run.state.y)
-                    run.measure(chosen, halted, clock)
-                show(run.passes, run.judge.certificate)
-                told = team.any(callback is not None and bool(callback(_info(problem, run, clock))))
-                with going_on(resume):
-                    status = run.verdict(reduction.status or halted, limits)
-                    if status is None and told:
-                        status = Status.INTERRUPTED
-                    elif status is None:
-                        run.hear(chosen, check_every)
-            if status in (*LIMITS, Status.INTERRUPTED):
-                keeper.close(run)
-            with going_on(resume):
-                status = run.close(status, tol, clock)
-            run.judge.probe()
-            ended, status = status, Status.INTERRUPTED if interrupts.requested else status
-        ray = _ray(problem, run, status)
-        proof = None if ray is None else explanation(problem, status, ray)
-        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(chosen), proof)
-        if ended is not status:
-            said += f" It had come to its end: {ended.value}"
-        if status in LIMITS:
-            reached = run.judge.certificate, tol, run.history, run.weights
-            apart = spread(problem.model.A)
-            said += " " + diagnose(status, *reached, run.state.report(), drawn is not None, apart)
-            said += " Blocks were made part of the loss; eliminate=False leaves them." if reduction.eliminates else ""
-            said += _unproved(run.judge.unsolvable.suspected)
-        if status in (*LIMITS, Status.INTERRUPTED):
-            said += keeper.advice()
-    x, y = run.judge.point()
-    stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
-    return Result(
-        x=problem.shape_x(x),
-        y=problem.shape_y(y.vector()),
-        status=status,
-        message=said,
-        certificate=run.judge.certificate,
-        passes=run.passes,
-        seconds=clock.seconds(),
-        history=run.history,
-        method=run.name_of(chosen),
-        settings=run.state.report().as_dict(),
-        shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
-        reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
-        is_vertex=None if stated is None else stated.is_vertex,
-        ray=ray if ray is None else _shaped_ray(problem, status, ray),
+    given = Options(
+        method=method,
+        tol=tol,
+        max_passes=max_passes,
+        time_limit=time_limit,
+        blocks_per_iteration=blocks_per_iteration,
+        seed=seed,
+        threads=threads,
+        callback=callback,
+        progress=progress,
+        x0=x0,
+        y0=y0,
+        eliminate=eliminate,
+        check_every=check_every,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        comm=comm,
+        device=device,
+        layers=layers,
+        of_method=options,
     )
-
-
-def _ray(problem: Problem, run: Run, status: Status) -> Vector | None:
-    """Return the proof that there is no solution; None under every other status."""
-    if status not in UNSOLVABLE:
-        return None
-    return ray_of_empty_rows(problem.model) if run.judge.proof is None else run.judge.proof.ray
-
-
-def _shaped_ray(problem: Problem, status: Status, ray: Vector) -> Any:
-    return problem.shape_y(ray) if status is Status.INFEASIBLE else problem.shape_x(Whole(ray))
-
-
-def _unproved(suspected: Status | None) -> str:
-    """Return what the iterates suggest, and no ray has proved."""
-    if suspected is None:
-        return ""
-    what = "no point is feasible" if suspected is Status.INFEASIBLE else "the objective has no bound"
-    return f" The iterates suggest that {what}, but no ray was found that proves it."
-
-
-OPTIONS = list(signature(solve).parameters)[1:-1]
-"""What ``solve`` itself takes besides the options of a method."""
-
-
-def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
-    """Return where to start in the problem that is solved, from points or from the result of a similar problem."""
-    weight = 1.0
-    if isinstance(x0, Result):
-        weight = float(x0.settings.get("primal_weight", weight))
-        x0, y0 = x0.x, x0.y if y0 is None else y0
-    A = reduction.model.A
-    x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
-    if x0 is not None:
-        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0", SQUARABLE).vector())
-    if y0 is not None:
-        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0", SQUARABLE))
-    return Start(x, y, weight=weight)
-
-
-def _wants_elimination(choice: Any, method: str | Method[Any], drawn: int | None) -> bool:
-    one_of("eliminate", choice, "auto", True, False)
-    return choice is True or (choice == "auto" and isinstance(method, str) and method == "auto" and drawn is None)
-
-
-def _info(problem: Problem, run: Run, clock: Clock) -> Info:
-    judging = run.judging
-
-    def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
-        def made() -> tuple[Any, Any]:
-            x, y = point()
-            return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
-
-        return made
-
-    best, iterate = run.judge.point_of_now(), partial(run.judge.restored, run.state.x, run.state.y)
-    work = run.passes, clock.seconds(), run.judge.certificate, judging.passes, judging.seconds
-    return Info(*work, shaped(best), shaped(iterate))
-
-
-def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
-    """Return what is there before a run begins, by name: a checkpoint refers to it, and does not hold it."""
-    smaller = reduction.model
-    found: dict[str, Any] = {"model": model, "reduction": reduction, "smaller": smaller}
-    for name, each in (("model", model), ("smaller", smaller)):
-        found |= {f"{name}.f": each.f, f"{name}.A": each.A, f"{name}.g": each.g}
-    return found
-
-
-def _check_resumable(method: Any) -> None:
-    """Refuse to write or read the state of a method that this library does not know."""
-    if isinstance(method, Method) and type(method) not in METHODS.values():
-        raise TypeError(
-            f"checkpoint and resume with method={method.name!r}: only the states of the methods in sb.methods() can be "
-            "written to a file; leave checkpoint and resume out, and pass x0=result to go on from a result"
-        )
-
-
-def _check_checkpoints(every: float, resume: Any, x0: Any, y0: Any) -> None:
-    if not number("checkpoint_every", every) >= 0:
-        raise ValueError(f"checkpoint_every={every!r}: expected a number of seconds that is at least 0")
-    if resume is not None and not isinstance(resume, (str, os.PathLike)):
-        raise TypeError(f"resume={shown(resume)}: expected the name of a file")
-    if resume is not None and not (x0 is None and y0 is None):
-        raise ValueError("resume with x0 or y0: the checkpoint holds where to go on from; leave them out")
-
-
-def _check_arguments(
-    tol: float,
-    max_passes: float,
-    time_limit: float | None,
-    seed: int,
-    threads: int | None,
-    callback: Callable[[Info], bool | None] | None,
-    check_every: float | None,
-) -> None:
-    if not 0 <= number("tol", tol) < np.inf:
-        raise ValueError(f"tol={tol}: expected a number that is at least 0")
-    if not number("max_passes", max_passes) > 0:
-        raise ValueError(f"max_passes={max_passes}: expected a positive number")
-    if check_every is not None:
-        positive_number("check_every", check_every)
-    if time_limit is not None and not number("time_limit", time_limit) > 0:
-        raise ValueError(f"time_limit={time_limit}: expected None or a positive number of seconds")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={shown(callback)}: expected a function of one argument")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed={shown(seed)}: expected an integer that is at least 0")
-    check_threads(threads)
+    with Session(given) as session:
+        return session.solve(problem, x0, y0)

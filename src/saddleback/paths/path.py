@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Vector
 from ..common.checks import LARGEST_PRODUCT, finite, scalar, shown
 from ..engine.interrupts import Interrupts
-from ..engine.solve import Info, solve
+from ..engine.options import Options
+from ..engine.session import Session
 from ..functions.points import Whole
 from ..machine.threads import limited
 from ..places.mpi.communicator import team_of
@@ -64,7 +65,7 @@ def path(
     problem = Problem(penalty, A, loss).columnar()
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
-    team, callback = team_of(options.get("comm")), options.get("callback")
+    team = team_of(options.get("comm"))
     threads = team.threads(options.get("threads"))
     if alphas is None:
         with limited(threads):
@@ -76,22 +77,14 @@ def path(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    told: list[bool] = []
-
-    if callable(callback):
-
-        def heard(info: Info) -> bool:
-            told.append(bool(callback(info)))
-            return told[-1]
-
-        options["callback"] = heard
-    with limited(team.threads(options.get("threads"))), Interrupts(team):  # once for all of them too
+    x0, y0 = options.pop("x0", None), options.pop("y0", None)
+    with Session(Options.of(options)) as session, Interrupts(team):
         for alpha in values:
             if results:
-                options |= {"x0": _start(problem, results[-2:], alpha), "y0": None}
-            result = solve(problem.with_alpha(alpha), **options)
+                x0, y0 = _start(problem, results[-2:], alpha), None
+            result = session.solve(problem.with_alpha(alpha), x0, y0)
             results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
-            if result.status is Status.INTERRUPTED or team.any(any(told)):
+            if result.status is Status.INTERRUPTED or session.stopped:
                 break
     return results
 

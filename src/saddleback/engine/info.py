@@ -1,0 +1,72 @@
+"""What a callback gets at every certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..common.cached import cached_property
+from ..functions.points import Point, Whole
+from ..problem import Problem
+from ..result import Certificate
+from .clock import Clock
+from .run import Run
+
+
+class Iterate(NamedTuple):
+    """The point at which a method is, in the shapes of the problem."""
+
+    x: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a callback is told at every certificate: the work so far, and the best pair of points.
+
+    ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
+    left is that of the method, however often it is looked at. ``x`` and ``y`` are the best points so far, ``current``
+    is the iterate of the method as it is now; all are made when they are asked for, which has to be during the call.
+    On several processes each may ask for them alone, except for ``current`` where blocks were made part of the loss
+    (``eliminate``): that takes a product with A, so that either all processes ask for it or none.
+    """
+
+    passes: float
+    seconds: float
+    certificate: Certificate
+    judging_passes: float
+    judging_seconds: float
+    point: Callable[[], tuple[Any, Any]] = field(repr=False)
+    iterate: Callable[[], tuple[Any, Any]] = field(repr=False)
+
+    @cached_property
+    def x(self) -> Any:
+        """The best x so far, in the problem's own shape."""
+        return self.point()[0]
+
+    @cached_property
+    def y(self) -> Any:
+        """The best y so far."""
+        return self.point()[1]
+
+    @cached_property
+    def current(self) -> Iterate:
+        """The iterate of the method: neither the best one, nor moved into any domain or scaled."""
+        return Iterate(*self.iterate())
+
+
+def info_of(problem: Problem, run: Run, clock: Clock) -> Info:
+    """Return what the callback of a run gets."""
+
+    def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
+        def made() -> tuple[Any, Any]:
+            x, y = point()
+            return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
+
+        return made
+
+    best, iterate = run.judge.point_of_now(), partial(run.judge.restored, run.state.x, run.state.y)
+    work = run.passes, clock.seconds(), run.judge.certificate, run.judging.passes, run.judging.seconds
+    return Info(*work, shaped(best), shaped(iterate))

@@ -1,0 +1,283 @@
+"""What a solve, or all solves of a path, have in common; and the way of one problem from its start to its result."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..certificates.rays import explanation, ray_of_empty_rows
+from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
+from ..common.arrays import Vector
+from ..common.checks import SQUARABLE, one_of
+from ..functions.points import Whole
+from ..linear_programs.program import prices
+from ..machine.threads import limited
+from ..methods import Method, Start, drawn_blocks
+from ..places.mpi.communicator import team_of
+from ..places.mpi.distribute import Shard, gathered
+from ..places.torch import open_device
+from ..problem import Model, Problem
+from ..reductions import Reduction, merge_rows, reduce_problem
+from ..result import Result, Status
+from .clock import Clock
+from .diagnosis import diagnose, message, spread
+from .incumbent import Judge
+from .info import info_of
+from .interrupts import Interrupts
+from .options import NAMES, Options
+from .progress import progress_bar
+from .registry import make, refuse, resolve
+from .run import LIMITS, UNSOLVABLE, Contents, Limits, Run, run_until
+
+
+class Session:
+    """Processes, threads and the state of numpy: opened once for all solves with the same options.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether a callback has returned True.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.team = team_of(options.comm)
+        self.stopped = False
+        self._open = ExitStack()
+        with self.team:
+            options.check()
+
+    def __enter__(self) -> Session:
+        with self.team:
+            threads = self.team.threads(self.options.threads)
+        self._open.enter_context(self.team)
+        self._open.enter_context(limited(threads))
+        # numbers that overflow on the way fail their tests, and the certificate says what is known
+        self._open.enter_context(np.errstate(all="ignore"))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, at)
+
+    def solve(self, problem: Problem | Shard, x0: Any = None, y0: Any = None) -> Result:
+        """Solve a problem, starting from x0 and y0, and certify the answer."""
+        task = Task(self, problem, replace(self.options, x0=x0, y0=y0))
+        team, options = self.team, self.options
+        with Interrupts(team) as interrupts, progress_bar(options.progress and team.rank == 0, options.tol) as show:
+            run = task.begin()
+            while task.status is None:
+                task.advance(interrupts)
+                show(run.passes, run.judge.certificate)
+                self.stopped |= task.call_back()
+                task.decide(self.stopped)
+            task.close()
+            interrupted = interrupts.requested
+        return task.result(interrupted)
+
+
+class Task:
+    """One problem on its way from its start to its result.
+
+    Attributes
+    ----------
+    problem, model :
+        As the user wrote it.
+    reduction :
+        The smaller problem that is solved, and the way back from its solutions.
+    method :
+        With its options and layers.
+    status :
+        How the run has ended; None while it goes on.
+    """
+
+    run: Run
+    status: Status | None = None
+    halted: Status | None = None
+    """Why the method stopped before its next certificate was due, if it did."""
+
+    def __init__(self, session: Session, problem: Problem | Shard, options: Options) -> None:
+        self.options = options
+        self.team = team = session.team
+        if team.size > 1:
+            compare(team, described(problem) | options.same_everywhere())
+        path = writable(options.checkpoint) if team.rank == 0 else options.checkpoint  # the first process writes
+        problem = gathered(problem, team)
+        self.drawn = drawn_blocks(options.blocks_per_iteration, problem.n_blocks)
+        self.clock = Clock(options.time_limit, team)
+        self.limits = Limits(options.tol, options.max_passes, self.clock)
+        place = problem.tensors if options.device is None else open_device(options.device)
+        if place is not None and options.checkpoint is not None and problem.model.A.traits.identity_scales is not None:
+            raise TypeError(
+                "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
+            )
+        self.problem = problem if place is None else problem.placed(place)
+        self.model = self.problem.model.with_memory()
+        self.method, self.reduction = self._planned()
+        self.known = _known(self.model, self.reduction)
+        asked = {"method": self.method.name, "device": repr(place)} | {
+            name: getattr(options, name) for name in ("tol", "seed", "blocks_per_iteration", "eliminate", "layers")
+        }
+        self.mark = fingerprint(self.problem, asked | dict(options.of_method)) if options.keeps_a_file else {}
+        self.keeper = Keeper(path, options.checkpoint_every, self.clock, self.mark, self.known, team)
+
+    def _planned(self) -> tuple[Method[Any], Reduction]:
+        """Return the method for the problem, and the reduction of the problem for the method."""
+        options, drawn = self.options, self.drawn
+        reduction = reduce_problem(self.model, _eliminates(options, drawn))
+        of_method = dict(options.of_method)
+        chosen = resolve(options.method, of_method, reduction.model, drawn)
+        method = make(chosen, of_method, NAMES, options.layers)
+        refuse(method, reduction.model, drawn)
+        if options.layers and method.merges_rows:
+            reduction = reduction.then(merge_rows(reduction.model))
+        return method.for_model(reduction.model), reduction
+
+    def begin(self) -> Run:
+        """Return a new run, or the one that a checkpoint holds."""
+        resume, clock = self.options.resume, self.clock
+        stored = Kept() if resume is None else restore(resume, self.mark, self.known, self.team, Contents)
+        if stored.run is not None:
+            self.run = stored.run
+            with going_on(resume):
+                self.run.go_on(self.model, self.reduction, clock)
+                if self.run.unheard is not None:
+                    self.run.hear(self.method, self.options.check_every)
+            return self.run
+        start = stored.point or warm_start(self.problem, self.reduction, self.options.x0, self.options.y0)
+        start = replace(start, drawn=self.drawn, seed=self.options.seed, tol=self.options.tol, seconds=clock.left())
+        if self.options.of_method:  # for explicit strengths alone
+            start = replace(start, kept=self.reduction.kept())
+        state = self.method.init(self.reduction.model, start)
+        self.run = Run(state, Judge(self.model, self.reduction), self.model.memories(), self.method.opening)
+        if stored.past is not None:
+            with going_on(resume):
+                self.run.take_over(stored.past, clock)
+        return self.run
+
+    def advance(self, interrupts: Interrupts) -> None:
+        """Advance the method until a certificate is due, and take the certificate."""
+        run, method = self.run, self.method
+        with going_on(self.options.resume):
+            self.halted = run_until(method, run, self.limits, self.reduction.model, interrupts, self.keeper)
+            self.team.agree_on(run.state.x, run.state.y)
+            run.measure(method, self.halted, self.clock)
+
+    def call_back(self) -> bool:
+        """Return whether the callback of some process wants the run to stop."""
+        callback = self.options.callback
+        wants = callback is not None and bool(callback(info_of(self.problem, self.run, self.clock)))
+        return self.team.any(wants)
+
+    def decide(self, stopped: bool) -> None:
+        """Set the status of the run if this certificate ends it; otherwise let the method adapt to it."""
+        run = self.run
+        with going_on(self.options.resume):
+            self.status = run.verdict(self.reduction.status or self.halted, self.limits)
+            if self.status is None and stopped:
+                self.status = Status.INTERRUPTED
+            elif self.status is None:
+                run.hear(self.method, self.options.check_every)
+
+    def close(self) -> None:
+        """Write the last checkpoint, and bring the best pair of points into the form in which it is returned."""
+        run = self.run
+        assert self.status is not None
+        if self.status in (*LIMITS, Status.INTERRUPTED):
+            self.keeper.close(run)
+        with going_on(self.options.resume):
+            self.status = run.close(self.status, self.options.tol, self.clock)
+        run.judge.probe()
+
+    def result(self, interrupted: bool) -> Result:
+        """Return the result; ``interrupted`` if Ctrl-C was pressed, even if that was too late to stop the run."""
+        problem, run = self.problem, self.run
+        assert self.status is not None
+        status = Status.INTERRUPTED if interrupted else self.status
+        ray = self._ray(status)
+        said = self._message(status, ray)
+        x, y = run.judge.point()
+        stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
+        return Result(
+            x=problem.shape_x(x),
+            y=problem.shape_y(y.vector()),
+            status=status,
+            message=said,
+            certificate=run.judge.certificate,
+            passes=run.passes,
+            seconds=self.clock.seconds(),
+            history=run.history,
+            method=run.name_of(self.method),
+            settings=run.state.report().as_dict(),
+            shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
+            reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
+            is_vertex=None if stated is None else stated.is_vertex,
+            ray=ray if ray is None else _shaped_ray(problem, status, ray),
+        )
+
+    def _ray(self, status: Status) -> Vector | None:
+        """Return the proof that there is no solution; None under every other status."""
+        if status not in UNSOLVABLE:
+            return None
+        proof = self.run.judge.proof
+        return ray_of_empty_rows(self.problem.model) if proof is None else proof.ray
+
+    def _message(self, status: Status, ray: Vector | None) -> str:
+        run, tol = self.run, self.options.tol
+        proof = None if ray is None else explanation(self.problem, status, ray)
+        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(self.method), proof)
+        if self.status is not status and self.status is not None:
+            said += f" It had come to its end: {self.status.value}"
+        if status in LIMITS:
+            reached = run.judge.certificate, tol, run.history, run.weights, run.state.report()
+            said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.problem.model.A))
+            if self.reduction.eliminates:
+                said += " Blocks were made part of the loss; eliminate=False leaves them."
+            said += _unproved(run.judge.unsolvable.suspected)
+        return said + (self.keeper.advice() if status in (*LIMITS, Status.INTERRUPTED) else "")
+
+
+def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
+    """Return where to start in the problem that is solved, from points or from the result of a similar problem."""
+    weight = 1.0
+    if isinstance(x0, Result):
+        weight = float(x0.settings.get("primal_weight", weight))
+        x0, y0 = x0.x, x0.y if y0 is None else y0
+    A = reduction.model.A
+    x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
+    if x0 is not None:
+        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0", SQUARABLE).vector())
+    if y0 is not None:
+        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0", SQUARABLE))
+    return Start(x, y, weight=weight)
+
+
+def _eliminates(options: Options, drawn: int | None) -> bool:
+    """Return whether blocks under an identity are made part of the loss."""
+    one_of("eliminate", options.eliminate, "auto", True, False)
+    automatic = isinstance(options.method, str) and options.method == "auto" and drawn is None
+    return options.eliminate is True or (options.eliminate == "auto" and automatic)
+
+
+def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
+    """Return what is there before a run begins, by name: a checkpoint refers to it, and does not hold it."""
+    smaller = reduction.model
+    found: dict[str, Any] = {"model": model, "reduction": reduction, "smaller": smaller}
+    for name, each in (("model", model), ("smaller", smaller)):
+        found |= {f"{name}.f": each.f, f"{name}.A": each.A, f"{name}.g": each.g}
+    return found
+
+
+def _shaped_ray(problem: Problem, status: Status, ray: Vector) -> Any:
+    return problem.shape_y(ray) if status is Status.INFEASIBLE else problem.shape_x(Whole(ray))
+
+
+def _unproved(suspected: Status | None) -> str:
+    """Return what the iterates suggest, and no ray has proved."""
+    if suspected is None:
+        return ""
+    what = "no point is feasible" if suspected is Status.INFEASIBLE else "the objective has no bound"
+    return f" The iterates suggest that {what}, but no ray was found that proves it."
