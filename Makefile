@@ -1,10 +1,13 @@
-# Everything a checkout needs: a Python of 3.10 or later with venv, and a C++ compiler.
+# A checkout needs Python 3.10 or later with venv, and a C++ compiler. Every target installs what it needs into .venv.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# the package with all development tools
 INSTALLED := $(VENV)/.installed
-# adelie needs a numpy below 2, and so an environment of its own
+# the package and matplotlib, enough for the demo; if the development tools are there, they include both
+RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
+# adelie needs numpy below 2, hence a separate environment
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
@@ -13,14 +16,26 @@ ADELIE := .venv-adelie/.installed
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
 
-setup: $(INSTALLED)  ## make .venv and install the package in it; done once, and again when the build changes
+setup: $(INSTALLED)  ## install the package and all development tools in .venv; again if the build changes
 
-$(INSTALLED): pyproject.toml CMakeLists.txt $(wildcard native/*)
-	$(PYTHON) -m venv $(VENV)
+BUILD := pyproject.toml CMakeLists.txt $(wildcard native/*)
+
+$(BIN)/python:
+	@echo 'Making a virtual environment in $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): $(BUILD) | $(BIN)/python
+	@echo 'Installing the package, all development tools, torch, MPI and other solvers: some minutes'
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: setup  ## solve two problems and draw their certificates, in out/
+# without --quiet, so that one sees each download and the compilation; Python compiles modules when it imports them
+$(VENV)/.runnable: $(BUILD) | $(BIN)/python
+	@echo 'Installing the package and matplotlib, and compiling the core: about half a minute'
+	$(BIN)/python -m pip install --progress-bar off --no-compile --editable '.[plot]'
+	@touch $@
+
+demo: $(RUNNABLE)  ## solve two problems and draw their certificates, in out/; installs only what this needs
 	$(BIN)/saddleback demo --out out
 
 test: setup  ## run the fast tests, and some of them over each backend
