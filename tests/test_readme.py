@@ -41,12 +41,26 @@ def test_the_examples_of_the_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/modelling.md", "docs/scaling.md"])
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_links_lead_somewhere(page):
+    """Every link to a file, and every link to a heading of a page."""
     path = ROOT / page
-    targets = re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8"))
-    assert targets
-    assert all((path.parent / target).is_file() for target in targets)
+    links = re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text(encoding="utf-8"))
+    for target, anchor in links:
+        file = path.parent / target if target else path
+        assert file.is_file(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+def test_a_page_begins_with_what_one_can_do_after_reading_it(page):
+    opening = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
+    assert opening.startswith("After reading this page you ")
 
 
 def test_the_page_on_estimators_runs(capsys):
@@ -73,12 +87,12 @@ def test_the_page_on_own_code_runs(capsys):
 
 
 def test_the_page_on_modelling_runs():
-    """Every recipe is solved, and those with an answer of their own elsewhere give that."""
+    """Every recipe is solved, and where another library can solve it too, the answers agree."""
     names, results = {}, []
     for block in python_blocks((ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")):
         exec(block, names)
         results.append(names.get("result"))
-    assert len(results) == 13
+    assert len(results) == 17
     assert all(result.status is sb.Status.OPTIMAL for result in results[1:])
     assert np.allclose(names["increasing"], IsotonicRegression().fit_transform(np.arange(40), names["y"]), atol=1e-3)
     x = cp.Variable(names["n"])

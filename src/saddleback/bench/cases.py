@@ -148,7 +148,7 @@ CASES = {
         ),
         Case(
             "lasso-sparse",
-            "Lasso, 20,000 x 100,000 CSC with 20 entries a column, 0.1 lambda_max",
+            "Lasso, 20,000 x 100,000 CSC with 20 entries per column, 0.1 lambda_max",
             ("skglm", "celer", "scikit-learn"),
             generated(
                 data.sparse_lasso,

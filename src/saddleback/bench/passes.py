@@ -4,13 +4,13 @@ A pass draws every block once. Its floor is one product with A.T and one with
 A, so each line gives the time of a pass divided by that of those two products
 through numpy or scipy, best of several runs taken in turns. The bars:
 
-- dense, 2000 columns an iteration: at most 1.3. The product with y and the
+- dense, 2000 columns per iteration: at most 1.3. The product with y and the
   update of A x share one read of the matrix, so about 0.6 was predicted;
 - the same pass on one thread divided by that on two: at least 1.6. The line
   after it is the same quotient for A.T @ y alone, which does nothing but read
   the matrix: what the memory of the machine gave at that moment;
 - sparse, one thread against scipy's one: at most 1.5;
-- one group an iteration of a one-hot matrix: at most 4, as all of y moves for
+- one group per iteration of a one-hot matrix: at most 4, as all of y moves for
   each group;
 - one column of 20 entries among 20000 rows, eager divided by lazy: at least 6.
 
@@ -49,7 +49,7 @@ def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[fl
 def pass_over(
     A: Any, size: int, *, group: int = 1, iterations: int | None = None, lazy: bool = False
 ) -> Callable[[], None]:
-    """Return one pass over A, ``size`` blocks of ``group`` columns an iteration: squared loss, L1 or group norm."""
+    """Return one pass over A, ``size`` blocks of ``group`` columns per iteration: squared loss, L1 or group norm."""
     rng = np.random.default_rng(0)
     m, n = A.shape
     blocks = n // group
@@ -160,5 +160,5 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
     small = np.asfortranarray(rng.normal(size=(100, 200)))
     count = 100_000 // shrink
     (seconds,) = best_times([pass_over(small, 1, iterations=count)], repeats)
-    note("dense 100 x 200, 1 column: microseconds an iteration", 1e6 * seconds / count, "<= 1")
+    note("dense 100 x 200, 1 column: microseconds per iteration", 1e6 * seconds / count, "<= 1")
     return {"lines": lines}

@@ -26,30 +26,31 @@ BUSY = 1.5
 INTRODUCTION = """\
 # Benchmarks
 
-How long this library and others take for the same problem, on the same data, to the same *certified* accuracy.
+After reading this page you know how long this library and others take for the same problem, on the same data, to the same
+*certified* accuracy, and how to repeat the measurements.
 
-A ratio is the time of the fastest other library that got there, divided by ours: above 1 we are faster. Over several
-problems of a case it is the geometric mean, with the smallest and the largest in brackets.
+A ratio is the time of the fastest other library that reached the accuracy, divided by ours: above 1 we are faster. If a
+case has several problems, the ratio is their geometric mean, with the smallest and the largest in brackets.
 """
 
 PROTOCOL = """\
 ## How it is measured
 
-- Each library's answer is judged by the same certificate, `saddleback.certify`: the relative gap between the
-  objective at its x and a dual bound (the gradient of a squared loss at x, the library's own dual point elsewhere, or
-  the best bound of the run where it gives none), and the infeasibility where there are constraints.
-- A tolerance means something else in each library. Each is asked for ever smaller ones, in half decades from 1e-2, and
-  is timed at the loosest with which its answer is good enough. Ours is called with `tol` set to the target and no other
-  option.
-- Each library runs in a process of its own. The clock runs in there, around the solve alone: data is in memory, in the
-  layout that libraries prefer (column-major or CSC), the first solve (which compiles, in some) is not timed, nor is
-  judging. Our time includes `Problem(...)`, CVXPY's the building of its problem.
-- The best of the repeats counts, for everyone; repeats are taken in turns. Threads are limited for nobody.
-- A solve that takes longer than the cap of its case is given up, and the table says so.
+- The answer of every library gets the same certificate, `saddleback.certify`: the relative gap between the objective at
+  its x and a dual bound, and the infeasibility if there are constraints. The dual point is the gradient of a squared
+  loss at x. For other losses it is the dual point of the library or, if it returns none, the best one of the run.
+- A tolerance means something different in each library. Each is run with smaller and smaller tolerances, in half decades
+  from 1e-2, and is timed at the largest one whose answer is accurate enough. Ours is called with `tol` set to the target
+  and no other option.
+- Each library runs in a separate process. Only the solve is timed. The data are in memory, in the layout that libraries
+  prefer (column-major or CSC). The first solve, in which some libraries compile, and the certificate are not timed. Our
+  time includes `Problem(...)`, that of CVXPY includes building its problem.
+- The best of the repeats counts for every library; the libraries take turns. No library has a limit on its threads.
+- A solve that takes longer than the cap of its case is stopped, and the table says so.
 """
 
 REPRODUCE = """\
-## Again
+## Reproducing these results
 
 ```
 make bench                            # everything; writes this document, its figures and benchmarks.json
@@ -235,7 +236,7 @@ def ours_table(record: Record) -> str:
             "size",
             "passes",
             "working set",
-            "blocks an iteration",
+            "blocks per iteration",
             "error",
             "ms of `A.T @ y` and `A @ x`",
             "pass / those",
@@ -281,7 +282,7 @@ def growth_section(name: str, record: Record) -> str:
         ]
         for point in record["points"]
     ]
-    grown = table(["layout", "entries", *times, "speed-up", f"ns an entry on {threads[-1]}"], rows)
+    grown = table(["layout", "entries", *times, "speed-up", f"ns per entry on {threads[-1]}"], rows)
     layouts = dict.fromkeys(point["layout"] for point in record["points"])
     fits = [
         f"{layout} {slope(record['points'], layout, i):.2f} on {count}"
