@@ -26,8 +26,8 @@ BUSY = 1.5
 INTRODUCTION = """\
 # Benchmarks
 
-After reading this page you know how long this library and others take for the same problem, on the same data, to the same
-*certified* accuracy, and how to repeat the measurements.
+After reading this page you know how long this library and others take for the same problem, on the same data, to the
+same *certified* accuracy, and how to repeat the measurements.
 
 A ratio is the time of the fastest other library that reached the accuracy, divided by ours: above 1 we are faster. If a
 case has several problems, the ratio is their geometric mean, with the smallest and the largest in brackets.
@@ -39,9 +39,9 @@ PROTOCOL = """\
 - The answer of every library gets the same certificate, `saddleback.certify`: the relative gap between the objective at
   its x and a dual bound, and the infeasibility if there are constraints. The dual point is the gradient of a squared
   loss at x. For other losses it is the dual point of the library or, if it returns none, the best one of the run.
-- A tolerance means something different in each library. Each is run with smaller and smaller tolerances, in half decades
-  from 1e-2, and is timed at the largest one whose answer is accurate enough. Ours is called with `tol` set to the target
-  and no other option.
+- A tolerance means something different in each library. Each is run with smaller and smaller tolerances, in half
+  decades from 1e-2, and is timed at the largest one whose answer is accurate enough. Ours is called with `tol` set to
+  the target and no other option.
 - Each library runs in a separate process. Only the solve is timed. The data are in memory, in the layout that libraries
   prefer (column-major or CSC). The first solve, in which some libraries compile, and the certificate are not timed. Our
   time includes `Problem(...)`, that of CVXPY includes building its problem.
