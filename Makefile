@@ -11,7 +11,7 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz
+.PHONY: help setup demo test test-all test-backends lint format stubs bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
@@ -57,14 +57,24 @@ test-backends: setup  ## run the suite over numpy, native, torch on the CPU and 
 	done
 	$(BIN)/mpiexec -n 2 $(BIN)/python -m pytest -rs -p no:cacheprovider --backend mpi $(OVER_BACKENDS)
 
-lint: setup clang  ## check style, format and types, and that Clang accepts the core
+lint: setup clang  ## check style, format, types and stubs, and that Clang accepts the core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@if [ -e $(BIN)/clang-format ]; then $(BIN)/clang-format --dry-run --Werror native/*; \
+	else echo 'clang-format: not installed, not checked'; fi
+	@mkdir -p build
+	$(STUBGEN) -o build/_native.pyi && diff -u $(STUBS) build/_native.pyi || { echo 'run make stubs'; exit 1; }
 	$(BIN)/mypy
+
+STUBS := src/saddleback/_native.pyi
+STUBGEN = $(BIN)/python -m nanobind.stubgen -q -m saddleback._native
+
+stubs: setup  ## write the types of the compiled core, which nanobind knows, for mypy
+	$(STUBGEN) -o $(STUBS)
 
 # the newest Clang that is installed
 CLANG ?= $(shell for version in -21 -20 -19 -18 -17 -16 ''; do command -v clang++$$version && break; done)
-NATIVE_FLAGS = -std=c++20 -O1 -Wall -Wextra -fopenmp-simd -isystem $(shell $(BIN)/python -m nanobind --include_dir) \
+NATIVE_FLAGS = -std=c++20 -O1 -Wall -Wextra -fopenmp-simd -fvisibility=hidden -isystem $(shell $(BIN)/python -m nanobind --include_dir) \
     -isystem $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('include'))")
 
 clang: setup  ## check that Clang compiles the core without a warning, if it is installed
@@ -73,6 +83,7 @@ clang: setup  ## check that Clang compiles the core without a warning, if it is 
 format: setup  ## put the code in format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i native/*
 
 tidy: setup  ## run clang-tidy on the core; it is installed in .venv if it is missing
 	@[ -e $(BIN)/clang-tidy ] || $(BIN)/python -m pip install --quiet 'clang-tidy>=19'

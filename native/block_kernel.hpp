@@ -3,12 +3,9 @@
 /// step against the new u = A x.
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
-#include <vector>
 
 #include "blocks.hpp"
 #include "draw_order.hpp"
@@ -36,19 +33,13 @@ struct Penalty {
 class Kernel {
  public:
   Kernel(Stack matrix, Blocks blocks, Penalty penalty, std::shared_ptr<const RowLoss> loss)
-      : matrix_(std::move(matrix)),
-        blocks_(std::move(blocks)),
-        penalty_(std::move(penalty)),
-        loss_(std::move(loss)),
-        run_(run_length()),
-        order_(blocks_.count()),
-        steps_(loss_->new_steps()),
-        summed_(penalty_.coordinate.size()) {
+      : matrix_(std::move(matrix)), blocks_(std::move(blocks)), penalty_(std::move(penalty)), loss_(std::move(loss)),
+        run_(run_length()), order_(blocks_.count()), steps_(matrix_.rows()), summed_(penalty_.coordinate.size()) {
     validate();
   }
 
   Index rows() const { return matrix_.rows(); }
-  Index columns() const { return static_cast<Index>(penalty_.coordinate.size()); }
+  Index columns() const { return length(penalty_.coordinate); }
 
   /// One iteration for each set of draws. With `exchange`, the change of A x in every iteration is added up over the
   /// processes, and draws of blocks that do not exist here belong to other processes.
@@ -89,15 +80,12 @@ class Kernel {
     const int chunks = parts_for(16 * static_cast<double>(rows()));
 
     lease.run(chunks, [&](int i) { lazy_dual_->prepare(part(rows(), i, chunks), sigma); });
-    begin_touching();
-    for (Index t = 0; t < draws.iterations; ++t, draws.block += draws.size) {
-      const auto drawn = order_(draws.block, draws.size);
-      touch(drawn, t);
-      lazy_dual_->catch_up(*touched_, dual);
+    for_each_touching(draws, [&](std::span<const Index> drawn, Index t) {
+      lazy_dual_->catch_up(touched_, dual);
       advance(drawn, t, primal, 0);
-      lazy_dual_->step(*touched_, dual);
-    }
-    lease.run(chunks, [&](int i) { lazy_dual_->finish(part(rows(), i, chunks), *touched_, draws.iterations, dual); });
+      lazy_dual_->step(touched_, dual);
+    });
+    lease.run(chunks, [&](int i) { lazy_dual_->finish(part(rows(), i, chunks), touched_, draws.iterations, dual); });
     finish_sum(draws.iterations, primal);
   }
 
@@ -109,15 +97,12 @@ class Kernel {
     begin(1, dual);
     Lease lease;
 
-    loss_->prepare({0, rows()}, sigma, steps_);
-    begin_touching();
-    for (Index t = 0; t < draws.iterations; ++t, draws.block += draws.size) {
-      const auto drawn = order_(draws.block, draws.size);
-      touch(drawn, t);
-      const auto& touched = touched_->row();
+    loss_->prepare(matrix_.all(), sigma, steps_);
+    for_each_touching(draws, [&](std::span<const Index> drawn, Index t) {
+      const auto& touched = touched_.row();
       look_ahead(lease, touched, dual, bar);
       for (std::size_t k = 0; k < touched.size(); ++k)
-        dual.y_sum[touched[k]] += (touched_->behind(k) + 1) * bar[touched[k]];
+        dual.y_sum[touched[k]] += (touched_.behind(k) + 1) * bar[touched[k]];
       advance(drawn, t, primal, 0);
       for (const Index i : touched) {
         const double change = dual.change[i];
@@ -125,11 +110,11 @@ class Kernel {
         dual.u[i] += change;
         dual.y[i] = bar[i] + theta[i] / sigma[i] * change;
       }
-    }
+    });
     entries_.resize(rows());
     std::iota(entries_.begin(), entries_.end(), 0);
     look_ahead(lease, entries_, dual, bar);
-    for (Index i = 0; i < rows(); ++i) dual.y_sum[i] += touched_->behind(i, draws.iterations) * bar[i];
+    for (Index i = 0; i < rows(); ++i) dual.y_sum[i] += touched_.behind(i, draws.iterations) * bar[i];
     finish_sum(draws.iterations, primal);
   }
 
@@ -174,9 +159,9 @@ class Kernel {
   }
 
   void validate(const Draws& draws) const {
-    for (Index i = 0; i < draws.iterations * draws.size; ++i)
-      if (draws.block[i] < 0 || draws.block[i] >= blocks_.count())
-        throw std::out_of_range("a drawn block does not exist");
+    const auto exists = [&](Index block) { return block >= 0 && block < blocks_.count(); };
+    if (!std::all_of(draws.block, draws.block + draws.iterations * draws.size, exists))
+      throw std::out_of_range("a drawn block does not exist");
   }
 
   // How many columns a lane multiplies with y before it adds them to v: as many as certainly stay in cache until they
@@ -206,7 +191,7 @@ class Kernel {
 
   /// The proximal steps of the blocks of one lane.
   void advance(std::span<const Index> drawn, Index t, const Primal& primal, int lane) {
-    const Range range = part(static_cast<Index>(drawn.size()), lane, sums_->lanes());
+    const Range range = part(length(drawn), lane, sums_->lanes());
     double* change = sums_->lane(lane);
     Scratch& scratch = scratch_[lane];
     Index* pending = scratch.column.data();
@@ -236,7 +221,7 @@ class Kernel {
     if (count == 0) return;
     double* factor = scratch.b.data();
     for (Index k = 0; k < count; ++k) simd::prefetch(&penalty_.coordinate[column[k]]);
-    matrix_.dots(column, count, primal.y, factor, scratch.moving ? change : nullptr);
+    matrix_.dots(matrix_.all(), column, count, primal.y, factor, scratch.moving ? change : nullptr);
     Index moved = 0;
     for (Index k = 0; k < count; ++k) {
       const Index d = column[k];
@@ -245,17 +230,17 @@ class Kernel {
       moved += factor[k] != 0;
     }
     scratch.moving = 2 * moved > count;
-    matrix_.add(column, count, factor, change, following);
+    matrix_.add(matrix_.all(), column, count, factor, change, following);
   }
 
   void advance_group(const Block& block, Index t, const Primal& primal, double* change, Scratch& scratch) {
     const auto& [column, count, weight] = block;
     double *b = scratch.b.data(), *h = scratch.h.data();
-    matrix_.dots(column, count, primal.y, b, change);
+    matrix_.dots(matrix_.all(), column, count, primal.y, b, change);
     for (Index k = 0; k < count; ++k) h[k] = primal.h[column[k]];
     const double rho = shrink_group(block, penalty_.coordinate, primal.x, h, b);
     for (Index k = 0; k < count; ++k) b[k] = move(column[k], b[k] * (rho / (h[k] * rho + weight)), t, primal);
-    matrix_.add(column, count, b, change);
+    matrix_.add(matrix_.all(), column, count, b, change);
   }
 
   /// Sets x[d] and returns its change. The sum of x is updated only here and in finish_sum: until the next move x[d]
@@ -275,24 +260,27 @@ class Kernel {
     for (Index d = 0; d < columns(); ++d) primal.x_sum[d] += static_cast<double>(iterations - summed_[d]) * primal.x[d];
   }
 
-  void begin_touching() {
+  /// Calls body(drawn, t) in iteration t, with the rows in which the drawn columns have entries in touched_.
+  template <class Body> void for_each_touching(Draws draws, const Body& body) {
     std::fill(summed_.begin(), summed_.end(), 0);
-    if (!touched_) touched_.emplace(rows());
-    touched_->reset();
-  }
-
-  /// Collects the rows in which the drawn columns have entries.
-  void touch(std::span<const Index> drawn, Index t) {
-    entries_.clear();
-    for (const Index j : drawn)
-      for (Index k = 0; k < blocks_[j].size; ++k) matrix_.append_rows(blocks_[j].column[k], entries_);
-    touched_->assign(entries_, t);
+    touched_.reset(rows());
+    for (Index t = 0; t < draws.iterations; ++t, draws.block += draws.size) {
+      const auto drawn = order_(draws.block, draws.size);
+      entries_.clear();
+      for (const Index j : drawn)
+        for (Index k = 0; k < blocks_[j].size; ++k) {
+          const auto [matrix, column] = matrix_.find(blocks_[j].column[k]);
+          matrix.append_rows(column, entries_);
+        }
+      touched_.assign(entries_, t);
+      body(drawn, t);
+    }
   }
 
   void look_ahead(Lease& lease, std::span<const Index> rows, const Dual& dual, double* bar) const {
     const int chunks = parts_for(16 * static_cast<double>(rows.size()));
     lease.run(chunks, [&](int i) {
-      const Range own = part(static_cast<Index>(rows.size()), i, chunks);
+      const Range own = part(length(rows), i, chunks);
       loss_->dual_prox(rows.subspan(own.begin, own.size()), steps_, dual.u, dual.y, bar);
     });
   }
@@ -310,7 +298,7 @@ class Kernel {
   std::optional<Accumulators> sums_;
   std::vector<Scratch> scratch_;
   std::unique_ptr<LazyDual> lazy_dual_;
-  std::optional<TouchedRows> touched_;
+  TouchedRows touched_;
   std::vector<Index> entries_;  ///< rows of the entries of the drawn columns
 };
 

@@ -2,11 +2,6 @@
 /// The partition of the columns into blocks.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <stdexcept>
-#include <vector>
-
 #include "prox.hpp"
 #include "types.hpp"
 
@@ -36,7 +31,7 @@ class Blocks {
   /// Block j consists of column[start[j]], ..., column[start[j + 1] - 1].
   Blocks(const std::vector<Index>& start, std::vector<Index> column, const std::vector<double>& weight)
       : column_(std::move(column)) {
-    const auto n = static_cast<Index>(column_.size());
+    const auto n = length(column_);
     if (start.size() != weight.size() + 1 || start.front() != 0 || start.back() != n ||
         !std::is_sorted(start.begin(), start.end()))
       throw std::invalid_argument("block_start must rise from 0 to the number of columns");
@@ -52,8 +47,8 @@ class Blocks {
     }
   }
 
-  Index columns() const { return static_cast<Index>(column_.size()); }
-  Index count() const { return static_cast<Index>(block_.size()); }
+  Index columns() const { return length(column_); }
+  Index count() const { return length(block_); }
   Index largest() const { return largest_; }
 
   const Block& operator[](Index j) const { return block_[j]; }

@@ -7,11 +7,8 @@
 /// products with y and once, while it is still in cache, to add its moves to A x.
 #pragma once
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
-#include <vector>
 
 #include "panels.hpp"
 #include "rounds.hpp"
@@ -68,7 +65,7 @@ class Descent {
     Index visited = 0;
     for (Index s = 0; s < sweeps; ++s) {
       for (const Panel& panel : panels_) {
-        const auto size = static_cast<Index>(panel.column.size());
+        const auto size = length(panel.column);
         const auto zero = [x](Index d) { return x[d] == 0; };
         if (s > 0 && std::all_of(panel.column.begin(), panel.column.end(), zero)) continue;
         visited += size;
@@ -80,7 +77,7 @@ class Descent {
         lease.run(parts_, [&](int i) {
           const Range own = part(rows(), i, parts_);
           apply(own, moves, u, y);
-          matrix().dots_in(own, panel.column.data(), size, y, partial.data() + i * widest);
+          matrix().dots(own, panel.column.data(), size, y, partial.data() + i * widest);
         });
         std::copy(partial.begin(), partial.begin() + size, product.begin());
         for (int i = 1; i < parts_; ++i)
@@ -102,10 +99,9 @@ class Descent {
   static constexpr double kEntriesPerRow = 128;
 
   static SmoothProblem validated(SmoothProblem problem, const Descent* measured) {
-    if (problem.loss().rows() != problem.rows())
-      throw std::invalid_argument("the loss must have as many rows as the matrices");
+    if (!problem.loss->smooth()) throw std::invalid_argument("descent needs a loss that is coordinate or logistic");
     const Index columns = problem.matrix.columns();
-    if (columns != problem.blocks.columns() || columns != static_cast<Index>(problem.penalty.size()))
+    if (columns != problem.blocks.columns() || columns != length(problem.penalty))
       throw std::invalid_argument("matrices, blocks and penalty differ in their columns");
     problem.blocks.require_groups(problem.penalty, true);
     if (measured && (measured->rows() != problem.rows() || !problem.blocks.begins_with(measured->problem_.blocks)))
@@ -114,11 +110,14 @@ class Descent {
   }
 
   void apply(Range rows, const Moves& moves, double* u, double* y) const {
-    const auto count = static_cast<Index>(moves.column.size());
+    const auto count = length(moves.column);
     if (count == 0) return;
-    matrix().add_in(rows, moves.column.data(), count, moves.change.data(), u);
-    if (matrix().sliceable()) return problem_.loss().gradient(rows, u, y);
-    for (const Index d : moves.column) problem_.loss().gradient(matrix().rows_of(d), u, y);
+    matrix().add(rows, moves.column.data(), count, moves.change.data(), u);
+    if (matrix().sliceable()) return problem_.loss->gradient(rows, u, y);
+    for (const Index d : moves.column) {
+      const auto [own, column] = matrix().find(d);
+      problem_.loss->gradient(own.rows_of(column), u, y);
+    }
   }
 
   SmoothProblem problem_;

@@ -3,16 +3,12 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "threads.hpp"
 #include "types.hpp"
 
 namespace saddleback {
-
-namespace detail {
 
 inline std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   return std::rotl((state ^ word) * 0x9e3779b97f4a7c15u, 31);
@@ -35,8 +31,6 @@ inline std::uint64_t digest_piece(const unsigned char* data, Index bytes) {
   return result;
 }
 
-}  // namespace detail
-
 /// A number that differs, almost certainly, if any bit differs. It is not cryptographic.
 inline std::uint64_t digest(const unsigned char* data, Index bytes) {
   constexpr Index piece = 1 << 18;
@@ -46,10 +40,10 @@ inline std::uint64_t digest(const unsigned char* data, Index bytes) {
   Lease().run(parts, [&](int i) {
     const Range own = part(count, i, parts);
     for (Index k = own.begin; k < own.end; ++k)
-      found[k] = detail::digest_piece(data + k * piece, std::min(piece, bytes - k * piece));
+      found[k] = digest_piece(data + k * piece, std::min(piece, bytes - k * piece));
   });
   std::uint64_t result = 0;
-  for (const std::uint64_t each : found) result = detail::mixed(result, each);
+  for (const std::uint64_t each : found) result = mixed(result, each);
   return result;
 }
 

@@ -2,12 +2,8 @@
 /// The blocks drawn in one iteration, in the order in which they are visited.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <iterator>
-#include <span>
-#include <vector>
 
 #include "types.hpp"
 
@@ -30,13 +26,13 @@ class DrawOrder {
     existing_.clear();
     std::copy_if(draws, draws + size, std::back_inserter(existing_),
                  [this](Index block) { return block >= 0 && block < blocks_; });
-    return (*this)(existing_.data(), static_cast<Index>(existing_.size()));
+    return (*this)(existing_.data(), length(existing_));
   }
 
   /// Valid until the next call.
   std::span<const Index> operator()(const Index* draws, Index size) {
     if (size == 1) return {draws, 1};
-    if (size < static_cast<Index>(drawn_.size())) {
+    if (size < length(drawn_)) {
       order_.assign(draws, draws + size);
       std::sort(order_.begin(), order_.end());
       order_.erase(std::unique(order_.begin(), order_.end()), order_.end());

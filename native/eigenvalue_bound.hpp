@@ -2,10 +2,6 @@
 /// A bound on the largest eigenvalue of a positive semidefinite matrix.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "types.hpp"
 
 namespace saddleback {

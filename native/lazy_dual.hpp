@@ -3,11 +3,6 @@
 /// closed form, when they are needed.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "prox.hpp"
 #include "types.hpp"
 
@@ -95,9 +90,7 @@ class RepeatedStep {
 /// The rows that an iteration touches, each once, and the number of iterations since each was last touched.
 class TouchedRows {
  public:
-  explicit TouchedRows(Index rows) : seen_(rows) {}
-
-  void reset() { std::fill(seen_.begin(), seen_.end(), 0); }
+  void reset(Index rows) { seen_.assign(rows, 0); }
 
   /// Sets the rows of iteration t, in which a row may occur more than once. t must increase from call to call.
   void assign(const std::vector<Index>& rows, Index t) {

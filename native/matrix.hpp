@@ -3,12 +3,6 @@
 /// computations are in double precision.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <stdexcept>
-#include <vector>
-
 #include "simd.hpp"
 #include "types.hpp"
 
@@ -27,34 +21,28 @@ class Columns {
   virtual ~Columns() = default;
 
   Index rows() const { return rows_; }
+  Range all() const { return {0, rows_}; }
   Index count() const { return count_; }
   virtual Index stored() const = 0;
 
-  /// out[k] = column[k] . y, for at most kBatch columns. Unless `sums` is null, they will likely be added to it next.
-  virtual void dots(const Index* column, int count, const double* y, double* out,
+  /// Whether a range of rows can be read without the other rows. Otherwise products are over all rows.
+  virtual bool sliceable() const = 0;
+
+  /// out[k] = column[k] . y over some rows, for at most kBatch columns. Unless `sums` is null, the columns will likely
+  /// be added to it next.
+  virtual void dots(Range rows, const Index* column, int count, const double* y, double* out,
                     const double* sums = nullptr) const = 0;
 
-  /// v += sum of factor[k] * column[k], for at most kBatch columns. The next `following` columns in the list will
-  /// likely be read next.
-  virtual void add(const Index* column, int count, const double* factor, double* v, int following = 0) const = 0;
+  /// v += sum of factor[k] * column[k] over some rows, for at most kBatch columns. The next `following` columns in the
+  /// list will likely be read next.
+  virtual void add(Range rows, const Index* column, int count, const double* factor, double* v,
+                   int following = 0) const = 0;
 
-  /// Whether a range of rows can be read without the other rows.
-  virtual bool sliceable() const { return false; }
-
-  /// The same two products over some of the rows, or over all rows if the matrix is not sliceable.
-  virtual void dots_in(Range, const Index* column, int count, const double* y, double* out) const {
-    dots(column, count, y, out);
-  }
-  virtual void add_in(Range, const Index* column, int count, const double* factor, double* v) const {
-    add(column, count, factor, v);
-  }
-
-  /// Writes weight * column, entry by entry, to v, which must be 0 in the rows of the column. erase undoes it.
+  /// Writes weight * column, entry by entry, to v, which must be 0 in the rows of the column.
   virtual void scatter(Index column, const double* weight, double* v) const = 0;
-  virtual void erase(Index column, double* v) const = 0;
 
   /// The rows in which a column has entries.
-  virtual RowList rows_of(Index) const { return Range{0, rows_}; }
+  virtual RowList rows_of(Index) const { return all(); }
 
   /// Appends the rows in which a column is not 0.
   virtual void append_rows(Index column, std::vector<Index>& rows) const = 0;
@@ -70,7 +58,7 @@ class Columns {
   virtual bool valid(const Index*, int) const { return true; }
 
   /// Whether all columns are valid.
-  bool valid() const {
+  bool all_valid() const {
     for (Index at = 0; at < count_; at += kBatch) {
       const int count = static_cast<int>(std::min<Index>(kBatch, count_ - at));
       Index column[kBatch];
@@ -88,24 +76,15 @@ class Columns {
 };
 
 /// Contiguous columns at a fixed distance.
-template <class T>
-class Dense final : public Columns {
+template <class T> class Dense final : public Columns {
  public:
   Dense(const T* data, Index rows, Index count, Index stride) : Columns(rows, count), data_(data), stride_(stride) {}
 
   Index stored() const override { return rows() * count(); }
 
-  void dots(const Index* column, int count, const double* y, double* out, const double*) const override {
-    dots_in({0, rows()}, column, count, y, out);
-  }
-
-  void add(const Index* column, int count, const double* factor, double* v, int) const override {
-    add_in({0, rows()}, column, count, factor, v);
-  }
-
   bool sliceable() const override { return true; }
 
-  void dots_in(Range range, const Index* column, int count, const double* y, double* out) const override {
+  void dots(Range range, const Index* column, int count, const double* y, double* out, const double*) const override {
     const Index size = range.end - range.begin;
     y += range.begin;
     int k = 0;
@@ -117,7 +96,7 @@ class Dense final : public Columns {
     for (; k < count; ++k) out[k] = simd::dot(at(column[k], range), y, size);
   }
 
-  void add_in(Range range, const Index* column, int count, const double* factor, double* v) const override {
+  void add(Range range, const Index* column, int count, const double* factor, double* v, int) const override {
     const Index size = range.end - range.begin;
     v += range.begin;
     const T* start[kTogether];
@@ -137,7 +116,6 @@ class Dense final : public Columns {
   void scatter(Index column, const double* weight, double* v) const override {
     simd::multiply(at(column), weight, v, rows());
   }
-  void erase(Index, double* v) const override { std::fill_n(v, rows(), 0.0); }
 
   void append_rows(Index column, std::vector<Index>& out) const override {
     const T* entry = at(column);
@@ -174,16 +152,16 @@ class Dense final : public Columns {
 };
 
 /// Compressed sparse columns; rows may be in any order and may repeat.
-template <class I, class T>
-class Sparse final : public Columns {
+template <class I, class T> class Sparse final : public Columns {
  public:
   /// Reads nothing: check that columns are `valid` before using them.
   Sparse(const I* indptr, const I* indices, const T* data, Index stored, Index rows, Index count)
       : Columns(rows, count), indptr_(indptr), indices_(indices), data_(data), stored_(stored) {}
 
   Index stored() const override { return stored_; }
+  bool sliceable() const override { return false; }
 
-  void dots(const Index* column, int count, const double* y, double* out, const double* sums) const override {
+  void dots(Range, const Index* column, int count, const double* y, double* out, const double* sums) const override {
     if (!sums && column[count - 1] - column[0] == count - 1) return dots_in_turn(column, count, y, out);
     constexpr int ahead = 4;
     for (int k = 0; k < count; ++k) {
@@ -198,7 +176,7 @@ class Sparse final : public Columns {
   }
 
   // The columns to add are in cache already, so that the memory is free to load the columns whose products come next.
-  void add(const Index* column, int count, const double* factor, double* v, int following) const override {
+  void add(Range, const Index* column, int count, const double* factor, double* v, int following) const override {
     for (int k = 0; k < count; ++k) {
       const double scale = factor[k];
       if (scale == 0) continue;
@@ -212,13 +190,11 @@ class Sparse final : public Columns {
       v[indices_[p]] += weight[indices_[p]] * value(p);
   }
 
-  void erase(Index column, double* v) const override {
-    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p) v[indices_[p]] = 0;
+  RowList rows_of(Index column) const override { return indices(column); }
+  std::span<const I> indices(Index column) const {
+    return {indices_ + indptr_[column], indices_ + indptr_[column + 1]};
   }
-
-  RowList rows_of(Index column) const override {
-    return std::span(indices_ + indptr_[column], indices_ + indptr_[column + 1]);
-  }
+  const T* values(Index column) const { return data_ + indptr_[column]; }
 
   void append_rows(Index column, std::vector<Index>& out) const override {
     for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p)
@@ -267,9 +243,7 @@ class Sparse final : public Columns {
 
   bool canonical() const override {
     for (Index c = 0; c < count(); ++c)
-      if (std::adjacent_find(indices_ + indptr_[c], indices_ + indptr_[c + 1], std::greater_equal<I>()) !=
-          indices_ + indptr_[c + 1])
-        return false;
+      if (std::ranges::adjacent_find(indices(c), std::greater_equal<I>()) != indices(c).end()) return false;
     return true;
   }
 
@@ -292,8 +266,7 @@ class Sparse final : public Columns {
 
   // Calls body(p, lane) for the entries p of a column, with lanes 0, 1, 2, 3, 0, ... The drawn columns are scattered in
   // memory, and most end before the hardware detects a pattern: reading a column prefetches `next`, line by line.
-  template <class Body>
-  void visit(Index column, Index next, const Body& body) const {
+  template <class Body> void visit(Index column, Index next, const Body& body) const {
     constexpr int stretch = 8;
     Index p = indptr_[column], q = indptr_[next];
     const Index end = indptr_[column + 1];

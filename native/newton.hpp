@@ -2,9 +2,6 @@
 /// Newton steps over some columns of a matrix, by conjugate gradients.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "simd.hpp"
 #include "stack.hpp"
 #include "threads.hpp"
@@ -24,52 +21,45 @@ class Selection {
     const int parts = parts_for(static_cast<double>(rows()) * static_cast<double>(count_));
     lease.run(parts, [&](int i) {
       const Range own = part(count_, i, parts);
-      matrix_.dots_in({0, rows()}, column_ + own.begin, own.size(), y, out + own.begin);
+      matrix_.dots(matrix_.all(), column_ + own.begin, own.size(), y, out + own.begin);
     });
   }
 
   /// v += A_S d.
   void image(Lease& lease, const double* d, double* v) const {
     const int parts = row_parts(kLong);
-    lease.run(parts, [&](int i) { matrix_.add_in(part(rows(), i, parts), column_, count_, d, v); });
+    lease.run(parts, [&](int i) { matrix_.add(part(rows(), i, parts), column_, count_, d, v); });
   }
 
-  /// What `normal` needs.
-  struct Workspace {
-    explicit Workspace(const Selection& own)
-        : image(own.rows()), partial(own.row_parts(kFused) * own.count_), of_strip(partial.size()) {}
-
-    std::vector<double> image, partial, of_strip;
-  };
-
-  /// out = A_S' diag(weight) A_S p.
-  void normal(Lease& lease, const double* weight, const double* p, Workspace& space, double* out) const {
+  /// out = A_S' diag(weight) A_S p, with vectors in `space`.
+  void normal(Lease& lease, const double* weight, const double* p, std::vector<double>& space, double* out) const {
     const Index strip = this->strip();
-    double* image_of = space.image.data();
+    const int parts = row_parts(kFused);
+    space.resize(rows() + 2 * parts * count_);
+    double *image_of = space.data(), *partial = image_of + rows();
     if (strip == 0) {
-      std::fill(space.image.begin(), space.image.end(), 0.0);
+      std::fill_n(image_of, rows(), 0.0);
       image(lease, p, image_of);
       for (Index k = 0; k < rows(); ++k) image_of[k] *= weight[k];
       products(lease, image_of, out);
       return;
     }
-    const int parts = row_parts(kFused);
     lease.run(parts, [&](int i) {
       const Range range = part(rows(), i, parts);
-      double *sum = space.partial.data() + i * count_, *own = space.of_strip.data() + i * count_;
+      double *sum = partial + i * count_, *own = partial + (parts + i) * count_;
       std::fill(sum, sum + count_, 0.0);
       for (Index at = range.begin; at < range.end; at += strip) {
         const Range rows{at, std::min(at + strip, range.end)};
         std::fill(image_of + rows.begin, image_of + rows.end, 0.0);
-        matrix_.add_in(rows, column_, count_, p, image_of);
+        matrix_.add(rows, column_, count_, p, image_of);
         for (Index k = rows.begin; k < rows.end; ++k) image_of[k] *= weight[k];
-        matrix_.dots_in(rows, column_, count_, image_of, own);
+        matrix_.dots(rows, column_, count_, image_of, own);
         for (Index k = 0; k < count_; ++k) sum[k] += own[k];
       }
     });
     std::fill(out, out + count_, 0.0);
     for (int i = 0; i < parts; ++i)
-      for (Index k = 0; k < count_; ++k) out[k] += space.partial[i * count_ + k];
+      for (Index k = 0; k < count_; ++k) out[k] += partial[i * count_ + k];
   }
 
  private:
@@ -98,15 +88,6 @@ struct NewtonSystem {
   const double *weight, *extra, *along;
   const Index* group;
   const double *right, *diagonal;  ///< the diagonal is the preconditioner
-
-  /// out = the matrix of the system times p; `of_group` has room for all groups.
-  void multiply(Lease& lease, const Selection& columns, const double* p, Selection::Workspace& space,
-                std::vector<double>& of_group, double* out) const {
-    columns.normal(lease, weight, p, space, out);
-    std::fill(of_group.begin(), of_group.end(), 0.0);
-    for (Index k = 0; k < columns.count(); ++k) of_group[group[k]] += along[k] * p[k];
-    for (Index k = 0; k < columns.count(); ++k) out[k] += extra[k] * p[k] - along[k] * of_group[group[k]];
-  }
 };
 
 /// Solves by conjugate gradients to a relative residual in the metric of the diagonal; returns the number of steps.
@@ -114,8 +95,7 @@ inline Index conjugate_gradients(const Selection& columns, const NewtonSystem& s
                                  double* d) {
   const Index n = columns.count();
   Lease lease;
-  Selection::Workspace space(columns);
-  std::vector<double> residual(system.right, system.right + n), scaled(n), direction(n), image(n), of_group(n);
+  std::vector<double> residual(system.right, system.right + n), scaled(n), direction(n), image(n), of_group(n), space;
   const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
     return simd::dot(a.data(), b.data(), n);
   };
@@ -129,7 +109,11 @@ inline Index conjugate_gradients(const Selection& columns, const NewtonSystem& s
   const double enough = tolerance * tolerance * size;
   for (Index step = 0; step < most; ++step) {
     if (size <= enough) return step;
-    system.multiply(lease, columns, direction.data(), space, of_group, image.data());
+    columns.normal(lease, system.weight, direction.data(), space, image.data());
+    std::fill(of_group.begin(), of_group.end(), 0.0);
+    for (Index k = 0; k < n; ++k) of_group[system.group[k]] += system.along[k] * direction[k];
+    for (Index k = 0; k < n; ++k)
+      image[k] += system.extra[k] * direction[k] - system.along[k] * of_group[system.group[k]];
     const double curvature = dot(direction, image);
     double largest = 0;
     for (Index k = 0; k < n; ++k) largest += system.diagonal[k] * direction[k] * direction[k];

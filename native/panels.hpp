@@ -2,11 +2,6 @@
 /// The panels of blocks over which coordinate descent minimises, and the problem that they divide.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <stdexcept>
-#include <vector>
-
 #include "blocks.hpp"
 #include "eigenvalue_bound.hpp"
 #include "prox.hpp"
@@ -21,10 +16,8 @@ struct SmoothProblem {
   Stack matrix;
   Blocks blocks;
   std::vector<Coordinate> penalty;
-  std::shared_ptr<const SmoothLoss> smooth;
+  std::shared_ptr<const RowLoss> loss;
 
-  const RowLoss& loss() const { return *smooth->loss; }
-  const std::vector<double>& curvature() const { return smooth->curvature; }
   Index rows() const { return matrix.rows(); }
 };
 
@@ -62,7 +55,7 @@ class Panels {
       Panel& panel = panels_.back();
       panel.block.push_back(j);
       panel.column.insert(panel.column.end(), block.column, block.column + block.size);
-      widest_ = std::max(widest_, static_cast<Index>(panel.column.size()));
+      widest_ = std::max(widest_, length(panel.column));
     }
     blocks_ = problem.blocks.count();
     measure(problem, known);
@@ -78,7 +71,7 @@ class Panels {
   /// Minimises over the blocks of a panel in turn, given its products A_p'y. `scratch` has room for two blocks.
   void descend(const SmoothProblem& problem, const Panel& panel, double* product, double* x, double* scratch,
                Moves& moves) const {
-    const auto size = static_cast<Index>(panel.column.size());
+    const auto size = length(panel.column);
     Index at = 0;
     for (const Index j : panel.block) {
       const Block& block = problem.blocks[j];
@@ -101,7 +94,7 @@ class Panels {
   /// Minimum strength: along columns on which the loss does not depend, the penalty alone determines the step.
   static constexpr double kFlat = 1e-100;
 
-  Index count() const { return static_cast<Index>(panels_.size()); }
+  Index count() const { return length(panels_); }
 
   /// The Gram matrices and strengths of the panels from `first` on.
   void measure(const SmoothProblem& problem, Index first) {
@@ -114,11 +107,11 @@ class Panels {
   }
 
   void measure(const SmoothProblem& problem, Panel& panel, double* weighted) {
-    const auto size = static_cast<Index>(panel.column.size());
+    const auto size = length(panel.column);
     panel.gram.resize(size * size);
     for (Index a = 0; a < size; ++a) {
-      problem.matrix.with_scattered(panel.column[a], problem.curvature().data(), weighted, [&] {
-        problem.matrix.dots_in({0, problem.rows()}, panel.column.data(), a + 1, weighted, &panel.gram[a * size]);
+      problem.matrix.with_scattered(panel.column[a], problem.loss->curvature().data(), weighted, [&] {
+        problem.matrix.dots(problem.matrix.all(), panel.column.data(), a + 1, weighted, &panel.gram[a * size]);
       });
       for (Index b = 0; b < a; ++b) panel.gram[b * size + a] = panel.gram[a * size + b];
     }

@@ -1,19 +1,16 @@
 /// \file
-/// Products with a matrix and its transpose, and sums of powers of its entries.
+/// Products with a matrix and its transpose, sums of powers of its entries, and Gram matrices.
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <new>
-#include <stdexcept>
-#include <vector>
 
 #include "matrix.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
 
-/// One vector of sums for each lane of a computation, all zero at first.
+/// One vector of sums for each lane of a computation, initially zero.
 class Accumulators {
  public:
   Accumulators(int lanes, Index rows)
@@ -39,17 +36,13 @@ class Accumulators {
   std::unique_ptr<Line[]> storage_;
 };
 
-/// Lanes for an iteration of `work` multiply-adds: each must earn the cost of
-/// adding up its own vector of `rows` sums.
+/// Lanes for an iteration of `work` multiply-adds: each must earn the cost of adding up its vector of `rows` sums.
 inline int lanes_for(double work, Index rows) {
   return parts_for(work, std::max<double>(1 << 15, 4.0 * static_cast<double>(rows)));
 }
 
-namespace detail {
-
-/// Calls body(columns, count, at) for the range in batches, leaving out batches
-/// that lie outside the matrix; returns whether there were none. The columns are those
-/// of a list, or all of them where there is none.
+/// Calls body(columns, count, at) for the range in batches, except for invalid ones; returns whether all were valid.
+/// The columns are those of a list, or all columns if it is null.
 template <class Body>
 bool in_batches(const Columns& matrix, Range range, const Body& body, const Index* list = nullptr) {
   bool all_valid = true;
@@ -84,9 +77,7 @@ void sum_over_columns(const Columns& matrix, Index count, double work, double* r
   });
 }
 
-}  // namespace detail
-
-/// out = A x. Columns that x leaves out, often nearly all, are not even looked at.
+/// out = A x. Columns in which x is 0, often nearly all, are not read.
 inline void multiply(const Columns& matrix, const double* x, double* out) {
   std::vector<Index> used;
   std::vector<double> factor;
@@ -95,55 +86,36 @@ inline void multiply(const Columns& matrix, const double* x, double* out) {
     used.push_back(j);
     factor.push_back(x[j]);
   }
-  const auto count = static_cast<Index>(used.size());
+  const auto count = length(used);
   const double share = static_cast<double>(count) / static_cast<double>(std::max<Index>(1, matrix.count()));
   const double work = static_cast<double>(matrix.stored()) * share;
-  detail::sum_over_columns(matrix, count, work, out, [&](Range range, double* sums) {
-    return detail::in_batches(
-        matrix, range, [&](const Index* column, int size, Index at) { matrix.add(column, size, &factor[at], sums); },
+  sum_over_columns(matrix, count, work, out, [&](Range range, double* sums) {
+    return in_batches(
+        matrix, range,
+        [&](const Index* column, int size, Index at) { matrix.add(matrix.all(), column, size, &factor[at], sums); },
         used.data());
   });
 }
 
-/// out = A_S' y for a list S of columns.
+/// out = A_S' y for a list S of columns, or for all columns if it is null.
 inline void multiply_transposed(const Columns& matrix, const Index* list, Index size, const double* y, double* out) {
   const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
   const int parts = parts_for(static_cast<double>(matrix.stored()) * share);
   std::atomic<bool> valid = true;
   Lease().run(parts, [&](int i) {
-    const bool inside = detail::in_batches(
+    const bool inside = in_batches(
         matrix, part(size, i, parts),
-        [&](const Index* column, int count, Index at) { matrix.dots(column, count, y, out + at); }, list);
+        [&](const Index* column, int count, Index at) { matrix.dots(matrix.all(), column, count, y, out + at); }, list);
     if (!inside) valid = false;
   });
   require_valid(valid);
 }
 
-/// out = A' y.
-inline void multiply_transposed(const Columns& matrix, const double* y, double* out) {
-  multiply_transposed(matrix, nullptr, matrix.count(), y, out);
-}
-
-/// Copies some columns, one after the other, `stride` entries apart.
-template <class From, class To>
-void copy_columns(const From* data, Index rows, Index from_stride, const Index* column, Index count, To* out,
-                  Index stride) {
-  const int parts = parts_for(static_cast<double>(rows) * static_cast<double>(count));
-  Lease().run(parts, [&](int i) {
-    const Range range = part(count, i, parts);
-    for (Index k = range.begin; k < range.end; ++k) {
-      const From* from = data + column[k] * from_stride;
-      To* to = out + k * stride;
-      for (Index r = 0; r < rows; ++r) to[r] = static_cast<To>(from[r]);
-    }
-  });
-}
-
 /// Sums of squares over each column and each row, and out = A' y, in one reading.
 inline void scan(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
   const auto work = 2 * static_cast<double>(matrix.stored());
-  detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
-    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index at) {
+  sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
+    return in_batches(matrix, range, [&](const Index* column, int count, Index at) {
       matrix.scan(column, count, y, out + at, columns + at, sums);
     });
   });
@@ -152,10 +124,32 @@ inline void scan(const Columns& matrix, const double* y, double* columns, double
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
   const auto work = static_cast<double>(matrix.stored());
-  detail::sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
-    return detail::in_batches(matrix, range, [&](const Index* column, int count, Index) {
+  sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
+    return in_batches(matrix, range, [&](const Index* column, int count, Index) {
       for (int k = 0; k < count; ++k) columns[column[k]] = matrix.add_powers(column[k], power, sums);
     });
+  });
+}
+
+/// Adds the lower triangle of A diag(weight) A' to an m x m matrix stored by columns, for a sparse A whose row indices
+/// increase. A column with k entries adds k(k+1)/2 products. Each part owns a range of columns of the result and reads
+/// all of A for them.
+template <class I, class T> void add_outer(const Sparse<I, T>& matrix, const double* weight, double* out) {
+  const auto stored = static_cast<double>(matrix.stored());
+  const double per_column = stored / static_cast<double>(std::max<Index>(1, matrix.count()));
+  const int parts = parts_for(0.5 * stored * per_column);
+  Lease().run(parts, [&](int i) {
+    const Range own = part(matrix.rows(), i, parts);
+    for (Index column = 0; column < matrix.count(); ++column) {
+      const std::span<const I> row = matrix.indices(column);
+      const T* value = matrix.values(column);
+      for (Index at = std::lower_bound(row.begin(), row.end(), own.begin) - row.begin();
+           at < length(row) && row[at] < own.end; ++at) {
+        const double scaled = weight[column] * value[at];
+        double* to = out + row[at] * matrix.rows();
+        for (Index k = at; k < length(row); ++k) to[row[k]] += scaled * value[k];
+      }
+    }
   });
 }
 

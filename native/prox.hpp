@@ -2,11 +2,6 @@
 /// Proximal maps.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "types.hpp"
 
 namespace saddleback {
@@ -82,8 +77,6 @@ inline double group_radius(const double* b, const double* h, Index count, double
   return rho;
 }
 
-namespace detail {
-
 /// The negative q with q + a / (1 + exp(-q)) + c = 0, given a > 0 and a / 2 + c > 0.
 ///
 /// The left side is convex for q < 0, so that after one step Newton's method approaches the root from the right. It
@@ -105,8 +98,6 @@ inline double logistic_root(double a, double c) {
   return q;
 }
 
-}  // namespace detail
-
 /// Proximal map of the conjugate of weight * log(1 + exp(-label u)), label +-1.
 ///
 /// The result is -label * weight * t with t in [0, 1] such that log(t / (1 - t)) + a t + c = 0, a = weight / step and
@@ -120,10 +111,10 @@ inline double logistic_dual_prox(double v, double step, double label, double wei
     // The logarithm is negligible relative to the other terms.
     t = clip(-label * v / weight, 0, 1);
   } else if (a / 2 + c > 0) {
-    const double e = std::exp(detail::logistic_root(a, c));
+    const double e = std::exp(logistic_root(a, c));
     t = e / (1 + e);
   } else {
-    t = 1 / (1 + std::exp(detail::logistic_root(a, -(a + c))));
+    t = 1 / (1 + std::exp(logistic_root(a, -(a + c))));
   }
   return -label * weight * t;
 }

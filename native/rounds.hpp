@@ -2,10 +2,6 @@
 /// Coordinate descent of several processes at the same time.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "panels.hpp"
 #include "types.hpp"
 
@@ -23,12 +19,7 @@ class Rounds {
 
   Rounds(const SmoothProblem& problem, const Exchange& exchange, double& columns_between_exchanges, double* x,
          double* u, double* y)
-      : problem_(problem),
-        exchange_(exchange),
-        length_(columns_between_exchanges),
-        x_(x),
-        u_(u),
-        y_(y),
+      : problem_(problem), exchange_(exchange), length_(columns_between_exchanges), x_(x), u_(u), y_(y),
         sum_(exchanged(problem.rows())) {
     begin();
   }
@@ -51,7 +42,7 @@ class Rounds {
     double slope = sum_[m], bend = 0;
     for (Index k = 0; k < m; ++k) {
       slope += y_before_[k] * sum_[k];
-      bend += problem_.curvature()[k] * sum_[k] * sum_[k];
+      bend += problem_.loss->curvature()[k] * sum_[k] * sum_[k];
     }
     double fraction = 1;
     if (bend > 0 && -(slope + bend / 2) < slope * slope / (4 * bend)) {
@@ -60,7 +51,7 @@ class Rounds {
       shorten(fraction);
     }
     for (Index k = 0; k < m; ++k) u_[k] = u_before_[k] + fraction * sum_[k];
-    problem_.loss().gradient(Range{0, m}, u_, y_);
+    problem_.loss->gradient(Range{0, m}, u_, y_);
     begin();
     return sum_[m + 1] > 0;
   }

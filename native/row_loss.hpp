@@ -2,14 +2,6 @@
 /// Losses that are a sum over the rows: the dual half of an iteration, and the gradient of smooth losses.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <span>
-#include <stdexcept>
-#include <vector>
-
 #include "lazy_dual.hpp"
 #include "prox.hpp"
 #include "simd.hpp"
@@ -19,19 +11,22 @@ namespace saddleback {
 
 /// The steps 1 / sigma of a kernel by row, and what a loss derives from them.
 struct DualSteps {
+  explicit DualSteps(Index rows) : size(rows), low(rows), high(rows), factor(rows) {}
+
   std::vector<double> size, low, high, factor;
 };
 
 class RowLoss {
  public:
-  explicit RowLoss(Index rows) : rows_(rows) {}
+  /// `curvature` bounds the second derivative by row, and is empty if there is no such bound.
+  RowLoss(Index rows, std::vector<double> curvature) : rows_(rows), curvature_(std::move(curvature)) {}
   virtual ~RowLoss() = default;
 
   Index rows() const { return rows_; }
+  bool smooth() const { return length(curvature_) == rows_; }
+  const std::vector<double>& curvature() const { return curvature_; }
 
-  /// Steps for `prepare` to fill.
-  virtual DualSteps new_steps() const { return {std::vector<double>(rows_), {}, {}, {}}; }
-
+  /// Derives steps from sigma.
   virtual void prepare(Range rows, const double* sigma, DualSteps& steps) const {
     for (Index i = rows.begin; i < rows.end; ++i) steps.size[i] = 1 / sigma[i];
   }
@@ -46,17 +41,15 @@ class RowLoss {
   /// The same steps taken lazily; null if repeated steps have no closed form.
   virtual std::unique_ptr<LazyDual> lazy() const { return nullptr; }
 
-  virtual bool smooth() const { return true; }
-
   /// y = gradient at u in the listed rows, for a smooth loss.
   virtual void gradient(const RowList& rows, const double* u, double* y) const = 0;
 
  private:
   Index rows_;
+  std::vector<double> curvature_;
 };
 
-template <class Prox>
-SADDLEBACK_CLONES static void step_rows(Range rows, Dual dual, const double* step, Prox prox) {
+template <class Prox> SADDLEBACK_CLONES static void step_rows(Range rows, Dual dual, const double* step, Prox prox) {
 #pragma omp simd
   for (Index i = rows.begin; i < rows.end; ++i) {
     const double change = dual.change[i];
@@ -70,8 +63,7 @@ SADDLEBACK_CLONES static void step_rows(Range rows, Dual dual, const double* ste
 }
 
 /// Both kinds of dual step, for a loss that passes prox(i, v), the map of row i, to the body of visit().
-template <class Derived>
-class SteppingLoss : public RowLoss {
+template <class Derived> class SteppingLoss : public RowLoss {
  public:
   using RowLoss::RowLoss;
 
@@ -94,21 +86,13 @@ class SteppingLoss : public RowLoss {
 class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
  public:
   explicit CoordinateLoss(Coordinates conjugate)
-      : SteppingLoss(static_cast<Index>(conjugate.left.size())), f_(std::move(conjugate)) {
+      : SteppingLoss(length(conjugate.left), inverse(conjugate.quadratic)), f_(std::move(conjugate)) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto all = [](const std::vector<double>& p, double value) {
       return std::all_of(p.begin(), p.end(), [=](double entry) { return entry == value; });
     };
     kinked_ = f_.left != f_.right;
     bounded_ = !all(f_.lower, -infinity) || !all(f_.upper, infinity);
-    slope_.reserve(f_.quadratic.size());
-    // Without a quadratic term a smooth loss is linear, and the bounds alone determine y.
-    for (const double q : f_.quadratic) slope_.push_back(q > 0 ? 1 / q : 0);
-  }
-
-  DualSteps new_steps() const override {
-    const std::vector<double> empty(rows());
-    return {empty, empty, empty, empty};
   }
 
   void prepare(Range rows, const double* sigma, DualSteps& steps) const override {
@@ -120,10 +104,34 @@ class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
     }
   }
 
-  template <bool Kinked, bool Bounded>
-  auto map(const DualSteps& steps) const {
-    return [low = steps.low.data(), high = steps.high.data(), factor = steps.factor.data(), lower = f_.lower.data(),
-            upper = f_.upper.data()](Index i, double v) {
+  template <class Body> void visit(const DualSteps& steps, const Body& body) const {
+    with_map(steps.low, steps.high, steps.factor, body);
+  }
+
+  std::unique_ptr<LazyDual> lazy() const override { return std::make_unique<LazyDual>(f_.by_entry()); }
+
+  void gradient(const RowList& rows, const double* u, double* y) const override {
+    with_map(f_.left, f_.right, curvature(), [&](auto map) {
+      if (const Range* range = std::get_if<Range>(&rows)) return map_range(*range, u, y, map);
+      for_each_row(rows, [&](Index i) { y[i] = map(i, u[i]); });
+    });
+  }
+
+ private:
+  /// Without a quadratic term a smooth loss is linear, and the bounds alone determine y.
+  static std::vector<double> inverse(std::vector<double> quadratic) {
+    for (double& q : quadratic) q = q > 0 ? 1 / q : 0;
+    return quadratic;
+  }
+
+  template <class Map> SADDLEBACK_CLONES static void map_range(Range rows, const double* u, double* y, Map map) {
+#pragma omp simd
+    for (Index i = rows.begin; i < rows.end; ++i) y[i] = map(i, u[i]);
+  }
+
+  /// v, moved towards 0 by the slope on its side, times a factor, within the bounds: the proximal map and the gradient.
+  template <bool Kinked, bool Bounded> auto map(const double* low, const double* high, const double* factor) const {
+    return [=, lower = f_.lower.data(), upper = f_.upper.data()](Index i, double v) {
       v = Kinked ? shrink(v, low[i], high[i]) : v - low[i];
       v *= factor[i];
       return Bounded ? clip(v, lower[i], upper[i]) : v;
@@ -132,39 +140,16 @@ class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
 
   // The loops read only the parameters that the loss uses.
   template <class Body>
-  void visit(const DualSteps& steps, const Body& body) const {
-    if (kinked_) return bounded_ ? body(map<true, true>(steps)) : body(map<true, false>(steps));
-    return bounded_ ? body(map<false, true>(steps)) : body(map<false, false>(steps));
-  }
-
-  std::unique_ptr<LazyDual> lazy() const override { return std::make_unique<LazyDual>(f_.by_entry()); }
-
-  void gradient(const RowList& rows, const double* u, double* y) const override {
-    if (const Range* range = std::get_if<Range>(&rows)) {
-      const auto run = kinked_ ? (bounded_ ? gradients<true, true> : gradients<true, false>)
-                               : (bounded_ ? gradients<false, true> : gradients<false, false>);
-      return run(*range, u, y, f_.left.data(), f_.right.data(), slope_.data(), f_.lower.data(), f_.upper.data());
-    }
-    for_each_row(rows, [&](Index i) {
-      y[i] = clip(shrink(u[i], f_.left[i], f_.right[i]) * slope_[i], f_.lower[i], f_.upper[i]);
-    });
-  }
-
- private:
-  template <bool Kinked, bool Bounded>
-  SADDLEBACK_CLONES static void gradients(Range rows, const double* u, double* y, const double* left,
-                                          const double* right, const double* slope, const double* lower,
-                                          const double* upper) {
-#pragma omp simd
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      const double excess = Kinked ? shrink(u[i], left[i], right[i]) : u[i] - left[i];
-      const double free = excess * slope[i];
-      y[i] = Bounded ? clip(free, lower[i], upper[i]) : free;
-    }
+  void with_map(const std::vector<double>& left, const std::vector<double>& right, const std::vector<double>& scale,
+                const Body& body) const {
+    const double *low = left.data(), *high = right.data(), *factor = scale.data();
+    if (kinked_ && bounded_) body(map<true, true>(low, high, factor));
+    else if (kinked_) body(map<true, false>(low, high, factor));
+    else if (bounded_) body(map<false, true>(low, high, factor));
+    else body(map<false, false>(low, high, factor));
   }
 
   Coordinates f_;
-  std::vector<double> slope_;
   bool kinked_, bounded_;
 };
 
@@ -172,10 +157,9 @@ class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
 class LogisticLoss final : public SteppingLoss<LogisticLoss> {
  public:
   LogisticLoss(std::vector<double> label, std::vector<double> weight)
-      : SteppingLoss(static_cast<Index>(label.size())), label_(std::move(label)), weight_(std::move(weight)) {}
+      : SteppingLoss(length(label), quarter(weight)), label_(std::move(label)), weight_(std::move(weight)) {}
 
-  template <class Body>
-  void visit(const DualSteps& steps, const Body& body) const {
+  template <class Body> void visit(const DualSteps& steps, const Body& body) const {
     body([this, step = steps.size.data()](Index i, double v) {
       return logistic_dual_prox(v, step[i], label_[i], weight_[i]);
     });
@@ -186,42 +170,32 @@ class LogisticLoss final : public SteppingLoss<LogisticLoss> {
   }
 
  private:
+  static std::vector<double> quarter(std::vector<double> weight) {
+    for (double& w : weight) w *= 0.25;
+    return weight;
+  }
+
   std::vector<double> label_, weight_;
 };
 
 /// A loss given by its compiled proximal map, from which Moreau's identity derives that of the conjugate.
 class CallableLoss final : public SteppingLoss<CallableLoss> {
  public:
-  CallableLoss(Index rows, Callable prox) : SteppingLoss(rows), prox_(prox) {}
+  CallableLoss(Index rows, Callable prox) : SteppingLoss(rows, {}), prox_(prox) {}
 
-  template <class Body>
-  void visit(const DualSteps& steps, const Body& body) const {
+  template <class Body> void visit(const DualSteps& steps, const Body& body) const {
     body([this, step = steps.size.data()](Index i, double v) {
       const double s = step[i];
       return v - s * prox_(v / s, 1 / s);
     });
   }
 
-  bool smooth() const override { return false; }
   void gradient(const RowList&, const double*, double*) const override {
     throw std::logic_error("a loss that is given by its proximal map has no gradient");
   }
 
  private:
   Callable prox_;
-};
-
-/// A loss whose second derivative is at most `curvature`, by row.
-struct SmoothLoss {
-  SmoothLoss(std::shared_ptr<const RowLoss> row_loss, std::vector<double> bound)
-      : loss(std::move(row_loss)), curvature(std::move(bound)) {
-    if (!loss->smooth()) throw std::invalid_argument("descent needs a smooth loss: coordinate or logistic");
-    if (static_cast<Index>(curvature.size()) != loss->rows())
-      throw std::invalid_argument("the curvature must have one entry per row");
-  }
-
-  std::shared_ptr<const RowLoss> loss;
-  std::vector<double> curvature;
 };
 
 }  // namespace saddleback

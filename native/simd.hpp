@@ -1,6 +1,6 @@
 /// \file
-/// The loops whose speed hangs on vector width, compiled once for each level
-/// of the instruction set and chosen at load time.
+/// The loops whose speed depends on the vector width, compiled once for each level of the instruction set and chosen at
+/// load time.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,7 @@
 
 namespace saddleback::simd {
 
-/// Into the second-level cache: the first has room for few fills at a time,
-/// and loads that are waited for need it more.
+/// Into the second-level cache: the first level can serve few fills at a time, and loads in progress need it more.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 0, 2);
@@ -26,8 +25,7 @@ inline void prefetch([[maybe_unused]] const void* address) {
 }
 
 /// out[k] = columns[k] . y for one or four columns: four share each load of y.
-template <class T>
-SADDLEBACK_CLONES static double dot(const T* column, const double* y, std::int64_t rows) {
+template <class T> SADDLEBACK_CLONES static double dot(const T* column, const double* y, std::int64_t rows) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < rows; ++i) sum += static_cast<double>(column[i]) * y[i];
@@ -50,8 +48,7 @@ SADDLEBACK_CLONES static void dot4(const T* const columns[4], const double* y, s
 }
 
 /// v += factor * column.
-template <class T>
-SADDLEBACK_CLONES static void axpy(const T* column, double factor, double* v, std::int64_t rows) {
+template <class T> SADDLEBACK_CLONES static void axpy(const T* column, double factor, double* v, std::int64_t rows) {
 #pragma omp simd
   for (std::int64_t i = 0; i < rows; ++i) v[i] += factor * static_cast<double>(column[i]);
 }
@@ -116,8 +113,7 @@ SADDLEBACK_CLONES static double add_powers(const T* column, double* v, std::int6
 }
 
 /// Whether all indices lie in 0, ..., bound - 1.
-template <class I>
-SADDLEBACK_CLONES static bool all_below(const I* indices, std::int64_t count, std::int64_t bound) {
+template <class I> SADDLEBACK_CLONES static bool all_below(const I* indices, std::int64_t count, std::int64_t bound) {
   using Unsigned = std::make_unsigned_t<I>;  // a negative index turns into one too large
   Unsigned largest = 0;
 #pragma omp simd reduction(max : largest)

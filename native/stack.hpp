@@ -2,11 +2,6 @@
 /// Matrices side by side.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <stdexcept>
-#include <vector>
-
 #include "matrix.hpp"
 #include "types.hpp"
 
@@ -15,11 +10,11 @@ namespace saddleback {
 /// Matrices side by side, read as one matrix.
 class Stack {
  public:
-  Stack(Index rows, std::vector<std::unique_ptr<Columns>> matrices)
+  Stack(Index rows, std::vector<std::shared_ptr<const Columns>> matrices)
       : rows_(rows), matrices_(std::move(matrices)), first_{0} {
     for (const auto& matrix : matrices_) {
       if (matrix->rows() != rows) throw std::invalid_argument("all matrices must have as many rows as the loss");
-      require_valid(matrix->valid());
+      require_valid(matrix->all_valid());
       first_.push_back(first_.back() + matrix->count());
       stored_ += static_cast<double>(matrix->stored());
       sliceable_ &= matrix->sliceable();
@@ -27,76 +22,55 @@ class Stack {
   }
 
   Index rows() const { return rows_; }
+  Range all() const { return {0, rows_}; }
   Index columns() const { return first_.back(); }
   double stored() const { return stored_; }
   double stored_per_column() const { return stored_ / static_cast<double>(std::max<Index>(1, columns())); }
   bool sliceable() const { return sliceable_; }
 
   /// The products of `Columns`, for any number of columns.
-  void dots(const Index* column, Index count, const double* y, double* out, const double* sums) const {
+  void dots(Range rows, const Index* column, Index count, const double* y, double* out,
+            const double* sums = nullptr) const {
     visit(column, count, 0, [&](const Columns& matrix, const Index* local, int size, int, Index at) {
-      matrix.dots(local, size, y, out + at, sums);
+      matrix.dots(rows, local, size, y, out + at, sums);
     });
   }
 
-  void add(const Index* column, Index count, const double* factor, double* v, Index following = 0) const {
+  void add(Range rows, const Index* column, Index count, const double* factor, double* v, Index following = 0) const {
     visit(column, count, following, [&](const Columns& matrix, const Index* local, int size, int further, Index at) {
-      matrix.add(local, size, factor + at, v, further);
-    });
-  }
-
-  void dots_in(Range rows, const Index* column, Index count, const double* y, double* out) const {
-    visit(column, count, 0, [&](const Columns& matrix, const Index* local, int size, int, Index at) {
-      matrix.dots_in(rows, local, size, y, out + at);
-    });
-  }
-
-  void add_in(Range rows, const Index* column, Index count, const double* factor, double* v) const {
-    visit(column, count, 0, [&](const Columns& matrix, const Index* local, int size, int, Index at) {
-      matrix.add_in(rows, local, size, factor + at, v);
+      matrix.add(rows, local, size, factor + at, v, further);
     });
   }
 
   /// Calls body() while v holds weight * column; v is 0 before and after.
-  template <class Body>
-  void with_scattered(Index column, const double* weight, double* v, const Body& body) const {
+  template <class Body> void with_scattered(Index column, const double* weight, double* v, const Body& body) const {
     const auto [matrix, local] = find(column);
     matrix.scatter(local, weight, v);
     body();
-    matrix.erase(local, v);
+    for_each_row(matrix.rows_of(local), [v](Index i) { v[i] = 0; });
   }
 
-  RowList rows_of(Index column) const {
-    const auto [matrix, local] = find(column);
-    return matrix.rows_of(local);
-  }
+  struct Place {
+    const Columns& matrix;
+    Index column;
+  };
 
-  void append_rows(Index column, std::vector<Index>& rows) const {
-    const auto [matrix, local] = find(column);
-    matrix.append_rows(local, rows);
+  /// The matrix with a column, and the number of the column there.
+  Place find(Index column) const {
+    const std::size_t home = home_of(column);
+    return {*matrices_[home], column - first_[home]};
   }
 
  private:
-  struct Place {
-    const Columns& matrix;
-    Index local;
-  };
-
   std::size_t home_of(Index column) const {
     std::size_t home = 0;
     while (column >= first_[home + 1]) ++home;
     return home;
   }
 
-  Place find(Index column) const {
-    const std::size_t home = home_of(column);
-    return {*matrices_[home], column - first_[home]};
-  }
-
   /// Cuts a list of columns into batches that lie in one matrix each, and shows each batch which columns follow it
   /// there: up to `following` columns after the end of the list.
-  template <class Body>
-  void visit(const Index* column, Index count, Index following, const Body& body) const {
+  template <class Body> void visit(const Index* column, Index count, Index following, const Body& body) const {
     for (Index at = 0; at < count;) {
       const std::size_t home = home_of(column[at]);
       const Index first = first_[home], stop = first_[home + 1];
@@ -112,7 +86,7 @@ class Stack {
   }
 
   Index rows_;
-  std::vector<std::unique_ptr<Columns>> matrices_;
+  std::vector<std::shared_ptr<const Columns>> matrices_;
   std::vector<Index> first_;
   double stored_ = 0;
   bool sliceable_ = true;

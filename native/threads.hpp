@@ -1,18 +1,14 @@
 /// \file
-/// A process-wide pool of threads whose only promise is speed: a task may run
-/// on any thread, so results depend on how work is divided, never on how many
-/// threads carried it out.
+/// A process-wide pool of threads. A task may run on any thread, so that results depend on how work is divided, but not
+/// on the number of threads.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "types.hpp"
 
@@ -30,16 +26,15 @@ inline void pause_briefly() {
 #endif
 }
 
-/// Workers that help one caller at a time: at most as many as this caller asks
-/// for, of all that were ever needed. They last as long as the process.
+/// Workers that help one caller at a time. They are started when a caller first needs them and last as long as the
+/// process.
 class Pool {
   static constexpr int kHelperBits = 10;
 
  public:
   static constexpr int kMostThreads = 1 << kHelperBits;  // a caller and its helpers
 
-  /// Takes the pool with `helpers` of its workers, or fewer if the system has
-  /// no more, unless another caller has it.
+  /// Takes the pool with `helpers` of its workers, or fewer if the system has no more, unless another caller has it.
   bool try_acquire(int helpers) {
     if (busy_.test_and_set(std::memory_order_acquire)) return false;
     engage(std::min(helpers, kMostHelpers));
@@ -48,10 +43,8 @@ class Pool {
 
   void release() { busy_.clear(std::memory_order_release); }
 
-  /// Calls task(0), ..., task(count - 1) in no particular order and returns
-  /// when all have ended. Tasks must not throw.
-  template <class Task>
-  void run(int count, const Task& task) {
+  /// Calls task(0), ..., task(count - 1) in any order and returns when all have ended. Tasks must not throw.
+  template <class Task> void run(int count, const Task& task) {
     task_ = &task;
     call_ = [](const void* body, int i) { (*static_cast<const Task*>(body))(i); };
     finished_.store(0, std::memory_order_relaxed);
@@ -69,10 +62,9 @@ class Pool {
   }
 
  private:
-  // A ticket has the stage, the number of helpers and the tasks left in one
-  // word. So a worker that wakes up late can never claim a task of a stage
-  // other than the one it saw, nor one of a caller that did not ask for it, and
-  // the caller need not wait for workers that claimed nothing.
+  // A ticket has the stage, the number of helpers and the number of remaining tasks in one word. So a worker that wakes
+  // up late cannot claim a task of a stage other than the one it saw, nor a task of a caller that did not ask for it,
+  // and the caller need not wait for workers that claimed nothing.
   static constexpr int kCountBits = 24;
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
   static constexpr int kMostHelpers = kMostThreads - 1;
@@ -89,8 +81,8 @@ class Pool {
                   static_cast<std::uint64_t>(count));
   }
 
-  // Workers beyond the number of helpers wait on a condition of their own, so
-  // that a caller that wants few of many does not wake up all at every stage.
+  // Workers beyond the number of helpers wait on a separate condition, so that a caller that wants few of many workers
+  // does not wake up all of them at every stage.
   void engage(int helpers) {
     if (helpers == helpers_) return;
     std::lock_guard lock(mutex_);
@@ -150,21 +142,12 @@ class Pool {
   std::condition_variable awake_, engaged_;
 };
 
-inline int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+/// Maximum number of threads for computations of the calling thread; 0 for the limit of the process. It belongs to a
+/// thread, so that solves in several threads do not change the limits of each other.
+inline thread_local int own_limit = 0;
 
-/// The most threads that computations of the calling thread may use; 0 for the
-/// limit of the process. It belongs to a thread, so that solves that run side by
-/// side in several threads do not change each other's.
-inline int& own_limit() {
-  thread_local int limit = 0;
-  return limit;
-}
-
-/// Threads that the calling thread leaves to others, which work beside it.
-inline int& left_to_others() {
-  thread_local int count = 0;
-  return count;
-}
+/// Threads that calls from the calling thread leave unused, for others that work at the same time.
+inline thread_local int reserved_threads = 0;
 
 /// The limit of the process, and its pool.
 class Threads {
@@ -174,24 +157,24 @@ class Threads {
   /// Sets the limit of the calling thread and returns the one it had.
   int set_limit(int limit) {
     const int before = this->limit();
-    own_limit() = limit;
+    own_limit = limit;
     return before;
   }
 
-  /// Sets the limit of all threads that have none of their own.
+  /// Sets the limit of all threads that have no limit.
   void set_process_limit(int limit) { limit_.store(limit); }
 
-  int limit() const { return own_limit() > 0 ? own_limit() : limit_.load(); }
+  int limit() const { return own_limit > 0 ? own_limit : limit_.load(); }
 
   /// The pool for the caller alone, or null if there is none to be had.
   Pool* borrow() {
-    const int helpers = limit() - left_to_others() - 1;
+    const int helpers = limit() - reserved_threads - 1;
     return helpers > 0 && pool_.try_acquire(helpers) ? &pool_ : nullptr;
   }
 
  private:
-  // Never destroyed: at exit the threads end with the process, and after a
-  // fork the parent's pool counts threads that do not exist in the child.
+  // Never destroyed: at exit the threads end with the process, and after a fork the pool of the parent counts threads
+  // that do not exist in the child.
   static Threads*& slot() {
     static Threads* threads = create();
     return threads;
@@ -208,12 +191,12 @@ class Threads {
     return new Threads;
   }
 
-  std::atomic<int> limit_{hardware_threads()};
+  std::atomic<int> limit_{std::max(1, static_cast<int>(std::thread::hardware_concurrency()))};
   Pool pool_;
 };
 
-/// Runs the stages of one computation, on the pool where that pays and it is
-/// free, in the calling thread otherwise.
+/// Runs the stages of one computation: on the pool if there are several tasks and it is free, in the calling thread
+/// otherwise.
 class Lease {
  public:
   Lease() = default;
@@ -223,8 +206,7 @@ class Lease {
     if (pool_) pool_->release();
   }
 
-  template <class Task>
-  void run(int count, const Task& task) {
+  template <class Task> void run(int count, const Task& task) {
     if (count > 1 && acquire()) {
       pool_->run(count, task);
     } else {
@@ -245,8 +227,8 @@ class Lease {
 /// Part `i` of `parts` nearly equal parts of 0, ..., size - 1.
 inline Range part(Index size, int i, int parts) { return {size * i / parts, size * (i + 1) / parts}; }
 
-/// Into how many parts to divide `work` multiply-adds: a function of the
-/// problem alone, so that sums associate alike at any thread count.
+/// The number of parts into which `work` multiply-adds are divided. It depends on the problem alone, so that sums are
+/// associated in the same way for any number of threads.
 inline int parts_for(double work, double smallest_part = 1 << 15) {
   constexpr double most = 16;
   return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(work / smallest_part, 1.0, most))));

@@ -1,26 +1,18 @@
 /// \file
 /// Dense products and Cholesky factors, tile by tile on the pool.
 ///
-/// Each tile is one call of the BLAS that scipy ships, on one thread. The tiles, and the order of
-/// the operations on each of them, depend on the sizes alone: the same bits come out at any number
-/// of threads.
+/// Each tile is one call of the BLAS that scipy ships, on one thread. The tiles, and the order of the operations on
+/// each of them, depend on the sizes alone, so that results have the same bits for any number of threads.
 #pragma once
-
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "threads.hpp"
 #include "types.hpp"
 
 namespace saddleback {
 
-/// The routines of BLAS and LAPACK that are called here, with the types that Fortran gives them.
+/// The routines of BLAS and LAPACK that are used, with the types of Fortran.
 struct Blas {
-  template <class T>
-  using Gemm = void (*)(char*, char*, int*, int*, int*, T*, T*, int*, T*, int*, T*, T*, int*);
+  template <class T> using Gemm = void (*)(char*, char*, int*, int*, int*, T*, T*, int*, T*, int*, T*, T*, int*);
   using Syrk = void (*)(char*, char*, int*, int*, double*, double*, int*, double*, double*, int*);
   using Trsm = void (*)(char*, char*, char*, char*, int*, int*, double*, double*, int*, double*, int*);
   using Potrf = void (*)(char*, int*, double*, int*, int*);
@@ -31,6 +23,11 @@ struct Blas {
   Trsm dtrsm = nullptr;
   Potrf dpotrf = nullptr;
 
+  template <class T> Gemm<T> gemm() const {
+    if constexpr (std::is_same_v<T, float>) return sgemm;
+    else return dgemm;
+  }
+
   bool complete() const { return dgemm && sgemm && dsyrk && dtrsm && dpotrf; }
 
   static Blas& instance() {
@@ -39,9 +36,8 @@ struct Blas {
   }
 };
 
-/// A matrix stored by columns, or by rows where `by_rows`.
-template <class T>
-struct Tiled {
+/// A matrix stored by columns, or by rows if `by_rows` is set.
+template <class T> struct Tiled {
   T* data = nullptr;
   Index stride = 0;
   bool by_rows = false;
@@ -49,7 +45,8 @@ struct Tiled {
   T* at(Index row, Index column) const { return by_rows ? data + row * stride + column : data + column * stride + row; }
 };
 
-/// C = A' B + beta C, or A B' + beta C where `crossed`, all stored by columns, with k products per entry.
+/// C = alpha A' B + beta C, or alpha A B' + beta C if `crossed` is set, all stored by columns, with k products per
+/// entry.
 inline void multiply_add(bool crossed, Index m, Index n, Index k, double alpha, const double* a, Index a_stride,
                          const double* b, Index b_stride, double beta, double* c, Index c_stride) {
   char left = crossed ? 'N' : 'T', right = crossed ? 'T' : 'N';
@@ -87,10 +84,10 @@ inline std::pair<int, int> lower_tile(int t) {
 
 inline int lower_tiles(int count) { return count * (count + 1) / 2; }
 
-/// Replaces the lower triangle of a positive definite matrix A = L L' by L. Returns 0, or the
-/// position, counted from 1, of the first pivot that is not positive.
+/// Replaces the lower triangle of a positive definite matrix A = L L' by L. Returns 0, or the position, counted from 1,
+/// of the first pivot that is not positive.
 ///
-/// Right-looking: the panel of column k is finished, then taken out of all tiles behind it.
+/// Right-looking: the panel of column k is finished, then subtracted from all tiles behind it.
 inline Index cholesky(double* a, Index n, Index stride) {
   const Blas& blas = Blas::instance();
   const int count = tile_count(n, kFactorTile);
@@ -136,13 +133,12 @@ void scale_rows(const Tiled<const T>& p, Range rows, Range columns, const double
   }
 }
 
-/// Adds P' diag(weight) P to the lower triangle of an n x n matrix C stored by columns, for
-/// weights >= 0 and a P of m x n.
+/// Adds P' diag(weight) P to the lower triangle of an n x n matrix C stored by columns, for weights >= 0 and an m x n
+/// matrix P.
 ///
-/// A large C is divided into tiles. Where C is small and P high the rows are divided instead, and
-/// the sums of the parts added in their order.
-template <class T>
-void add_weighted_gram(const Tiled<const T>& p, Index m, Index n, const double* weight, double* c) {
+/// A large C is divided into tiles. If C is small and P has many rows, the rows are divided instead, and the sums of
+/// the parts are added in their order.
+template <class T> void add_weighted_gram(const Tiled<const T>& p, Index m, Index n, const double* weight, double* c) {
   constexpr Index line = 8, page = 512;  // columns a page apart compete for the same places in the cache
   const Index inner = p.by_rows ? n : m, outer = p.by_rows ? m : n;
   const Index lines = (inner + line - 1) / line * line, stride = lines % page == 0 ? lines + line : lines;
@@ -185,10 +181,8 @@ void add_weighted_gram(const Tiled<const T>& p, Index m, Index n, const double* 
   });
 }
 
-/// C = A B for A of m x k, B of k x n and C of m x n, stored by rows without gaps. Where C is
-/// symmetric its lower tiles are computed and copied to the upper ones.
-///
-/// Seen by columns this is C' = B' A'.
+/// C = A B for A of m x k, B of k x n and C of m x n, stored by rows without gaps. If C is symmetric, its lower tiles
+/// are computed and copied to the upper ones. By columns this is C' = B' A'.
 template <class T>
 void multiply_tiles(Blas::Gemm<T> gemm, const Tiled<const T>& a, const Tiled<const T>& b, T* c, Index m, Index n,
                     Index k, bool symmetric) {

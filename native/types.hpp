@@ -1,12 +1,19 @@
 /// \file
-/// Types that all parts share.
+/// Types that all parts share, and the standard headers that nearly all of them need.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace saddleback {
 
@@ -19,11 +26,12 @@ struct Range {
   Index size() const { return end - begin; }
 };
 
+template <class Vector> Index length(const Vector& vector) { return static_cast<Index>(vector.size()); }
+
 /// Some rows of a matrix: a range, or a list as a sparse matrix stores it.
 using RowList = std::variant<Range, std::span<const std::int32_t>, std::span<const std::int64_t>>;
 
-template <class Body>
-void for_each_row(const RowList& rows, const Body& body) {
+template <class Body> void for_each_row(const RowList& rows, const Body& body) {
   std::visit(
       [&](const auto& list) {
         if constexpr (std::is_same_v<std::decay_t<decltype(list)>, Range>) {

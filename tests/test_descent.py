@@ -247,12 +247,12 @@ def test_packed_columns(store, rng):
     A = np.asfortranarray(rng.standard_normal((4096, 9)).astype(store))
     columns = np.array([7, 0, 3])
     for single in (False, True):
-        packed = _native.dense_columns(A, columns, single)
+        (packed,) = _native.Matrix(A).columns(columns, single).arrays
         assert packed.dtype == (np.float32 if single else store)
         assert np.array_equal(packed, A[:, columns].astype(packed.dtype))
         assert packed.strides[1] % 4096 != 0
     with pytest.raises(ValueError, match="does not exist"):
-        _native.dense_columns(A, np.array([9]), True)
+        _native.Matrix(A).columns(np.array([9]), True)
 
 
 def test_single_precision_is_given_up_where_it_shows(rng, monkeypatch):

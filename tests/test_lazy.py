@@ -59,8 +59,8 @@ def native_steps(dual, y, u, step, count):
     """The same through the kernel: it has no columns, so that all rows are left behind."""
     y, total = y.copy(), np.zeros_like(y)
     kernel = _native.Kernel(
-        y.size, [np.zeros((y.size, 0), order="F")], np.zeros(1, np.int64), np.zeros(0, np.int64),
-        (np.zeros(0),) * 5, np.zeros(0), ("coordinate", *dual.slopes()),
+        [_native.Matrix(np.zeros((y.size, 0), order="F"))], np.zeros(1, np.int64), np.zeros(0, np.int64),
+        (np.zeros(0),) * 5, np.zeros(0), _native.RowLoss.coordinate(*dual.slopes()),
     )  # fmt: skip
     none, draws = np.zeros(0), np.zeros((count[0], 0), np.int64)
     kernel.sweep(draws, none, 1.0 / step, 1.0, none, y, u.copy(), none, total, lazy=True)
@@ -213,8 +213,8 @@ def test_what_cannot_be_lazy_says_why(problem, dual, match):
 
 def test_the_kernel_refuses_what_it_cannot_skip():
     kernel = _native.Kernel(
-        2, [np.ones((2, 1), order="F")], np.array([0, 1]), np.array([0]), (np.zeros(1),) * 5, np.zeros(1),
-        ("logistic", np.ones(2), np.ones(2)),
+        [_native.Matrix(np.ones((2, 1), order="F"))], np.array([0, 1]), np.array([0]), (np.zeros(1),) * 5, np.zeros(1),
+        _native.RowLoss.logistic(np.ones(2), np.ones(2)),
     )  # fmt: skip
     one, two = np.ones(1), np.ones(2)
     with pytest.raises(ValueError, match="closed form"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,6 +67,15 @@ def logistic_dual(v, step, label, weight):
     return -label * weight * scipy.special.expit(q)
 
 
+def matrix(M):
+    return _native.Matrix(M.indptr, M.indices, M.data, M.shape[0]) if sp.issparse(M) else _native.Matrix(M)
+
+
+def row_loss(loss):
+    kind, *parameters = loss
+    return getattr(_native.RowLoss, kind)(*parameters)
+
+
 @dataclass
 class Problem:
     """A problem, and the iteration written out in numpy."""
@@ -74,7 +86,6 @@ class Problem:
     group_weight: np.ndarray
     loss: tuple[Any, ...]
     penalty_callables: tuple[Any, ...] = ()
-    loss_callable: Any = None
     prox: dict[int, Callable[[float, float], float]] = field(default_factory=dict)
     loss_prox: Callable[[float, float], float] | None = None
 
@@ -84,13 +95,12 @@ class Problem:
         self.m, self.n = self.A.shape
 
     def kernel(self):
-        native = [(M.indptr, M.indices, M.data, M.shape[1]) if sp.issparse(M) else M for M in self.matrices]
+        native = [matrix(M) for M in self.matrices]
         start = np.cumsum([0] + [len(b) for b in self.blocks]).astype(np.int64)
         columns = np.concatenate(self.blocks).astype(np.int64)
         return _native.Kernel(
-            self.m, native, start, columns, self.penalty, self.group_weight, self.loss,
-            self.penalty_callables, self.loss_callable,
-        )  # fmt: skip
+            native, start, columns, self.penalty, self.group_weight, row_loss(self.loss), self.penalty_callables
+        )
 
     def block_prox(self, j, v, h):
         block = self.blocks[j]
@@ -229,12 +239,12 @@ def test_dense_products(shape, dtype):
     exact = A.astype(float)
     for name, layout in layouts(A).items():
         for got, expected in [
-            (_native.dense_matvec(layout, x), exact @ x),
-            (_native.dense_rmatvec(layout, y), exact.T @ y),
-            (_native.dense_sums(layout, 1)[0], np.abs(exact).sum(0)),
-            (_native.dense_sums(layout, 1)[1], np.abs(exact).sum(1)),
-            (_native.dense_sums(layout, 2)[0], (exact**2).sum(0)),
-            (_native.dense_sums(layout, 2)[1], (exact**2).sum(1)),
+            (matrix(layout).matvec(x), exact @ x),
+            (matrix(layout).rmatvec(y), exact.T @ y),
+            (matrix(layout).sums(1)[0], np.abs(exact).sum(0)),
+            (matrix(layout).sums(1)[1], np.abs(exact).sum(1)),
+            (matrix(layout).sums(2)[0], (exact**2).sum(0)),
+            (matrix(layout).sums(2)[1], (exact**2).sum(1)),
         ]:
             assert got.dtype == np.float64
             np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-11, err_msg=name)
@@ -246,30 +256,27 @@ def test_dense_products(shape, dtype):
 def test_csc_products(shape, dtype, index):
     rng = np.random.default_rng(2)
     M = csc(rng, *shape, 0.2, dtype, index)
-    parts = M.indptr, M.indices, M.data
-    for array in parts:
+    for array in (M.indptr, M.indices, M.data):
         array.flags.writeable = False
+    A = matrix(M)
     x, y = rng.normal(size=shape[1]), rng.normal(size=shape[0])
     exact = M.toarray().astype(float)
-    m = shape[0]
-    np.testing.assert_allclose(_native.csc_matvec(*parts, m, x), exact @ x, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(_native.csc_rmatvec(*parts, m, y), exact.T @ y, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.matvec(x), exact @ x, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.rmatvec(y), exact.T @ y, rtol=1e-12, atol=1e-12)
     for power in (1, 2):
-        columns, rows = _native.csc_sums(*parts, m, power)
+        columns, rows = A.sums(power)
         np.testing.assert_allclose(columns, (np.abs(exact) ** power).sum(0), rtol=1e-12)
         np.testing.assert_allclose(rows, (np.abs(exact) ** power).sum(1), rtol=1e-12)
 
 
 def test_products_give_the_same_bits_at_any_thread_count():
     rng = np.random.default_rng(3)
-    A, x, y = rng.normal(size=(1500, 700)), rng.normal(size=700), rng.normal(size=1500)
-    M = csc(rng, 3000, 5000, 0.03)
-    parts = M.indptr, M.indices, M.data, 3000
-    z, w = rng.normal(size=5000), rng.normal(size=3000)
+    A, x, y = matrix(rng.normal(size=(1500, 700))), rng.normal(size=700), rng.normal(size=1500)
+    B, z, w = matrix(csc(rng, 3000, 5000, 0.03)), rng.normal(size=5000), rng.normal(size=3000)
 
     def results():
-        yield from (_native.dense_matvec(A, x), _native.dense_rmatvec(A, y), *_native.dense_sums(A, 2))
-        yield from (_native.csc_matvec(*parts, z), _native.csc_rmatvec(*parts, w), *_native.csc_sums(*parts, 1))
+        yield from (A.matvec(x), A.rmatvec(y), *A.sums(2))
+        yield from (B.matvec(z), B.rmatvec(w), *B.sums(1))
 
     assert_equal_bits(lambda: [a.tobytes() for a in results()])
 
@@ -427,12 +434,12 @@ def test_group_prox_is_optimal(seed, scale, spread):
         np.testing.assert_allclose(gradient, 0, atol=1e-12 * np.abs(b).max())
 
 
-def dual_prox(loss, v, sigma, **callables):
-    """The dual proximal map alone: no column moves, and r is zero."""
+def dual_prox(loss, v, sigma):
+    """The dual proximal map alone: no column moves, and u is zero."""
     m = len(v)
     kernel = _native.Kernel(
-        m, [np.zeros((m, 0), order="F")], np.zeros(1, np.int64), np.zeros(0, np.int64), free(0),
-        np.zeros(0), loss, **callables,
+        [matrix(np.zeros((m, 0), order="F"))], np.zeros(1, np.int64), np.zeros(0, np.int64), free(0), np.zeros(0),
+        row_loss(loss),
     )  # fmt: skip
     y, none = v.copy(), np.zeros(0)
     kernel.sweep(np.zeros((1, 0), np.int64), none, sigma, 1.0, none, y, np.zeros(m), none, np.zeros(m))
@@ -489,12 +496,11 @@ def test_callables_replace_the_proximal_maps():
         [np.array([d]) for d in range(n)],
         (np.full(n, -0.1), np.full(n, 0.1), *free(n)[2:]),
         np.zeros(n),
-        ("callable",),
+        ("callable", m, address(PLAIN), 0, False),
         penalty_callables=(
             (2, 5, address(PLAIN), 0, False),
             (7, 9, address(WITH_DATA), ctypes.addressof(FACTOR), True),
         ),
-        loss_callable=(address(PLAIN), 0, False),
         prox=prox,
         loss_prox=soft,
     )
@@ -559,13 +565,12 @@ def test_read_only_outputs_are_refused():
 def kernel_arguments():
     problem = small()
     return {
-        "rows": 4,
-        "matrices": problem.matrices,
+        "matrices": [matrix(M) for M in problem.matrices],
         "block_start": np.array([0, 2, 3]),
         "block_columns": np.array([0, 1, 2]),
         "penalty": problem.penalty,
         "group_weight": problem.group_weight,
-        "loss": problem.loss,
+        "loss": row_loss(problem.loss),
     }
 
 
@@ -575,22 +580,16 @@ M = sp.csc_matrix(np.ones((4, 3)))
 @pytest.mark.parametrize(
     "change",
     [
-        {"rows": 5},
-        {"rows": -1},
-        {"matrices": [np.ones((4, 2), order="F")]},
-        {"matrices": [np.ones((4, 3))]},
-        {"matrices": [np.ones((4, 3), np.int64, order="F")]},
-        {"matrices": [np.ones(4)]},
+        {"loss": _native.RowLoss.logistic(np.ones(5), np.ones(5))},
+        {"matrices": [_native.Matrix(np.ones((4, 2), order="F"))]},
+        {"matrices": [_native.Matrix(np.ones((4, 3)))]},
+        {"matrices": [np.ones((4, 3), order="F")]},
         {"matrices": ["matrix"]},
-        {"matrices": [(M.indptr, M.indices, M.data)]},
-        {"matrices": [(M.indptr, M.indices, M.data, 2)]},
-        {"matrices": [(M.indptr, M.indices.astype(np.int64), M.data, 3)]},
-        {"matrices": [(M.indptr, M.indices + 1, M.data, 3)]},
-        {"matrices": [(M.indptr, M.indices - 1, M.data, 3)]},
-        {"matrices": [(M.indptr + 1, M.indices, M.data, 3)]},
-        {"matrices": [(M.indptr[::-1].copy(), M.indices, M.data, 3)]},
-        {"matrices": [(M.indptr, M.indices[:-1], M.data, 3)]},
-        {"matrices": [(M.indptr, M.indices, M.data.astype(complex), 3)]},
+        {"matrices": [_native.Matrix(M.indptr[:-1], M.indices, M.data, 4)]},
+        {"matrices": [_native.Matrix(M.indptr, M.indices + 1, M.data, 4)]},
+        {"matrices": [_native.Matrix(M.indptr, M.indices - 1, M.data, 4)]},
+        {"matrices": [_native.Matrix(M.indptr + 1, M.indices, M.data, 4)]},
+        {"matrices": [_native.Matrix(M.indptr[::-1].copy(), M.indices, M.data, 4)]},
         {"block_start": np.array([0, 2, 4])},
         {"block_start": np.array([0, 3])},
         {"block_start": np.array([0, 4, 3])},
@@ -603,13 +602,7 @@ M = sp.csc_matrix(np.ones((4, 3)))
         {"penalty": free(2)},
         {"penalty": (*free(3)[:4], np.zeros(2))},
         {"group_weight": np.zeros(3)},
-        {"loss": ()},
-        {"loss": ("unknown",)},
-        {"loss": ("logistic", np.ones(4))},
-        {"loss": ("logistic", np.ones(4), np.ones(3))},
-        {"loss": ("coordinate", *free(4)[:4])},
-        {"loss": ("callable",)},
-        {"loss": ("callable",), "loss_callable": (0, 0, False)},
+        {"loss": ("logistic", np.ones(4), np.ones(4))},
         {"penalty_callables": [(0, 4, address(PLAIN), 0, False)]},
         {"penalty_callables": [(0, 1)]},
         {"penalty_callables": [(0, 1, address(PLAIN), 0, False)], "group_weight": np.ones(2)},
@@ -627,16 +620,16 @@ def test_bad_problems_are_refused(change):
 def test_bad_products_are_refused():
     A = np.ones((4, 3))
     for call in (
-        lambda: _native.dense_matvec(A, np.ones(4)),
-        lambda: _native.dense_rmatvec(A, np.ones(3)),
-        lambda: _native.dense_matvec(np.ones((8, 6))[::2, ::2], np.ones(3)),
-        lambda: _native.dense_matvec(np.ones(3), np.ones(3)),
-        lambda: _native.dense_matvec(A.astype(int), np.ones(3)),
-        lambda: _native.dense_sums(A, 3),
-        lambda: _native.csc_matvec(M.indptr, M.indices, M.data, 3, np.ones(3)),
-        lambda: _native.csc_rmatvec(M.indptr, M.indices - 1, M.data, 4, np.ones(4)),
-        lambda: _native.csc_matvec(M.indptr, M.indices, M.data, 4, np.ones(4)),
-        lambda: _native.csc_sums(M.indptr, M.indices, M.data, -1, 1),
+        lambda: matrix(A).matvec(np.ones(4)),
+        lambda: matrix(A).rmatvec(np.ones(3)),
+        lambda: matrix(A).matvec(np.ones(3, np.float32)),
+        lambda: matrix(A).scan(np.ones(4)),
+        lambda: matrix(A).columns_rmatvec(np.arange(3), np.ones(4)),
+        lambda: matrix(A).columns(np.arange(3), False),
+        lambda: matrix(A).sums(3),
+        lambda: _native.Matrix(M.indptr, M.indices, M.data, 3).matvec(np.ones(3)),
+        lambda: _native.Matrix(M.indptr, M.indices - 1, M.data, 4).rmatvec(np.ones(4)),
+        lambda: matrix(M).matvec(np.ones(4)),
         lambda: _native.csr_gram(np.array([0, 1]), np.array([2**31]), np.ones(1), 2**32, np.ones(1)),
         lambda: _native.csr_gram(np.array([0, 0]), np.array([], np.int64), np.ones(0), -1, np.ones(1)),
         lambda: _native.digest(np.ones((2, 2))),
@@ -647,40 +640,101 @@ def test_bad_products_are_refused():
             call()
 
 
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        ("matrix",),
+        (np.ones(3),),
+        (np.ones((4, 3), np.int64),),
+        (np.ones((8, 6))[::2, ::2],),
+        (M.indptr, M.indices, M.data),
+        (M.indptr, M.indices, M.data, -1),
+        (M.indptr[:0], M.indices, M.data, 4),
+        (M.indptr, M.indices.astype(np.int64), M.data, 4),
+        (M.indptr, M.indices[:-1], M.data, 4),
+        (M.indptr, M.indices, M.data.astype(complex), 4),
+        (M.indptr, M.indices[::2], M.data[::2], 4),
+    ],
+)
+def test_bad_matrices_are_refused(arrays):
+    with pytest.raises((TypeError, ValueError)):
+        _native.Matrix(*arrays)
+
+
+@pytest.mark.parametrize("stored", [np.ones((4, 3)), np.ones((4, 3), np.float32, order="F"), M])
+def test_matrices_are_pickled_with_their_arrays(stored):
+    A = matrix(stored)
+    copied = pickle.loads(pickle.dumps(A))
+    assert all(np.array_equal(a, b) for a, b in zip(A.arrays, copied.arrays, strict=True))
+    assert np.array_equal(A.matvec(np.arange(3.0)), copied.matvec(np.arange(3.0)))
+
+
+def test_a_kernel_keeps_its_matrices_alive():
+    arguments = kernel_arguments()
+    stored = np.ones((4, 3), order="F")
+    kernel = _native.Kernel(**(arguments | {"matrices": [_native.Matrix(stored)]}))
+    watch = weakref.ref(stored)
+    del stored
+    gc.collect()
+    assert watch() is not None
+    del kernel
+    gc.collect()
+    assert watch() is None
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        ("logistic", np.ones(4)),
+        ("logistic", np.ones(4), np.ones(3)),
+        ("coordinate", *free(4)[:4]),
+        ("coordinate", *free(4)[:4], np.ones(3)),
+        ("callable", 4, 0, 0, False),
+        ("callable", -1, address(PLAIN), 0, False),
+    ],
+)
+def test_bad_losses_are_refused(parameters):
+    with pytest.raises((TypeError, ValueError)):
+        row_loss(parameters)
+
+
+def test_descent_refuses_a_loss_without_gradient():
+    loss = _native.RowLoss.callable(4, address(PLAIN), 0, False)
+    with pytest.raises(ValueError, match="descent needs"):
+        _native.Descent([matrix(M)], np.arange(4), np.arange(3), free(3), np.zeros(3), loss, 2)
+
+
 @pytest.mark.parametrize("indptr", [[0, 10**7, 8, 12], [0, -4, 8, 12], [0, 4, 13, 13], [0, 4, 4, 10**9]])
 def test_products_check_the_columns_that_they_use(indptr):
-    start, columns = np.array(indptr, np.int32), np.arange(3)
+    start, columns = M.indptr.copy(), np.arange(3)
+    A = _native.Matrix(start, M.indices, M.data, 4)
+    assert A.check() == (True, True)
+    start[:] = indptr  # in place, after the matrix was made
     for call in (
-        lambda: _native.csc_matvec(start, M.indices, M.data, 4, np.ones(3)),
-        lambda: _native.csc_rmatvec(start, M.indices, M.data, 4, np.ones(4)),
-        lambda: _native.csc_columns_rmatvec(start, M.indices, M.data, 4, columns, np.ones(4)),
-        lambda: _native.csc_columns(start, M.indices, M.data, columns, False),
-        lambda: _native.csc_survey(start, M.indices, M.data, 4, np.ones(4)),
-        lambda: _native.csc_sums(start, M.indices, M.data, 4, 1),
+        lambda: A.matvec(np.ones(3)),
+        lambda: A.rmatvec(np.ones(4)),
+        lambda: A.columns_rmatvec(columns, np.ones(4)),
+        lambda: A.columns(columns, False),
+        lambda: A.scan(np.ones(4)),
+        lambda: A.sums(1),
     ):
         with pytest.raises(ValueError, match=r"indptr|column"):
             call()
-    assert _native.csc_check(start, M.indices, M.data, 4) == (False, False)
+    assert A.check() == (False, False)
 
 
 def test_listed_columns_are_found_in_any_order():
     columns = np.array([2, 0, 1, 1, 2])
     expected = M.toarray()[:, columns].T @ np.arange(4.0)
-    found = _native.csc_columns_rmatvec(M.indptr, M.indices, M.data, 4, columns, np.arange(4.0))
-    np.testing.assert_allclose(found, expected)
-
-
-def test_a_smooth_loss_has_a_curvature_for_every_row():
-    with pytest.raises(ValueError, match="curvature"):
-        _native.SmoothLoss(1, ("logistic", np.ones(1), np.ones(1)), np.ones(3))
+    np.testing.assert_allclose(matrix(M).columns_rmatvec(columns, np.arange(4.0)), expected)
 
 
 def _descent(starts, order, measured=None):
-    loss = _native.SmoothLoss(4, ("logistic", np.ones(4), np.ones(4)), np.ones(4))
-    A = np.asfortranarray(np.ones((4, len(order))))
+    loss = _native.RowLoss.logistic(np.ones(4), np.ones(4))
+    A = matrix(np.asfortranarray(np.ones((4, len(order)))))
     blocks = np.array(starts), np.array(order)
     weight = np.zeros(len(starts) - 1)
-    return _native.Descent(4, [A], *blocks, free(len(order)), weight, loss, 2, measured)
+    return _native.Descent([A], *blocks, free(len(order)), weight, loss, 2, measured)
 
 
 def test_descent_takes_over_the_first_blocks_only():
@@ -727,10 +781,10 @@ import os, sys
 import numpy as np
 from saddleback import _native
 _native.set_threads(2)
-A = np.random.default_rng(0).normal(size=(700, 900))
-before = _native.dense_matvec(A, np.ones(900))
+A = _native.Matrix(np.random.default_rng(0).normal(size=(700, 900)))
+before = A.matvec(np.ones(900))
 child = os.fork()
-after = _native.dense_matvec(A, np.ones(900))
+after = A.matvec(np.ones(900))
 same = before.tobytes() == after.tobytes()
 if child == 0:
     os._exit(not same)

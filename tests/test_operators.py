@@ -126,8 +126,7 @@ def test_packed_columns(name, single):
     some = np.array([3, 0, 4])
     packed = OPERATORS[name]().columnar().pack(some, single)
     (stored,) = packed.native()
-    values = stored[2] if isinstance(stored, tuple) else stored
-    assert values.dtype == (np.float32 if single or "float32" in name else np.float64)
+    assert stored.arrays[-1].dtype == (np.float32 if single or "float32" in name else np.float64)
     assert np.allclose(packed.dense_columns(np.arange(3)), A[:, some], rtol=1e-6)
     with pytest.raises(ValueError, match="column"):
         OPERATORS[name]().columnar().pack(np.array([5]), single)
@@ -203,7 +202,7 @@ def test_data_is_neither_copied_nor_changed(make):
     problem = sb.Problem(sb.L1(0.1), matrix, sb.Squared(np.ones(7)))
     operator = problem.model.A.columnar()
     assert np.shares_memory(
-        operator.native()[0] if make is np.asfortranarray else operator.native()[0][2],
+        operator.native()[0].arrays[-1],
         matrix if make is np.asfortranarray else matrix.data,
     )
     sb.solve(problem)

@@ -211,7 +211,7 @@ def test_what_is_packed_follows_from_the_sizes_alone(tmp_path):
     packed = [found.pack(np.arange(fitting), False) for _ in range(4)]
     assert all(isinstance(each, Dense) for each in packed)
     assert isinstance(found.pack(np.arange(fitting + 1), False), Streamed)
-    assert found.pack(np.arange(fitting + 1), True).native()[0].dtype == np.float32
+    assert found.pack(np.arange(fitting + 1), True).native()[0].arrays[0].dtype == np.float32
     assert isinstance(found.leaving(packed[0].in_memory).pack(np.arange(2), True), Streamed)
     assert isinstance(found.leaving(packed[0].in_memory / 2).pack(np.arange(2), True), Dense)
     with pytest.raises(MemoryError, match="allow more"):

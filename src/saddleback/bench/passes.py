@@ -54,15 +54,13 @@ def pass_over(
     m, n = A.shape
     blocks = n // group
     top_row, top_column = np.full(m, np.inf), np.full(n, np.inf)
-    matrix = (A.indptr, A.indices, A.data, n) if sp.issparse(A) else A
+    matrix = _native.Matrix(A.indptr, A.indices, A.data, m) if sp.issparse(A) else _native.Matrix(A)
     slope = np.full(n, 0.1 if group == 1 else 0.0)
     penalty = -slope, slope, np.zeros(n), -top_column, top_column
     b = rng.normal(size=m)
-    loss: Any = ("coordinate", b, b, np.ones(m), -top_row, top_row)
+    loss = _native.RowLoss.coordinate(b, b, np.ones(m), -top_row, top_row)
     weight = np.full(blocks, 0.1 if group > 1 else 0.0)
-    kernel = _native.Kernel(
-        m, [matrix], np.arange(0, n + 1, group), np.arange(n), penalty, weight, loss,
-    )  # fmt: skip
+    kernel = _native.Kernel([matrix], np.arange(0, n + 1, group), np.arange(n), penalty, weight, loss)
     count = iterations or blocks // size
     draws = np.array([rng.permutation(blocks)[:size] for _ in range(count)])
     if iterations is None:
@@ -72,12 +70,12 @@ def pass_over(
     h = np.full(n, entries / n + 1.0)
     sigma = np.full(m, entries / m * (size * group / n) + 1.0)
     y_start = rng.normal(size=m)
-    x, y, r, x_sum, y_sum = np.zeros(n), np.zeros(m), np.zeros(m), np.zeros(n), np.zeros(m)
+    x, y, u, x_sum, y_sum = np.zeros(n), np.zeros(m), np.zeros(m), np.zeros(n), np.zeros(m)
 
     def run() -> None:
         # From the same start each time: a converged x would not move, and cost less.
-        x[:], y[:], r[:] = 0, y_start, 0
-        kernel.sweep(draws, h, sigma, 1.0, x, y, r, x_sum, y_sum, lazy=lazy)
+        x[:], y[:], u[:] = 0, y_start, 0
+        kernel.sweep(draws, h, sigma, 1.0, x, y, u, x_sum, y_sum, lazy=lazy)
 
     return run
 
@@ -126,7 +124,7 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
     for dtype in (np.float64, np.float32):
         A: Any = rng.standard_normal((n, m), dtype=dtype).T
         sweep, y = pass_over(A, size), np.ones(m)
-        read = partial(_native.dense_rmatvec, A, y)
+        read = partial(_native.Matrix(A).rmatvec, y)
         actions = [on_threads(count, action) for action in (sweep, read) for count in (1, 2)]
         with threadpool_limits(2):
             one, two, read_one, read_two, products = best_times([*actions, two_products(A)], repeats)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..common.arrays import Columns, Indices, Vector
+from ..common.cached import cached_property
 from ..machine.tiled_blas import product
 from .contract import Operator
 from .gram import PANEL, gram, slices
@@ -31,21 +32,25 @@ class Dense(Operator):
     def in_memory(self) -> float:
         return float(self.array.nbytes)
 
+    @cached_property
+    def _entries(self) -> _native.Matrix:
+        return _native.Matrix(self.array)
+
     def matvec(self, x: Vector) -> Vector:
-        return _native.dense_matvec(self.array, x)
+        return self._entries.matvec(x)
 
     def rmatvec(self, y: Vector) -> Vector:
-        return _native.dense_rmatvec(self.array, y)
+        return self._entries.rmatvec(y)
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return np.asarray(self.array[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
         if isinstance(columns, slice):
-            return _native.dense_rmatvec(self.array[:, columns], y)
+            return _native.Matrix(self.array[:, columns]).rmatvec(y)
         if not self._columnar():
             return np.asarray(y @ self.array[:, columns], dtype=np.float64)
-        return _native.dense_columns_rmatvec(self.array, columns, y)
+        return self._entries.columns_rmatvec(columns, y)
 
     def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
         panels = slices(columns.size, self.shape[0])
@@ -55,11 +60,11 @@ class Dense(Operator):
         return bool(self.array.strides[0] == self.array.itemsize)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
-        return _native.dense_sums(self.array, power)
+        return self._entries.sums(power)
 
     def survey(self, y: Vector) -> None:
         if self._columnar():
-            columns, rows, product = _native.dense_survey(self.array, y)
+            columns, rows, product = self._entries.scan(y)
             self.squares, self.surveyed = (columns, rows), (y, product)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
@@ -119,13 +124,13 @@ class Dense(Operator):
         return Dense(self.array.T[np.ix_(columns, rows)].T)  # what is left out is never copied
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        return Dense(_native.dense_columns(self.array, columns, single))
+        return Dense(self._entries.columns(columns, single).arrays[0])
 
     def columnar(self) -> Operator:
         return self if self._columnar() else Dense(np.asfortranarray(self.array))
 
     def native(self) -> list[Any]:
-        return [self.array]
+        return [self._entries]
 
     def _placed(self, device: Device) -> Operator:
         from ..places.torch.operator import dense_on_device

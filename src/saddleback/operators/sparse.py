@@ -32,31 +32,35 @@ class Compressed(Operator):
     def _parts(self) -> tuple[Any, Any, Any]:
         return self.matrix.indptr, self.matrix.indices, self.matrix.data
 
+    @cached_property
+    def _entries(self) -> _native.Matrix:
+        return _native.Matrix(*self._parts(), self.shape[0])
+
     def matvec(self, x: Vector) -> Vector:
-        return _native.csc_matvec(*self._parts(), self.shape[0], x)
+        return self._entries.matvec(x)
 
     def rmatvec(self, y: Vector) -> Vector:
-        return _native.csc_rmatvec(*self._parts(), self.shape[0], y)
+        return self._entries.rmatvec(y)
 
     def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
 
     def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return _native.csc_columns_rmatvec(*self._parts(), self.shape[0], one_by_one(columns), y)
+        return self._entries.columns_rmatvec(one_by_one(columns), y)
 
     def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
         return np.asarray(self.matrix[:, columns].T @ matrix, dtype=np.float64)
 
     def sums(self, power: int) -> tuple[Vector, Vector]:
-        return _native.csc_sums(*self._parts(), self.shape[0], power)
+        return self._entries.sums(power)
 
     def survey(self, y: Vector) -> None:
-        columns, rows, product = _native.csc_survey(*self._parts(), self.shape[0], y)
+        columns, rows, product = self._entries.scan(y)
         self.squares, self.surveyed = (columns, rows), (y, product)
 
     def squares_rmatvec(self, y: Vector) -> Vector:
         indptr, indices, data = self._parts()
-        return _native.csc_rmatvec(indptr, indices, np.square(data, dtype=np.float64), self.shape[0], y)
+        return _native.Matrix(indptr, indices, np.square(data, dtype=np.float64), self.shape[0]).rmatvec(y)
 
     def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
         indptr, indices, data = self._parts()
@@ -112,13 +116,13 @@ class Compressed(Operator):
         return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
 
     def pack(self, columns: Indices, single: bool) -> Operator:
-        indptr, indices, data = _native.csc_columns(*self._parts(), columns, single)
+        indptr, indices, data = self._entries.columns(columns, single).arrays
         packed = sparse.csc_array((self.shape[0], columns.size), dtype=data.dtype)
         packed.indptr, packed.indices, packed.data = indptr, indices, data  # valid, and not to be looked through again
         return Compressed(packed)
 
     def native(self) -> list[Any]:
-        return [(*self._parts(), self.shape[1])]
+        return [self._entries]
 
     def _placed(self, device: Device) -> Operator:
         from ..places.torch.operator import sparse_on_device

@@ -250,7 +250,7 @@ def _checked(
     indptr, indices, data = (np.require(part, requirements=["C", "A"]) for part in (indptr, indices, data))
     if indptr[0] != 0:
         raise ValueError(f"{name}.indptr begins with {indptr[0]}: expected 0")
-    sound, increasing = _native.csc_check(indptr, indices, data, minor)
+    sound, increasing = _native.Matrix(indptr, indices, data, minor).check()
     if not sound:
         raise ValueError(_fault(indptr, indices, minor, name))
     stored = int(indptr[-1])

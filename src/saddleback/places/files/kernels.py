@@ -15,8 +15,9 @@ from ...operators import Operator
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate, dual_half
+from ..native.kernels import row_loss
 from ..newton import Smooth, conjugate_gradients_by_columns
-from ..numpy.descent import NativeDescender, smooth_loss
+from ..numpy.descent import NativeDescender
 
 
 class StreamedSweeper:
@@ -61,7 +62,7 @@ class StreamedDescender:
         self.columns = [model.blocks.columns(run) for run in self.runs]
         self.strength = np.empty(model.A.shape[1])
         self.kernels: list[NativeDescender] = []
-        loss = smooth_loss(model)
+        loss = row_loss(model)
         for run, columns, panel in zip(self.runs, self.columns, model.A.loaded(self.columns), strict=True):
             kernel = NativeDescender(model.part(model.f.restrict_blocks(run), panel), width, loss=loss)
             self.strength[columns] = kernel.strength
@@ -74,7 +75,7 @@ class StreamedDescender:
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
         for kernel, columns, panel in zip(self.kernels, self.columns, self.model.A.loaded(self.columns), strict=True):
-            kernel.kernel.look_into(panel.native())
+            kernel.kernel.rebind(panel.native())
             own = x[columns]
             visited += kernel.sweep(sweeps, own, u, y)
             x[columns] = own

@@ -211,14 +211,14 @@ class Streamed(Operator):
             return
         buffers = [self._buffer(tiles) for _ in range(AHEAD)]
         reading = [partial(self.store.read, tile, buffers[i % AHEAD]) for i, tile in enumerate(tiles)]
-        left = _native.leave_threads(1)
+        left = _native.reserve_threads(1)
         try:
             with ThreadPoolExecutor(1) as reader:
                 for tile, (block, read) in zip(tiles, _in_turn(reader, reading, AHEAD), strict=True):
                     self.count[0] += read
                     yield tile, _floating(block)
         finally:
-            _native.leave_threads(left)
+            _native.reserve_threads(left)
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         tiles = [Tile(slice(0, self.store.shape[0]), self.columns[run]) for run in runs]
@@ -311,7 +311,7 @@ class Streamed(Operator):
 
         def work(piece: Piece) -> tuple[Vector, Vector, Vector]:
             array = np.asfortranarray(piece.block.array)
-            return _native.dense_survey(array, np.ascontiguousarray(y[piece.rows]))
+            return _native.Matrix(array).scan(np.ascontiguousarray(y[piece.rows]))
 
         of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
         for rows, own, (columns, across, here) in self.each(work):
@@ -448,7 +448,7 @@ class Streamed(Operator):
 def _share(limit: int, workers: int) -> None:
     """Begin a thread that works beside others of a solve, which may use ``limit`` threads."""
     _native.set_threads(limit)
-    _native.leave_threads(workers)
+    _native.reserve_threads(workers)
 
 
 def _in_turn(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], most: int) -> Iterator[T]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ... import _native
 from ...common.arrays import Indices, Vector
-from ...functions.contract import Compiled, Slopes
+from ...functions.contract import Slopes
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Exchange, Iterate, dual_half, existing
@@ -54,30 +52,26 @@ def make_kernel(model: Model) -> _native.Kernel:
     """Return the kernel of a problem that they can treat."""
     penalty = model.compiled_penalty
     assert penalty is not None
-    loss_description, loss_callable = loss_arguments(model.compiled_loss, model.A.shape[0])
-    return _native.Kernel(
-        *columns_and_penalty(model),
-        loss_description,
-        penalty_callables=[(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables],
-        loss_callable=loss_callable,
-    )
+    callables = [(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables]
+    return _native.Kernel(*columns_and_penalty(model), row_loss(model), callables)
 
 
-def columns_and_penalty(model: Model) -> tuple[int, list[Any], Indices, Indices, Slopes, Vector]:
-    """Return the arguments with which every kernel begins: rows, matrices, blocks, slopes and group weights."""
+def columns_and_penalty(model: Model) -> tuple[list[_native.Matrix], Indices, Indices, Slopes, Vector]:
+    """Return the arguments with which every kernel begins: matrices, blocks, slopes and group weights."""
     penalty = model.compiled_penalty
     assert penalty is not None
     blocks = model.blocks
-    return model.A.shape[0], model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
+    return model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
 
 
-def loss_arguments(loss: Compiled | None, rows: int) -> tuple[Any, Any]:
-    """Return the description of the loss and its compiled prox, if it has one."""
+def row_loss(model: Model) -> _native.RowLoss:
+    """Return the compiled loss of a problem; 0 if it has none, for kernels that leave the dual steps to others."""
+    loss, rows = model.compiled_loss, model.A.shape[0]
     if loss is None:
-        return ("coordinate", *Slopes.zero(rows)), None
+        return _native.RowLoss.coordinate(*Slopes.zero(rows))
     if loss.logistic is not None:
-        return ("logistic", *loss.logistic), None
+        return _native.RowLoss.logistic(*loss.logistic)
     if loss.callables:
         function = loss.callables[0][2]
-        return ("callable",), (function.address, function.data, function.takes_data)
-    return ("coordinate", *loss.slopes), None
+        return _native.RowLoss.callable(rows, function.address, function.data, function.takes_data)
+    return _native.RowLoss.coordinate(*loss.slopes)

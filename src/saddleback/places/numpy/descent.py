@@ -158,11 +158,11 @@ class NativeDescender:
     @property
     def pace(self) -> float:
         """Columns that are visited before processes meet, where there are several."""
-        return self.kernel.together
+        return self.kernel.columns_between_exchanges
 
     @pace.setter
     def pace(self, columns: float) -> None:
-        self.kernel.together = columns
+        self.kernel.columns_between_exchanges = columns
 
     def __init__(
         self,
@@ -170,9 +170,9 @@ class NativeDescender:
         width: int,
         exchange: Exchange | None = None,
         measured: NativeDescender | None = None,
-        loss: _native.SmoothLoss | None = None,
+        loss: _native.RowLoss | None = None,
     ) -> None:
-        self.loss = loss or smooth_loss(model)
+        self.loss = loss or native.row_loss(model)
         known = None if measured is None else measured.kernel
         self.kernel: _native.Descent = _native.Descent(*native.columns_and_penalty(model), self.loss, width, known)
         self.width = width
@@ -215,11 +215,3 @@ def native_descender(model: Model, width: int) -> NativeDescender:
     if DESCENDER in model.of_data:
         model.of_data[DESCENDER] = made
     return made
-
-
-def smooth_loss(model: Model) -> _native.SmoothLoss:
-    """Return the loss of a problem as compiled descent takes it."""
-    curvature, rows = model.g.curvature(), model.A.shape[0]
-    assert curvature is not None
-    arguments = native.loss_arguments(model.compiled_loss, rows)[0]
-    return _native.SmoothLoss(rows, arguments, np.ascontiguousarray(curvature))
