@@ -22,6 +22,7 @@ import saddleback as sb
 import saddleback.estimators as se
 from saddleback.datasets import make_group_hinge, make_lasso
 from saddleback.operators import Stacked, as_operator
+from saddleback.operators.stacked import hstack
 from saddleback.places.mpi.communicator import Ranks
 from saddleback.places.mpi.distribute import gathered
 
@@ -196,13 +197,13 @@ def operators():
         spread = gathered(problem, Ranks(COMM)).model.A
         assert whole.traits.holders is None
         assert spread.traits.holders is not None
-        pairs = [(whole.columnar(), spread.columnar())]
+        pairs = [(whole.ordered("columns"), spread.ordered("columns"))]
         pairs.append((whole.restrict(rows, np.arange(n)), spread.restrict(rows, np.arange(n))))
-        pairs.append((whole.columnar().pack(some, False), spread.columnar().pack(some, False)))
+        pairs.append((whole.ordered("columns").pack(some, False), spread.ordered("columns").pack(some, False)))
         pairs.append(
             (
-                pairs[-1][0].beside(whole.columnar().pack(some[:1], False)),
-                pairs[-1][1].beside(spread.columnar().pack(some[:1], False)),
+                hstack(pairs[-1][0], whole.ordered("columns").pack(some[:1], False)),
+                hstack(pairs[-1][1], spread.ordered("columns").pack(some[:1], False)),
             )
         )
         for here, there in pairs:
@@ -211,11 +212,12 @@ def operators():
             at = np.arange(here.shape[0])[1:]
             w = weight[: here.shape[1]]
             both = [
-                (op.matvec(u), op.rmatvec(z), op.columns_matvec(last, u[:2]), op.columns_rmatvec(last, z),
-                 op.rows_matvec(at, u), op.rows_rmatvec(at, z[1:]), *op.squares, *op.sums(0), *op.sums(1),
-                 op.squares_rmatvec(z**2), *op.largest(abs(u), abs(z)), *op.absolute_products(abs(u), abs(z)),
-                 op.block_row_sums(last), op.dense_columns(last), op.compressed().toarray(), np.tril(op.outer(w)),
-                 np.tril(op.gram(last, z**2)), op.times(sparse.diags_array(w)), op.rowwise().rows_matvec(at, u),
+                (op.matvec(u), op.rmatvec(z), op.matvec(u[:2], last), op.rmatvec(z, last),
+                 op.matvec(u, rows=at), op.rmatvec(z[1:], rows=at), *op.sums(2), *op.sums(0), *op.sums(1),
+                 op.sums(2, weights=(None, z**2))[0], op.sums(2, weights=(w, None))[1],
+                 *op.sums(np.inf, weights=(abs(u), abs(z))), *op.sums(1, weights=(abs(u), abs(z))), *op.sums(1, last),
+                 op.entries(last), op.entries(compressed=True).toarray(), np.tril(op.gram(w, side="rows")),
+                 np.tril(op.gram(z**2, last)), op.times(sparse.diags_array(w)), op.ordered("rows").matvec(u, rows=at),
                  np.array([op.traits.stored, op.traits.splits, op.traits.entries_known, op.traits.tasks]))
                 for op in (here, there)
             ]  # fmt: skip

@@ -179,7 +179,7 @@ def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     """Whether a logistic loss falls for ever: some direction in the cone of x has no wrong margin and a right one."""
     if not isinstance(problem.loss, sb.Logistic):
         return False
-    A = problem.model.A.dense_columns(np.arange(problem.model.A.shape[1]))
+    A = problem.model.A.entries(np.arange(problem.model.A.shape[1]))
     margins = problem.loss.labels[:, None] * A
     lower = np.full(A.shape[1], -1.0)
     if "NonNegative" in penalty:

@@ -27,7 +27,7 @@ def problem_of(penalty, loss, as_sparse=False):
 
 def columnar(problem):
     """Return the model as a method would have it."""
-    return replace(problem.model, A=problem.model.A.columnar())
+    return replace(problem.model, A=problem.model.A.ordered("columns"))
 
 
 def start_of(model, rng):
@@ -258,7 +258,9 @@ def test_packed_columns(store, rng):
 def test_single_precision_is_given_up_where_it_shows(rng, monkeypatch):
     """Entries that float32 cannot tell apart: packed anew in float64, and the answer is that of the data as given."""
     packed, pack = [], Dense.pack
-    monkeypatch.setattr(Dense, "pack", lambda A, columns, single: packed.append(single) or pack(A, columns, single))
+    monkeypatch.setattr(
+        Dense, "pack", lambda A, columns, single, beside: packed.append(single) or pack(A, columns, single)
+    )
     A = 1.0 + 1e-6 * rng.standard_normal((60, 500))
     b = A[:, :5] @ rng.standard_normal(5) + 1e-7 * rng.standard_normal(60)
     result = sb.solve(sb.Problem(sb.L1(1e-9), A, sb.Squared(b)), tol=1e-6)

@@ -15,6 +15,7 @@ import saddleback as sb
 from saddleback.datasets import make_lasso, make_robust_pca
 from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
+from saddleback.operators.stacked import hstack
 from saddleback.places.choose import descender_for, smooth_part, sweeper_for
 from saddleback.places.torch import open_device
 from saddleback.steps.strengths import Strengths
@@ -119,8 +120,8 @@ MATRICES = {
 @pytest.mark.parametrize("name", MATRICES)
 def test_operators_are_the_same_there(name, columnar, rng):
     here = as_operator(MATRICES[name], "A")
-    there = here.placed(CPU)
-    here, there = (here.columnar(), there.columnar()) if columnar else (here, there)
+    there = CPU.operator(here)
+    here, there = (here.ordered("columns"), there.ordered("columns")) if columnar else (here, there)
     x, y, some = rng.standard_normal(9), rng.standard_normal(13), np.array([7, 0, 4])
     few, positive = np.where(np.arange(9) == 3, x, 0.0), (rng.random(9), rng.random(13))
     calls = [
@@ -128,19 +129,19 @@ def test_operators_are_the_same_there(name, columnar, rng):
         lambda A: A.matvec(few),
         lambda A: A.matvec(np.zeros(9)),
         lambda A: A.rmatvec(y),
-        lambda A: A.columns_matvec(some, x[some]),
-        lambda A: A.columns_rmatvec(some, y),
-        lambda A: A.columns_rmatvec(np.arange(2, 6), y),
-        lambda A: A.columns_matvec(slice(2, 6), x[2:6]),
-        lambda A: A.squares_rmatvec(y),
-        lambda A: A.block_row_sums(some),
-        lambda A: A.dense_columns(some),
-        lambda A: A.compressed().toarray(),
-        lambda A: np.tril(A.gram(some, positive[1])),
-        lambda A: np.tril(A.outer(positive[0])),
+        lambda A: A.matvec(x[some], some),
+        lambda A: A.rmatvec(y, some),
+        lambda A: A.rmatvec(y, np.arange(2, 6)),
+        lambda A: A.matvec(x[2:6], slice(2, 6)),
+        lambda A: A.sums(2, weights=(None, y))[0],
+        lambda A: A.sums(1, some)[1],
+        lambda A: A.entries(some),
+        lambda A: A.entries(compressed=True).toarray(),
+        lambda A: np.tril(A.gram(positive[1], some)),
+        lambda A: np.tril(A.gram(positive[0], side="rows")),
         lambda A: A.restrict(np.array([1, 5, 6]), some).matvec(x[some]),
-        lambda A: A.columnar().pack(some, False).rmatvec(y),
-        lambda A: np.concatenate([*A.squares, *A.largest(*positive), *A.absolute_products(*positive)]),
+        lambda A: A.ordered("columns").pack(some, False).rmatvec(y),
+        lambda A: np.concatenate([*A.sums(2), *A.sums(np.inf, weights=positive), *A.sums(1, weights=positive)]),
         *(lambda A, power=power: np.concatenate(A.sums(power)) for power in (0, 1, 2)),
     ]
     for number, call in enumerate(calls):
@@ -153,15 +154,15 @@ def test_operators_are_the_same_there(name, columnar, rng):
 
 
 def test_neighbouring_columns_are_a_view():
-    there = as_operator(MATRICES["F order"], "A").placed(CPU)
+    there = CPU.operator(as_operator(MATRICES["F order"], "A"))
     assert there.part(np.arange(2, 5)).array.data_ptr() == there.array[:, 2].data_ptr()
 
 
 @pytest.mark.parametrize("names", [("F order", "float32"), ("csc", "csr"), ("F order", "csc")])
 def test_joined_matrices(names, rng):
-    first, second = (as_operator(MATRICES[name], "A").placed(CPU) for name in names)
+    first, second = (CPU.operator(as_operator(MATRICES[name], "A")) for name in names)
     x = rng.standard_normal(18)
-    joined = first.beside(second)
+    joined = hstack(first, second)
     assert np.allclose(joined.matvec(x), FULL @ x[:9] + FULL @ x[9:], atol=1e-6)
 
 
@@ -232,7 +233,7 @@ def test_newton_systems(direct, rng, monkeypatch):
     part = smooth_part(model.f.compiled(), model.blocks, x)
     weight, right = rng.random(SIZE) + 0.1, rng.standard_normal(part.free.size)
     d, _ = descender.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
-    columns = model.A.dense_columns(part.free)
+    columns = model.A.entries(part.free)
     matrix = columns.T @ (weight[:, None] * columns) + part.hessian_matrix()
     assert np.allclose(matrix @ d, right, atol=1e-8)
 

@@ -216,8 +216,8 @@ def test_slices_of_a_map_are_rows_and_columns_of_its_file(tmp_path_factory, orde
         return
     streamed = sb.Streamed(part, memory=1e6)
     assert streamed.shape == expected.shape
-    assert np.array_equal(streamed.dense_columns(np.arange(expected.shape[1])), expected)
-    assert np.array_equal(sb.Streamed(part.T, memory=1e6).dense_columns(np.arange(expected.shape[0])), expected.T)
+    assert np.array_equal(streamed.entries(np.arange(expected.shape[1])), expected)
+    assert np.array_equal(sb.Streamed(part.T, memory=1e6).entries(np.arange(expected.shape[0])), expected.T)
 
 
 def test_features_and_targets_of_one_file(tmp_path):

@@ -203,34 +203,24 @@ class Counted(Dense):
         self.visits += 0.5 * share
         return result
 
-    def matvec(self, x):
-        return self._count(super().matvec(x), np.count_nonzero(x) / x.size)
+    def _share(self, columns, rows):
+        return columns.size / self.shape[1] if columns is not None else rows.size / self.shape[0]
 
-    def rmatvec(self, y):
-        return self._count(super().rmatvec(y))
+    def matvec(self, x, columns=None, rows=None):
+        whole = columns is None and rows is None
+        share = np.count_nonzero(x) / x.size if whole else self._share(columns, rows)
+        return self._count(super().matvec(x, columns, rows), share)
 
-    def columns_matvec(self, columns, x):
-        return self._count(super().columns_matvec(columns, x), columns.size / self.shape[1])
+    def rmatvec(self, y, columns=None, rows=None):
+        whole = columns is None and rows is None
+        return self._count(super().rmatvec(y, columns, rows), 1.0 if whole else self._share(columns, rows))
 
-    def columns_rmatvec(self, columns, y):
-        return self._count(super().columns_rmatvec(columns, y), columns.size / self.shape[1])
+    def gram(self, weight, columns=None, side="columns"):
+        size = self.shape[0] if side == "rows" else self.shape[1] if columns is None else columns.size
+        return self._count(super().gram(weight, columns, side), 0.5 * size)
 
-    def rows_matvec(self, rows, x):
-        return self._count(super().rows_matvec(rows, x), rows.size / self.shape[0])
-
-    def rows_rmatvec(self, rows, y):
-        return self._count(super().rows_rmatvec(rows, y), rows.size / self.shape[0])
-
-    def outer(self, weight):
-        return self._count(super().outer(weight), 0.5 * self.shape[0])
-
-    def gram(self, columns, weight):
-        return self._count(super().gram(columns, weight), 0.5 * columns.size)
-
-    def columnar(self):
+    def ordered(self, by):
         return self
-
-    rowwise = columnar
 
 
 UNCOUNTED = {"sp-bcd", "pure-cd", "descent"}

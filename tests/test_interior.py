@@ -415,9 +415,9 @@ def test_the_inverse_keeps_its_digits_at_the_edge_of_a_cone(close, extra, rng):
 # --- the linear system ------------------------------------------------------------------------------------------------
 
 MATRICES = {
-    "dense": lambda A: as_operator(A, "A").columnar(),
-    "csc": lambda A: as_operator(sparse.csc_matrix(A), "A").columnar(),
-    "csr": lambda A: as_operator(sparse.csr_matrix(A), "A").columnar(),
+    "dense": lambda A: as_operator(A, "A").ordered("columns"),
+    "csc": lambda A: as_operator(sparse.csc_matrix(A), "A").ordered("columns"),
+    "csr": lambda A: as_operator(sparse.csr_matrix(A), "A").ordered("columns"),
     "stacked": lambda A: Stacked(
         [as_operator(np.asfortranarray(A[:, :4]), "A"), as_operator(sparse.csc_matrix(A[:, 4:]), "A")]
     ),

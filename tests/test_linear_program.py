@@ -429,7 +429,7 @@ def test_random_programs_without_a_solution(seed, kind, method):
 
 def is_proof(problem, status, ray):
     """Return what a few lines of numpy say of a ray, entries that rounding explains taken for 0."""
-    p, A = as_linear_program(problem.model), problem.model.A.compressed().toarray()
+    p, A = as_linear_program(problem.model), problem.model.A.entries(compressed=True).toarray()
     image = -A.T @ ray if status is sb.Status.INFEASIBLE else A @ ray
     size = abs(A).T @ abs(ray) if status is sb.Status.INFEASIBLE else abs(A) @ abs(ray)
     image[abs(image) <= 2.0**-53 * (ray.size + 2) * size] = 0.0

@@ -166,7 +166,7 @@ def test_unusual_storage_is_the_same_matrix(change, layout):
     x, y = np.arange(1.0, N + 1), np.arange(1.0, M + 1)
     np.testing.assert_allclose(operator.matvec(x), expected @ x)
     np.testing.assert_allclose(operator.rmatvec(y), expected.T @ y)
-    np.testing.assert_allclose(operator.columnar().dense_columns(np.arange(N)), expected)
+    np.testing.assert_allclose(operator.ordered("columns").entries(np.arange(N)), expected)
 
 
 OTHER_FORMATS = {
@@ -216,7 +216,7 @@ def test_other_malformed_formats_are_refused_by_name(layout, corrupt):
 def test_every_format_gives_the_same_entries(kind, layout, dtype):
     dense = (_matrix("csc").toarray() * 3).astype(dtype)
     A = kind(dense).asformat(layout)
-    np.testing.assert_array_equal(as_operator(A, "A").columnar().dense_columns(np.arange(N)), dense.astype(float))
+    np.testing.assert_array_equal(as_operator(A, "A").ordered("columns").entries(np.arange(N)), dense.astype(float))
 
 
 @pytest.mark.parametrize("layout", ["coo", "bsr", "lil", "dok", "dia", "csc", "csr"])

@@ -16,6 +16,7 @@ from saddleback.functions import singular
 from saddleback.functions.piecewise import Coordinate
 from saddleback.functions.points import Apart, Whole
 from saddleback.operators import ScaledIdentity, Stacked
+from saddleback.operators.deferred_points import forward
 
 LOSSES = [
     lambda b, w: sb.Huber(b, 0.5, w),
@@ -178,8 +179,8 @@ def test_a_vector_in_stretches_is_the_vector(rng):
     assert np.array_equal(apart.stretch(slice(None)), x)
     A = Stacked([ScaledIdentity(4, 2.0), ScaledIdentity(4, 1.0), ScaledIdentity(4, -1.0)])
     fitting = Apart([x[:4], x[4:8], x[8:]])
-    assert np.array_equal(A.image(fitting), A.matvec(x))
-    assert np.array_equal(A.image(apart), A.matvec(x))
+    assert np.array_equal(forward(A, fitting), A.matvec(x))
+    assert np.array_equal(forward(A, apart), A.matvec(x))
 
 
 MEMORY_MAP = """

@@ -29,7 +29,7 @@ def test_all_blocks_is_diagonally_preconditioned_pdhg(loss, rng, backend):
     method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(model)
     state = method.init(model, start(model, 9))
     h, sigma = state.strengths.primal, state.strengths.dual
-    A = model.A.dense_columns(np.arange(9))
+    A = model.A.entries(np.arange(9))
     x, y = np.zeros(9), np.zeros(SIZE)
     for _ in range(25):
         state = method.advance(state, 1.0)
@@ -120,7 +120,7 @@ def test_published_argument_is_the_sound_one_plus_noise(rng):
     """r-bar + J/K A(xbar+ - xbar) = A x+ + J/K A d + nu with nu = A e - J/K A_S e_S and e = xbar - x."""
     problem = lasso(rng, 5, 4)
     model = problem.model
-    A = model.A.dense_columns(np.arange(4))
+    A = model.A.entries(np.arange(4))
     method = make("sp-bcd-published", {"step": (3.0, 5.0)})
     state = method.advance(method.init(model, start(model, 2)), 6.0)
     x, bar, y, r_bar = state.x.copy(), state.x_bar.copy(), state.y.copy(), state.r_bar.copy()

@@ -30,12 +30,15 @@ from saddleback.operators import (
     Tasks,
     as_operator,
 )
+from saddleback.operators.linear_operator import linear_operators, probe_passes
+from saddleback.operators.memory import bytes_in_memory
 from saddleback.operators.traits import Traits
+from saddleback.places.files.operator import with_memory
+from saddleback.places.mpi.operator import collected
 from saddleback.places.torch import open_device
 
-PROPERTIES = {name for name, member in vars(Operator).items() if isinstance(member, property)}
 TRAITS = {field.name for field in fields(Traits)}
-FACTS = {*Operator.__annotations__, *PROPERTIES, *TRAITS} - {"traits"}
+FACTS = {*Operator.__annotations__, *TRAITS} - {"traits"}
 M, N, Q = 6, 4, 3
 A = np.asfortranarray(np.random.default_rng(0).standard_normal((M, N)))
 
@@ -50,22 +53,18 @@ MARKS: dict[str, Any] = {
     "stored": 7,
     "launch_cost": 5,
     "tasks": 2,
-    "surveyed": (np.ones(M), np.ones(N)),
+    "first_adjoint": (np.ones(M), np.ones(N)),
     "identity_scales": (2.0,),
     "panels": np.array([0, 3, N]),
     "reads_columns": False,
-    "remembers": True,
-    "rounding": 1e-7,
     "budget": 1e4,
-    "in_memory": 64.0,
+    "device": "one",
 }
 """Of each fact a value that is not that of a matrix in memory."""
 
 
 def marked(fact: str | None = None) -> Dense:
     """Return a matrix of which one fact has the value above."""
-    if fact in PROPERTIES:
-        return type("Marked", (Dense,), {fact: MARKS[fact]})(A)
     operator = Dense(A)
     if fact in TRAITS & set(MARKS):
         operator.traits = replace(operator.traits, **{fact: MARKS[fact]})
@@ -110,6 +109,10 @@ def scales_side_by_side(*of: Operator) -> Any:
     return None if None in scales else sum(scales, ())
 
 
+def device_of_all(*of: Operator) -> Any:
+    return of[0].traits.device if len({each.traits.device for each in of}) == 1 else None
+
+
 SIDE_BY_SIDE: dict[str, Any] = {
     "shape": lambda a, b: (M, 2 * N),
     "splits": all_of("splits"),
@@ -120,25 +123,20 @@ SIDE_BY_SIDE: dict[str, Any] = {
     "tasks": most_of("tasks"),
     "reads_columns": all_of("reads_columns"),
     "budget": least_of("budget"),
+    "device": device_of_all,
 }
 """What holds for columns side by side, wherever they are."""
 
 STACKED = SIDE_BY_SIDE | {
-    "rounding": most_of("rounding"),
     "panels": panels_side_by_side,
-    "in_memory": sum_of("in_memory"),
-    "surveyed": DEFAULT,  # each part may have been looked at with another y
-    "remembers": DEFAULT,  # until with_memory, which gives every part its memory
+    "first_adjoint": DEFAULT,  # each part may have been looked at with another y
     "holders": DEFAULT,  # columns of several processes are one operator each, and go beside each other there
 }
 
 SHARDED = SIDE_BY_SIDE | {
-    "in_memory": lambda a, b: a.in_memory,  # what is bounded is the memory of a process
-    "surveyed": lambda a, b: None if a.surveyed is None or b.surveyed is None else (np.ones(M), np.ones(2 * N)),
+    "first_adjoint": lambda a, b: a.first_adjoint and b.first_adjoint and (np.ones(M), np.ones(2 * N)),
     "holders": lambda a, b: (np.repeat([0, 1], N), 2, 0),
-    "rounding": DEFAULT,  # only matrices can be spread, and their products are as exact as float64 is
     "panels": DEFAULT,  # the panels of a process are of its own columns, which need not be neighbours in the whole
-    "remembers": DEFAULT,  # the memory is that of each process
 }
 
 TASKS: dict[str, Any] = {
@@ -150,12 +148,10 @@ TASKS: dict[str, Any] = {
     "tasks": lambda a: Q,
     "panels": lambda a: None if a.traits.panels is None else Q * a.traits.panels,
     "reads_columns": same("reads_columns"),
-    "rounding": same("rounding"),
     "budget": same("budget"),
-    "in_memory": same("in_memory"),
-    "surveyed": DEFAULT,  # that y is of one task
+    "device": same("device"),
+    "first_adjoint": DEFAULT,  # that y is of one task
     "identity_scales": DEFAULT,  # an identity takes its shape from the loss, tasks included
-    "remembers": DEFAULT,  # A'y is asked for task by task, and the last y is never that of the same task
     "holders": DEFAULT,  # it is spread as a whole: its parts are never
 }
 
@@ -244,13 +240,23 @@ def test_check_knows_the_rounding_under_a_matrix_variable():
     assert sb.check(sb.Problem(sb.L1(1.0), coarse, sb.Squared(np.ones((M, Q))))).tests
 
 
-def test_rounding_that_is_found_later_is_known_outside(rng):
-    """Products of an operator tell their rounding when they are made."""
+def test_linear_operators_are_found_inside_of_others(rng):
+    """What is asked of them, as the rounding that their products tell, is asked of the operator itself."""
     coarse = Abstract(aslinearoperator(A.astype(np.float32)), "A")
-    outside = [Stacked([marked(), coarse]), Tasks(coarse, Q)]
-    coarse.matvec(rng.standard_normal(N))
-    assert coarse.rounding > 0
-    assert [each.rounding for each in outside] == [coarse.rounding] * 2
+    for outside in (coarse, Stacked([marked(), coarse]), Tasks(coarse, Q)):
+        assert linear_operators(outside) == [coarse]
+    assert linear_operators(Stacked([marked(), marked()])) == []
+    assert probe_passes(Tasks(coarse, 2)) == 0.25
+    assert probe_passes(Stacked([marked(), coarse])) == 0.25
+
+
+def test_bytes_in_memory():
+    """In float32 half as many; of a matrix variable those of its matrix, and of processes those of each."""
+    single, double = Dense(A.astype(np.float32)), marked()
+    assert bytes_in_memory(single) == 4 * M * N
+    assert bytes_in_memory(Stacked([single, double])) == 12 * M * N
+    assert bytes_in_memory(Tasks(single, Q)) == 4 * M * N
+    assert bytes_in_memory(sharded(single, double)) == 4 * M * N
 
 
 @pytest.fixture
@@ -278,11 +284,10 @@ def matrices(tmp_path):
 
 
 SAME: dict[str, tuple[Callable[[Operator], Operator], set[str]]] = {
-    "columnar": (lambda op: op.columnar(), {"surveyed"}),  # a copy is made before anything was looked at
-    "rowwise": (lambda op: op.rowwise(), {"surveyed"}),
-    "with_memory": (lambda op: op.with_memory(), {"remembers"}),  # that is what it is for
-    "leaving": (lambda op: op.leaving(0.0), set()),
-    "collected": (lambda op: op.collected(), set()),
+    "by columns": (lambda op: op.ordered("columns"), {"first_adjoint"}),  # a copy is made before anything is looked at
+    "by rows": (lambda op: op.ordered("rows"), {"first_adjoint"}),
+    "with memory": (with_memory, set()),
+    "collected": (collected, set()),
 }
 """Ways to the same operator in another form, and the facts that may change on them."""
 
@@ -296,12 +301,12 @@ def test_another_form_has_the_same_facts(way, matrices):
             assert_fact(other, fact, same(fact), operator)
 
 
-KEPT = ("splits", "entries_known", "tasks", "rounding")
+KEPT = ("splits", "entries_known", "tasks")
 """Facts of some rows and columns, in memory or not; all others say where entries lie, and how many there are."""
 
 
 def test_a_part_has_the_facts_that_do_not_depend_on_where_it_lies(matrices):
-    for name, operator in ((name, operator.columnar()) for name, operator in matrices.items()):
+    for name, operator in ((name, operator.ordered("columns")) for name, operator in matrices.items()):
         if not operator.traits.splits:
             continue
         rows, columns = (np.arange(size) for size in operator.shape)
@@ -316,6 +321,8 @@ def test_on_a_device_an_operator_has_the_same_facts(matrices):
     for name, operator in matrices.items():
         if "file" in name or name == "LinearOperator":
             continue  # these cannot be moved there
-        there = operator.placed(open_device("cpu"))
-        for fact in FACTS - {"in_memory"}:  # which bounds what is packed beside files
+        there = open_device("cpu").operator(operator)
+        for fact in FACTS - {"device"}:
             assert_fact(there, fact, same(fact), operator)
+        mixed = name == "identity, stacked"  # of entries and of vectors
+        assert there.traits.device == (None if mixed else open_device("cpu")), name

@@ -9,6 +9,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
 from saddleback.operators import ScaledIdentity, Stacked, Tasks, as_operator
+from saddleback.places.native.kernels import matrices
 
 A = np.random.default_rng(0).standard_normal((7, 5)) * (np.random.default_rng(1).random((7, 5)) < 0.7)
 
@@ -43,7 +44,7 @@ OPERATORS = {
 @pytest.mark.parametrize("columnar", [False, True])
 def test_products(name, columnar, rng):
     operator = OPERATORS[name]()
-    operator = operator.columnar() if columnar else operator
+    operator = operator.ordered("columns") if columnar else operator
     tolerance = 1e-6 if "float32" in name else 1e-13
     x, y = rng.standard_normal(5), rng.standard_normal(7)
     assert operator.shape == (7, 5)
@@ -52,33 +53,33 @@ def test_products(name, columnar, rng):
     assert operator.matvec(x).dtype == operator.rmatvec(y).dtype == np.float64
     some = np.array([3, 0, 4])
     for columns in (some, slice(1, 4)):
-        assert np.allclose(operator.columns_matvec(columns, x[columns]), A[:, columns] @ x[columns], atol=tolerance)
-        assert np.allclose(operator.columns_rmatvec(columns, y), A[:, columns].T @ y, atol=tolerance)
+        assert np.allclose(operator.matvec(x[columns], columns), A[:, columns] @ x[columns], atol=tolerance)
+        assert np.allclose(operator.rmatvec(y, columns), A[:, columns].T @ y, atol=tolerance)
     both = np.column_stack([y, 2 * y])
-    assert np.allclose(operator.columns_rtimes(some, both), A[:, some].T @ both, atol=tolerance)
-    assert np.allclose(operator.dense_columns(some), A[:, some], atol=tolerance)
-    assert operator.compressed().format == "csc"
-    assert np.allclose(operator.compressed().toarray(), A, atol=tolerance)
+    assert np.allclose(operator._times_transposed(both, some), A[:, some].T @ both, atol=tolerance)
+    assert np.allclose(operator.entries(some), A[:, some], atol=tolerance)
+    assert operator.entries(compressed=True).format == "csc"
+    assert np.allclose(operator.entries(compressed=True).toarray(), A, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("rowwise", [False, True])
 def test_rows(name, rowwise, rng):
     operator = OPERATORS[name]()
-    operator = operator.rowwise() if rowwise else operator
+    operator = operator.ordered("rows") if rowwise else operator
     tolerance = 1e-6 if "float32" in name else 1e-13
     x, y, some = rng.standard_normal(5), rng.standard_normal(7), np.array([6, 1, 3])
-    assert np.allclose(operator.rows_matvec(some, x), A[some] @ x, atol=tolerance)
-    assert np.allclose(operator.rows_rmatvec(some, y[some]), A[some].T @ y[some], atol=tolerance)
-    normal = operator.normal()
+    assert np.allclose(operator.matvec(x, rows=some), A[some] @ x, atol=tolerance)
+    assert np.allclose(operator.rmatvec(y[some], rows=some), A[some].T @ y[some], atol=tolerance)
+    normal = operator.gram(None, side="rows")
     normal = normal.toarray() if sparse.issparse(normal) else normal
     assert np.allclose(np.tril(normal), np.tril(A @ A.T), atol=10 * tolerance)
 
 
 def test_identities_side_by_side_stay_diagonal():
     identities = Stacked([ScaledIdentity(4, 1.0), ScaledIdentity(4, -2.0)])
-    assert np.array_equal(identities.normal(), np.full(4, 5.0))
-    mixed = Stacked([ScaledIdentity(7, 2.0), as_operator(A, "A")]).normal()
+    assert np.array_equal(identities.gram(None, side="rows"), np.full(4, 5.0))
+    mixed = Stacked([ScaledIdentity(7, 2.0), as_operator(A, "A")]).gram(None, side="rows")
     assert np.allclose(mixed, A @ A.T + 4 * np.eye(7))
 
 
@@ -91,30 +92,37 @@ def test_sums_and_restriction(name, rng):
         columns, row_sums = operator.sums(power)
         assert np.allclose(columns, (np.abs(A) ** power).sum(axis=0), atol=tolerance)
         assert np.allclose(row_sums, (np.abs(A) ** power).sum(axis=1), atol=tolerance)
-    assert np.allclose(operator.squares_rmatvec(y), (A * A).T @ y, atol=tolerance)
+    assert np.allclose(operator.sums(2, weights=(None, y))[0], (A * A).T @ y, atol=tolerance)
     c, r = rng.uniform(0.5, 2, 5), rng.uniform(0.5, 2, 7)
     scaled = np.abs(A) * c * r[:, None]
-    for found, expected in zip(operator.largest(c, r), (scaled.max(axis=0), scaled.max(axis=1)), strict=True):
+    for found, expected in zip(
+        operator.sums(np.inf, weights=(c, r)), (scaled.max(axis=0), scaled.max(axis=1)), strict=True
+    ):
         assert np.allclose(found, expected, atol=tolerance)
-    for found, expected in zip(operator.absolute_products(c, r), (np.abs(A).T @ r, np.abs(A) @ c), strict=True):
+    for found, expected in zip(operator.sums(1, weights=(c, r)), (np.abs(A).T @ r, np.abs(A) @ c), strict=True):
         assert np.allclose(found, expected, atol=10 * tolerance)
-    assert np.allclose(operator.block_row_sums(some), np.abs(A[:, some]).sum(axis=1), atol=tolerance)
+    for power in (0, 1, 2):
+        chosen = np.abs(A[:, some]) ** power if power else A[:, some] != 0
+        for axis, found in enumerate(operator.sums(power, some)):
+            assert np.allclose(found, chosen.sum(axis=axis), atol=tolerance)
+    for power, weighted in ((1, np.abs(A)), (2, A * A)):
+        assert np.allclose(operator.sums(power, weights=(c, None))[1], weighted @ c, atol=10 * tolerance)
     kept = operator.restrict(rows, np.sort(some))
-    assert np.allclose(kept.dense_columns(np.arange(3)), A[np.ix_(rows, np.sort(some))], atol=tolerance)
+    assert np.allclose(kept.entries(np.arange(3)), A[np.ix_(rows, np.sort(some))], atol=tolerance)
 
 
 @pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, sparse.csc_matrix, sparse.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_survey_is_what_separate_readings_find(make, dtype, rng):
+def test_a_scan_is_what_separate_readings_find(make, dtype, rng):
     """Squares of columns and rows and A'y, with columns that fill no group of four; NaN is found on the way."""
     dense = (rng.standard_normal((33, 70)) * (rng.random((33, 70)) < 0.5)).astype(dtype)
     y = rng.standard_normal(33)
-    plain, surveyed = as_operator(make(dense), "A"), as_operator(make(dense), "A", y)
-    for found, expected in zip(surveyed.squares, plain.squares, strict=True):
+    plain, scanned = as_operator(make(dense), "A"), as_operator(make(dense), "A", y)
+    for found, expected in zip(scanned.sums(2), plain.sums(2), strict=True):
         assert np.allclose(found, expected, rtol=1e-13)
-    if surveyed.surveyed is not None:
-        assert np.allclose(surveyed.surveyed[1], plain.rmatvec(y), atol=1e-12)
-    assert (surveyed.surveyed is None) == (make in (np.ascontiguousarray, sparse.csr_matrix))
+    if scanned.first_adjoint is not None:
+        assert np.allclose(scanned.first_adjoint[1], plain.rmatvec(y), atol=1e-12)
+    assert (scanned.first_adjoint is None) == (make in (np.ascontiguousarray, sparse.csr_matrix))
     dense[4, 2] = np.nan
     with pytest.raises(ValueError, match="nan"):
         as_operator(make(dense), "A", y)
@@ -124,12 +132,12 @@ def test_a_survey_is_what_separate_readings_find(make, dtype, rng):
 @pytest.mark.parametrize("single", [False, True])
 def test_packed_columns(name, single):
     some = np.array([3, 0, 4])
-    packed = OPERATORS[name]().columnar().pack(some, single)
-    (stored,) = packed.native()
+    packed = OPERATORS[name]().ordered("columns").pack(some, single)
+    (stored,) = matrices(packed)
     assert stored.arrays[-1].dtype == (np.float32 if single or "float32" in name else np.float64)
-    assert np.allclose(packed.dense_columns(np.arange(3)), A[:, some], rtol=1e-6)
+    assert np.allclose(packed.entries(np.arange(3)), A[:, some], rtol=1e-6)
     with pytest.raises(ValueError, match="column"):
-        OPERATORS[name]().columnar().pack(np.array([5]), single)
+        OPERATORS[name]().ordered("columns").pack(np.array([5]), single)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name not in ("linear operator", "one task")])
@@ -137,14 +145,16 @@ def test_packed_columns(name, single):
 def test_gram_matrices(name, columnar, rng):
     """A_S' W A_S and A W A', in the lower triangle, with weights that may be 0."""
     operator = OPERATORS[name]()
-    operator = operator.columnar() if columnar else operator
+    operator = operator.ordered("columns") if columnar else operator
     tolerance = 1e-5 if "float32" in name else 1e-12
     row_weight, column_weight = (rng.uniform(0, 2, size) * (rng.random(size) < 0.7) for size in (7, 5))
     for some in (np.arange(5), np.array([3, 0, 4]), np.array([2]), np.arange(0)):
         own = A[:, some]
-        found = operator.gram(some, row_weight)
+        found = operator.gram(row_weight, some)
         assert np.allclose(np.tril(found), np.tril(own.T @ (row_weight[:, None] * own)), atol=tolerance)
-    assert np.allclose(np.tril(operator.outer(column_weight)), np.tril((A * column_weight) @ A.T), atol=tolerance)
+    assert np.allclose(
+        np.tril(operator.gram(column_weight, side="rows")), np.tril((A * column_weight) @ A.T), atol=tolerance
+    )
     other = sparse.csc_array(rng.standard_normal((5, 2)) * np.array([[1.0, 0.0]] * 5))
     assert np.allclose(operator.times(other), A @ other.toarray(), atol=tolerance)
 
@@ -154,8 +164,8 @@ def test_gram_matrices_of_many_rows_go_by_panels(is_sparse, rng, monkeypatch):
     """Whatever the panels and threads, the sum is over all rows."""
     monkeypatch.setattr("saddleback.operators.gram.PANEL", 1000)
     rows, weight = rng.standard_normal((3000, 40)) * (rng.random((3000, 40)) < 0.5), rng.random(3000)
-    operator = as_operator(sparse.csr_matrix(rows) if is_sparse else rows, "A").columnar()
-    assert np.allclose(np.tril(operator.gram(np.arange(40), weight)), np.tril(rows.T @ (weight[:, None] * rows)))
+    operator = as_operator(sparse.csr_matrix(rows) if is_sparse else rows, "A").ordered("columns")
+    assert np.allclose(np.tril(operator.gram(weight, np.arange(40))), np.tril(rows.T @ (weight[:, None] * rows)))
 
 
 def test_tasks_are_a_kronecker_product(rng):
@@ -164,22 +174,22 @@ def test_tasks_are_a_kronecker_product(rng):
     x, y, some = rng.standard_normal(15), rng.standard_normal(21), np.array([7, 2, 3])
     assert np.allclose(operator.matvec(x), kron @ x)
     assert np.allclose(operator.rmatvec(y), kron.T @ y)
-    assert np.allclose(operator.columns_matvec(some, x[some]), kron[:, some] @ x[some])
-    assert np.allclose(operator.columns_rmatvec(some, y), kron[:, some].T @ y)
-    assert np.allclose(operator.dense_columns(some), kron[:, some])
-    for rows in (operator, operator.rowwise()):
-        assert np.allclose(rows.rows_matvec(some, x), kron[some] @ x)
-        assert np.allclose(rows.rows_rmatvec(some, y[some]), kron[some].T @ y[some])
-    assert np.allclose(operator.normal().toarray(), kron @ kron.T)
+    assert np.allclose(operator.matvec(x[some], some), kron[:, some] @ x[some])
+    assert np.allclose(operator.rmatvec(y, some), kron[:, some].T @ y)
+    assert np.allclose(operator.entries(some), kron[:, some])
+    for rows in (operator, operator.ordered("rows")):
+        assert np.allclose(rows.matvec(x, rows=some), kron[some] @ x)
+        assert np.allclose(rows.rmatvec(y[some], rows=some), kron[some].T @ y[some])
+    assert np.allclose(operator.gram(None, side="rows").toarray(), kron @ kron.T)
     assert np.allclose(operator.sums(1)[0], np.abs(kron).sum(axis=0))
     c, r = rng.uniform(0.5, 2, 15), rng.uniform(0.5, 2, 21)
     scaled = np.abs(kron) * c * r[:, None]
-    assert np.allclose(operator.largest(c, r)[0], scaled.max(axis=0))
-    assert np.allclose(operator.largest(c, r)[1], scaled.max(axis=1))
-    assert np.allclose(operator.absolute_products(c, r)[0], np.abs(kron).T @ r)
-    assert np.allclose(operator.absolute_products(c, r)[1], np.abs(kron) @ c)
-    assert np.allclose(operator.squares_rmatvec(y), (kron * kron).T @ y)
-    assert np.allclose(operator.block_row_sums(some), np.abs(kron[:, some]).sum(axis=1))
+    assert np.allclose(operator.sums(np.inf, weights=(c, r))[0], scaled.max(axis=0))
+    assert np.allclose(operator.sums(np.inf, weights=(c, r))[1], scaled.max(axis=1))
+    assert np.allclose(operator.sums(1, weights=(c, r))[0], np.abs(kron).T @ r)
+    assert np.allclose(operator.sums(1, weights=(c, r))[1], np.abs(kron) @ c)
+    assert np.allclose(operator.sums(2, weights=(None, y))[0], (kron * kron).T @ y)
+    assert np.allclose(operator.sums(1, some)[1], np.abs(kron[:, some]).sum(axis=1))
 
 
 def test_identity():
@@ -187,11 +197,11 @@ def test_identity():
     x, some = np.arange(4.0), np.array([2, 0])
     assert np.allclose(operator.matvec(x), -2 * x)
     assert np.allclose(operator.rmatvec(x), -2 * x)
-    assert np.allclose(operator.columns_matvec(some, x[some]), [0, 0, -4, 0])
-    assert np.allclose(operator.rows_matvec(some, x), [-4, 0])
-    assert np.allclose(operator.rows_rmatvec(some, x[some]), [0, 0, -4, 0])
-    assert np.allclose(operator.columns_rmatvec(some, x), [-4, 0])
-    assert np.allclose(operator.dense_columns(some), -2 * np.eye(4)[:, some])
+    assert np.allclose(operator.matvec(x[some], some), [0, 0, -4, 0])
+    assert np.allclose(operator.matvec(x, rows=some), [-4, 0])
+    assert np.allclose(operator.rmatvec(x[some], rows=some), [0, 0, -4, 0])
+    assert np.allclose(operator.rmatvec(x, some), [-4, 0])
+    assert np.allclose(operator.entries(some), -2 * np.eye(4)[:, some])
 
 
 @pytest.mark.parametrize("make", [np.asfortranarray, sparse.csc_matrix])
@@ -200,9 +210,9 @@ def test_data_is_neither_copied_nor_changed(make):
     matrix = make(A)
     before = matrix.copy()
     problem = sb.Problem(sb.L1(0.1), matrix, sb.Squared(np.ones(7)))
-    operator = problem.model.A.columnar()
+    operator = problem.model.A.ordered("columns")
     assert np.shares_memory(
-        operator.native()[0].arrays[-1],
+        matrices(operator)[0].arrays[-1],
         matrix if make is np.asfortranarray else matrix.data,
     )
     sb.solve(problem)
@@ -212,7 +222,7 @@ def test_data_is_neither_copied_nor_changed(make):
 def test_unsorted_and_repeated_entries_are_summed_in_a_copy():
     matrix = sparse.csc_matrix((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(3, 1))
     operator = as_operator(matrix, "A")
-    assert np.allclose(operator.dense_columns(np.array([0])).ravel(), [2, 0, 5])
+    assert np.allclose(operator.entries(np.array([0])).ravel(), [2, 0, 5])
     assert matrix.nnz == 3
 
 
@@ -265,7 +275,7 @@ def test_a_linear_operator_may_give_back_its_argument(method, beside, rng):
 
 def test_columns_of_a_large_identity_are_few():
     identity = ScaledIdentity(100_000, -2.0)
-    found = identity.dense_columns(np.array([7, 3]))
+    found = identity.entries(np.array([7, 3]))
     assert found.shape == (100_000, 2)
     assert np.array_equal(np.argwhere(found), [[3, 1], [7, 0]])
     assert found[7, 0] == -2.0

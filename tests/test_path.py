@@ -197,7 +197,7 @@ def test_a_problem_shares_its_matrix_with_those_of_other_alphas():
     other = problem.with_alpha(3.0)
     assert other.model.A is problem.model.A
     assert other.model.g is problem.model.g
-    assert other.model.A.squares is problem.model.A.squares
+    assert other.model.A.sums(2) is problem.model.A.sums(2)
     assert other.model.f.value(np.ones(501)) == 3 * problem.model.f.value(np.ones(501))
     assert problem.penalty[0].alpha == 1.0
     columnar = problem.columnar()

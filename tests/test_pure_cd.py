@@ -52,7 +52,7 @@ def test_one_step_by_its_formulas(loss, penalty, backend, rng):
     method, state = init(model, K, y=rng.standard_normal(SIZE), backend=backend)
     state.x[:] = rng.standard_normal(SIZE)
     state.u[:] = model.A.matvec(state.x)
-    A = model.A.dense_columns(np.arange(SIZE))
+    A = model.A.entries(np.arange(SIZE))
     S = state.sampling.__class__(J, K, 0).draw(1)[0]
     h, sigma = state.strengths.primal, state.strengths.dual
     touched = {k for j in S for k in range(SIZE) if np.any(A[k, blocks[j]])}

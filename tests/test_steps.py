@@ -42,7 +42,7 @@ def eso_holds(model, strengths, K, rng, trials=20):
     """E || sum_S Sigma^-1/2 A_j H_j^-1/2 z_j ||^2 <= (K/J)^2 ||z||^2, the expectation taken over all samples."""
     blocks = model.blocks
     J = len(blocks)
-    dense = model.A.dense_columns(np.arange(model.A.shape[1]))
+    dense = model.A.entries(np.arange(model.A.shape[1]))
     scaled = dense / np.sqrt(strengths.primal) / np.sqrt(strengths.dual)[:, None]
     samples = list(combinations(range(J), K))
     # the worst z is an eigenvector; random ones guard against a mistake in that argument

@@ -24,6 +24,8 @@ import saddleback as sb
 from saddleback.engine.registry import make
 from saddleback.methods import Start
 from saddleback.operators import Dense, Stacked, Streamed, Tasks, as_operator
+from saddleback.operators.memory import bytes_in_memory
+from saddleback.places.files.operator import with_memory
 
 RNG = np.random.default_rng(2)
 A = RNG.standard_normal((37, 53)) * (RNG.random((37, 53)) < 0.8)
@@ -71,20 +73,20 @@ def assert_like_dense(found: Any, matrix: Any, rng: Any, tolerance: float) -> No
         lambda op: op.matvec(sparse_x),
         lambda op: op.matvec(np.zeros(n)),
         lambda op: op.rmatvec(y),
-        lambda op: op.columns_matvec(some, x[some]),
-        lambda op: op.columns_rmatvec(some, y),
-        lambda op: op.columns_rmatvec(np.repeat(some, 2), y),
-        lambda op: op.squares_rmatvec(v),
-        lambda op: op.block_row_sums(some),
-        lambda op: op.dense_columns(some[:2]),
-        lambda op: np.tril(op.gram(some, v)),
-        lambda op: op.gram(some[:0], v),
-        lambda op: op.rows_matvec(rows, x),
-        lambda op: op.rows_rmatvec(rows, y[rows]),
+        lambda op: op.matvec(x[some], some),
+        lambda op: op.rmatvec(y, some),
+        lambda op: op.rmatvec(y, np.repeat(some, 2)),
+        lambda op: op.sums(2, weights=(None, v))[0],
+        lambda op: op.sums(1, some)[1],
+        lambda op: op.entries(some[:2]),
+        lambda op: np.tril(op.gram(v, some)),
+        lambda op: op.gram(v, some[:0]),
+        lambda op: op.matvec(x, rows=rows),
+        lambda op: op.rmatvec(y[rows], rows=rows),
         lambda op: op.times(other),
-        lambda op: op.pack(some, False).dense_columns(np.arange(some.size)),
-        lambda op: op.columnar().matvec(x),
-        lambda op: op.rowwise().matvec(x),
+        lambda op: op.pack(some, False).entries(np.arange(some.size)),
+        lambda op: op.ordered("columns").matvec(x),
+        lambda op: op.ordered("rows").matvec(x),
         lambda op: op.products(x, y, v)[0],
         lambda op: np.stack(op.products(x, y, v)[1]),
     ):
@@ -92,9 +94,9 @@ def assert_like_dense(found: Any, matrix: Any, rng: Any, tolerance: float) -> No
     for pair in (
         lambda op: op.sums(0),
         lambda op: op.sums(1),
-        lambda op: op.squares,
-        lambda op: op.largest(u, v),
-        lambda op: op.absolute_products(u, v),
+        lambda op: op.sums(2),
+        lambda op: op.sums(np.inf, weights=(u, v)),
+        lambda op: op.sums(1, weights=(u, v)),
     ):
         for one, another in zip(pair(found), pair(dense), strict=True):
             np.testing.assert_allclose(one, another, **close)
@@ -110,13 +112,13 @@ def test_every_product(streamed, rng):
 def test_parts_that_stay_on_disk(streamed, rng):
     """Rows and columns too many to be packed are a view, of which a part is a view again."""
     rows, columns = np.flatnonzero(rng.random(37) < 0.8), rng.permutation(53)[:44]
-    view = streamed.leaving(TINY / 3 - 1000).restrict(rows, columns)
+    view = streamed.pack(columns, False, TINY / 3 - 1000).restrict(rows, np.arange(columns.size))
     assert isinstance(view, Streamed)
     tolerance = 1e-5 if streamed.store.dtype == np.float32 else 1e-12
     assert_like_dense(view, A[np.ix_(rows, columns)], rng, tolerance)
     again = view.restrict(np.arange(3), np.arange(2))
     assert isinstance(again, Dense)
-    assert np.allclose(again.dense_columns(np.arange(2)), A[np.ix_(rows[:3], columns[:2])], atol=tolerance)
+    assert np.allclose(again.entries(np.arange(2)), A[np.ix_(rows[:3], columns[:2])], atol=tolerance)
 
 
 def test_side_by_side(tmp_path, rng):
@@ -127,7 +129,7 @@ def test_side_by_side(tmp_path, rng):
     assert list(both.traits.panels) == [*parts[0].traits.panels, 54]
     runs = [np.arange(a, b) for a, b in zip(both.traits.panels[:-1], both.traits.panels[1:], strict=True)][::-1]
     for run, loaded in zip(runs, both.loaded(runs), strict=True):
-        assert np.allclose(loaded.dense_columns(np.arange(run.size)), whole[:, run])
+        assert np.allclose(loaded.entries(np.arange(run.size)), whole[:, run])
 
 
 @examples(20)
@@ -150,12 +152,12 @@ def test_any_shape_and_memory(m, n, kind, more):
 
 
 def test_readings_are_counted(tmp_path):
-    """A product reads the file once, one with some columns reads these, and a survey finds A'y on the way."""
+    """A product reads the file once, one with some columns reads these, and a scan finds A'y on the way."""
     found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
     y = np.ones(37)
-    found.survey(y)
+    found.scan(y)
     assert found.reads == 1.0
-    assert np.allclose(found.surveyed[1], A.T @ y)
+    assert np.allclose(found.first_adjoint[1], A.T @ y)
     found.rmatvec(y)
     assert found.reads == 2.0
     found.matvec(np.where(np.arange(53) < 10, 1.0, 0.0))
@@ -166,14 +168,14 @@ def test_readings_are_counted(tmp_path):
     by_rows.products(np.ones(53), y, 2 * y)
     assert by_rows.reads == 2.0
     chunks = Streamed(stored(tmp_path, "zarr-columns", A), memory=TINY)
-    chunks.columns_rmatvec(np.array([4]), y)
+    chunks.rmatvec(y, np.array([4]))
     assert chunks.reads == pytest.approx(3 / 53)
 
 
 def test_a_run_remembers_its_last_product(tmp_path, rng):
     """One run alone, whoever changes what came back."""
     shared = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
-    found, y = shared.with_memory(), rng.standard_normal(37)
+    found, y = with_memory(shared), rng.standard_normal(37)
     product = found.rmatvec(y)
     product[:], expected = np.nan, A.T @ y
     assert np.allclose(found.rmatvec(y.copy()), expected)
@@ -211,13 +213,13 @@ def test_what_is_packed_follows_from_the_sizes_alone(tmp_path):
     packed = [found.pack(np.arange(fitting), False) for _ in range(4)]
     assert all(isinstance(each, Dense) for each in packed)
     assert isinstance(found.pack(np.arange(fitting + 1), False), Streamed)
-    assert found.pack(np.arange(fitting + 1), True).native()[0].arrays[0].dtype == np.float32
-    assert isinstance(found.leaving(packed[0].in_memory).pack(np.arange(2), True), Streamed)
-    assert isinstance(found.leaving(packed[0].in_memory / 2).pack(np.arange(2), True), Dense)
+    assert found.pack(np.arange(fitting + 1), True).array.dtype == np.float32
+    assert isinstance(found.pack(np.arange(2), True, bytes_in_memory(packed[0])), Streamed)
+    assert isinstance(found.pack(np.arange(2), True, bytes_in_memory(packed[0]) / 2), Dense)
     with pytest.raises(MemoryError, match="allow more"):
-        found.dense_columns(np.arange(53))
+        found.entries(np.arange(53))
     with pytest.raises(MemoryError, match="allow more"):
-        found.compressed()
+        found.entries(compressed=True)
 
 
 B = A[:, ::9].sum(axis=1) + 0.3 * RNG.standard_normal(37)
@@ -416,7 +418,7 @@ def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
     assert isinstance(turned, sb.Streamed)
     assert np.allclose(turned.matvec(np.ones(40)), A[::-1].sum(axis=1))
     panels = list(turned.loaded([np.arange(3), np.array([7, 9])]))
-    assert np.array_equal(panels[1].dense_columns(np.arange(2)), A[::-1][:, [7, 9]])
+    assert np.array_equal(panels[1].entries(np.arange(2)), A[::-1][:, [7, 9]])
 
 
 def test_a_memory_map_of_a_file_that_was_replaced_is_refused(tmp_path, rng):
@@ -482,4 +484,4 @@ def test_scattered_groups_of_a_matrix_variable_beside_single_entries(tmp_path, m
 def test_any_columns_of_a_matrix_variable_can_be_loaded(columns):
     tasks, run = Tasks(Dense(np.asfortranarray(A[:, :8])), 3), np.array(columns)
     (loaded,) = tasks.loaded([run])
-    np.testing.assert_array_equal(loaded.dense_columns(np.arange(run.size)), tasks.dense_columns(run))
+    np.testing.assert_array_equal(loaded.entries(np.arange(run.size)), tasks.entries(run))

@@ -14,6 +14,7 @@ from .functions import Function, Term, as_term
 from .functions.probes import Tested, Tests, probe, short
 from .functions.user import UserFunction, UserTerm
 from .operators import Operator, as_operator
+from .operators.linear_operator import linear_operators
 from .problem import Problem
 
 UNITS = (1.0, 1e-3, 1e-2, 0.1, 10.0, 100.0)
@@ -187,7 +188,9 @@ class _Check:
 
     def products(self, product: Callable[[Vector], Vector], kind: str, points: list[Vector]) -> list[Vector]:
         """Return the products with some points, the first of which are dense, after tests of each and of their sums."""
-        self.A.measure(kind, points[0], product(points[0].copy()))
+        for operator in linear_operators(self.A):
+            vector = points[0][: operator.shape[kind == "matvec"]].copy()
+            operator.measure(kind, vector, getattr(operator, kind)(vector))
         found = []
         for point in points:
             given = point.copy()
@@ -210,7 +213,8 @@ class _Check:
         """Test that both sides are equal, relative to a size."""
         violation = abs(left - right) / size if size > 0 else 0.0
         self.tests.record(identity, violation)
-        if not violation <= max(ACCURACY, MARGIN * self.A.rounding):
+        rounding = max((operator.rounding for operator in linear_operators(self.A)), default=0.0)
+        if not violation <= max(ACCURACY, MARGIN * rounding):
             sides = f"{left:.9g} and {right:.9g}" if right else f"a difference of {left:.9g}"
             where = " and ".join(short(vector) for vector in at)
             raise ProbeError(f"A fails '{identity}': {sides}, a relative violation of {violation:.1e}, at {where}")

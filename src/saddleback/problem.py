@@ -29,6 +29,11 @@ from .functions.points import Apart, Point
 from .functions.probes import probe_all
 from .model.ranges import check_range
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
+from .operators.deferred_points import forward, zeros
+from .operators.linear_operator import linear_operators
+from .operators.memory import bytes_in_memory
+from .places.files.operator import memories, with_memory
+from .places.mpi.operator import collected
 from .places.torch import device_of, on_host
 from .steps.sampling import Strata
 
@@ -88,8 +93,7 @@ class Model:
 
         Where memory is bounded, they share it with what was packed before and is to stand beside them.
         """
-        A = self.A if beside is None else self.A.leaving(beside.in_memory)
-        return A.pack(columns, single)
+        return self.A.pack(columns, single, 0.0 if beside is None else bytes_in_memory(beside))
 
     @derived
     def in_panels(self) -> Model:
@@ -110,16 +114,16 @@ class Model:
     @derived
     def rowwise(self) -> Model:
         """Return the problem with the rows of A contiguous in memory."""
-        return replace(self, A=self.A.rowwise())
+        return replace(self, A=self.A.ordered("rows"))
 
     @derived
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
-        return self._on(self.A.columnar())
+        return self._on(self.A.ordered("columns"))
 
     def collected(self) -> Model:
         """Return the problem with all columns of A in this process, and all that is known about it."""
-        return self._on(self.A.collected())
+        return self._on(collected(self.A))
 
     def _on(self, A: Operator) -> Model:
         """Return the problem with an operator that has the same entries."""
@@ -156,7 +160,7 @@ class Model:
         """Return the problem for one run, whose parts may remember what makes the next call faster."""
         f, g = self.f.with_memory(), self.g.with_memory()
         model = self if f is self.f and g is self.g else replace(self, f=f, g=g)
-        return model._on(self.A.with_memory())
+        return model._on(with_memory(self.A))
 
     def placed(self, A: Operator, device: Device) -> Model:
         """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
@@ -166,7 +170,7 @@ class Model:
 
     def memories(self) -> list[Any]:
         """Return what functions and operator remember from call to call, in a fixed order."""
-        return [*self.f.memories(), *self.A.memories(), *self.g.memories()]
+        return [*self.f.memories(), *memories(self.A), *self.g.memories()]
 
     @cached_property
     def of_data(self) -> dict[str, Any]:
@@ -294,19 +298,19 @@ class Model:
     def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
         return (
-            map_constants(np.sqrt, self.A.squares[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
+            map_constants(np.sqrt, self.A.sums(2)[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
         )
 
     @cached_property
     def row_lengths(self) -> Vector:
         """The lengths of its rows."""
         return (
-            map_constants(np.sqrt, self.A.squares[1]) if self.A.traits.entries_known else constant(1.0, self.A.shape[0])
+            map_constants(np.sqrt, self.A.sums(2)[1]) if self.A.traits.entries_known else constant(1.0, self.A.shape[0])
         )
 
     def _nothing(self, size: int) -> Vector:
         """Return 0 in no memory of its own."""
-        return np.broadcast_to(self.A.zeros(1), (size,))
+        return np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
     def trivial_bound(self) -> float:
@@ -398,7 +402,8 @@ class Problem:
         call that reads A on its own account asks for this first.
         """
         if not any(watch.changed() for watch in self.watches):
-            self.model.A.forget()
+            for operator in linear_operators(self.model.A):
+                operator.forget()
             return self
         try:
             fresh = Problem(self.penalty, self.A, self.loss)
@@ -411,7 +416,7 @@ class Problem:
     def columnar(self) -> Problem:
         """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""
         other = copy(self)
-        other.operators = [operator.columnar() for operator in self.operators]
+        other.operators = [operator.ordered("columns") for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
         other.model.of_data[DESCENDER] = None  # nobody else has this problem: what is measured may stay with it
         other.watches = []  # it lives as long as one call, and A was checked when that began
@@ -420,7 +425,7 @@ class Problem:
     def placed(self, device: Device) -> Problem:
         """Return the problem with A on a device, so that many solves need to send it there once."""
         other = copy(self)
-        other.operators = [operator.placed(device) for operator in self.operators]
+        other.operators = [device.operator(operator) for operator in self.operators]
         other.model = self.model.placed(_side_by_side(other.operators), device)
         return other
 
@@ -459,7 +464,7 @@ class Problem:
         (2.5, inf)
         """
         model, point = self.refreshed().model, self.flatten_x(x)
-        u = model.A.image(point)
+        u = forward(model.A, point)
         inside = model.g.project(u)
         if inside is not u:
             rounding = ROUNDING * model.row_lengths * float(np.linalg.norm(point.vector()))

@@ -177,7 +177,7 @@ def run(case: Case) -> Row:
         seconds=result.seconds,
         strength=_relative_strength(model.f, slope),
         nonzeros=int(nonzero.size),
-        condition=_condition(model.A.dense_columns(nonzero)) if nonzero.size else 1.0,
+        condition=_condition(model.A.entries(nonzero)) if nonzero.size else 1.0,
         weight=float(result.settings.get("primal_weight", 1.0)),
         message=result.message,
     )

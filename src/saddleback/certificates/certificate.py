@@ -18,7 +18,8 @@ from ..common.rebuildable import stored
 from ..functions.contract import Function
 from ..functions.points import Point, Whole
 from ..operators import Operator
-from ..operators.deferred_points import Image, Slope
+from ..operators.deferred_points import Image, Slope, adjoint, zeros
+from ..operators.stacked import parts_of
 from ..problem import Model
 from ..result import Certificate
 
@@ -221,7 +222,7 @@ def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | No
     """
     if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
-    parts = list(zip(model.f.apart(), model.A.side_by_side(), strict=True))
+    parts = list(zip(model.f.apart(), parts_of(model.A), strict=True))
     t = float(np.min([f.scaling(_slope(f, A, point.y)) for (f, _), A in parts]))  # nan, where one has none, is kept
     if not t > 0:
         return None
@@ -231,7 +232,7 @@ def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | No
 
 def _slope(f: Function, A: Operator, y: Vector) -> Vector:
     """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
-    return A.rimage(y) if f.even else Slope(A, Whole(y)).vector()
+    return adjoint(A, y) if f.even else Slope(A, Whole(y)).vector()
 
 
 def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
@@ -246,7 +247,7 @@ def trivial_side(model: Model) -> DualSide | None:
     """Return y = 0 with the bound that it proves, or None where it proves none."""
     if model.trivial_bound == -np.inf:
         return None
-    zero = model.A.zeros(1)  # vectors for those who ask, no memory until then
+    zero = zeros(model.A, 1)  # vectors for those who ask, no memory until then
     z, y = (Whole(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
@@ -325,7 +326,7 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
 
     Returns the point, and whether it is feasible to rounding; y itself where it cannot be made so.
     """
-    columns = model.A.dense_columns(free)
+    columns = model.A.entries(free)
     target = -model.f.project_conjugate(np.zeros(model.A.shape[1]))[free]
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target

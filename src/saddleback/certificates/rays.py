@@ -117,10 +117,10 @@ def sides(model: Model) -> tuple[Side, Side]:
     (x_unit, targets), (y_unit, costs) = model.ray_units
 
     def absolute_rmatvec(e: Vector) -> Vector:
-        return A.absolute_products(np.zeros(n), e)[0] if A.traits.entries_known else _by_norm(A, n, e)
+        return A.sums(1, weights=(None, e))[0] if A.traits.entries_known else _by_norm(A, n, e)
 
     def absolute_matvec(d: Vector) -> Vector:
-        return A.absolute_products(d, np.zeros(m))[1] if A.traits.entries_known else _by_norm(A, m, d)
+        return A.sums(1, weights=(d, None))[1] if A.traits.entries_known else _by_norm(A, m, d)
 
     dual = Side(
         Status.INFEASIBLE,
@@ -128,7 +128,7 @@ def sides(model: Model) -> tuple[Side, Side]:
         lambda e: -A.rmatvec(e),
         absolute_rmatvec,
         f.conjugate_recession,
-        lambda rows, columns: -A.dense_columns(columns)[rows].T,
+        lambda rows, columns: -A.entries(columns)[rows].T,
         model.row_lengths,
         x_unit,
         targets,
@@ -140,7 +140,7 @@ def sides(model: Model) -> tuple[Side, Side]:
         A.matvec,
         absolute_matvec,
         g.recession,
-        lambda columns, rows: A.dense_columns(columns)[rows],
+        lambda columns, rows: A.entries(columns)[rows],
         model.column_lengths,
         y_unit,
         costs,

@@ -104,7 +104,7 @@ def spread(A: Operator) -> tuple[float, float] | None:
     """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside."""
     if not A.traits.entries_known:
         return None
-    columns, rows = (_quotient(np.sqrt(sums)) for sums in A.squares)
+    columns, rows = (_quotient(np.sqrt(sums)) for sums in A.sums(2))
     return columns, rows
 
 

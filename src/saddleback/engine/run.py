@@ -12,6 +12,7 @@ import numpy as np
 from ..checkpoints import Keeper
 from ..common.rebuildable import stored
 from ..methods import Candidates, Method, Start, State, diverged
+from ..operators.deferred_points import zeros
 from ..problem import Model
 from ..reductions import Reduction
 from ..result import Certificate, History, Status
@@ -223,7 +224,7 @@ class Contents:
 def _origin(model: Model) -> Candidates:
     """Return 0 for judgement."""
     rows, columns = model.A.shape
-    return Candidates([(model.A.zeros(columns), None)], [(model.A.zeros(rows), None)])
+    return Candidates([(zeros(model.A, columns), None)], [(zeros(model.A, rows), None)])
 
 
 def run_until(

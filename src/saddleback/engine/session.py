@@ -17,6 +17,7 @@ from ..functions.points import Whole
 from ..linear_programs.program import prices
 from ..machine.threads import limited
 from ..methods import Method, Start, drawn_blocks
+from ..operators.deferred_points import zeros
 from ..places.mpi.communicator import team_of
 from ..places.mpi.distribute import Shard, gathered
 from ..places.torch import open_device
@@ -247,7 +248,7 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
         weight = float(x0.settings.get("primal_weight", weight))
         x0, y0 = x0.x, x0.y if y0 is None else y0
     A = reduction.model.A
-    x, y = A.zeros(A.shape[1]), A.zeros(A.shape[0])
+    x, y = zeros(A, A.shape[1]), zeros(A, A.shape[0])
     if x0 is not None:
         x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0", SQUARABLE).vector())
     if y0 is not None:

@@ -54,7 +54,7 @@ def repair(model: Model, y: Vector, z: Vector) -> Repaired:
             return A.matvec(everywhere)
 
         def product(w: Vector, outside: Indices = outside, room: Vector = room) -> Vector:
-            return A.columns_rmatvec(outside, room * image(w))
+            return A.rmatvec(room * image(w), outside)
 
         w, steps = conjugate_gradients(product, excess[outside], np.ones(outside.size), TOLERANCE, STEPS)
         y = model.g.project_conjugate(y + room * image(w))

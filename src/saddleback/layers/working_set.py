@@ -23,6 +23,8 @@ from ..functions.points import Point, Whole
 from ..methods.contract import Candidates, Kept, Layer, Method, Start, State, diverged
 from ..methods.report import Report
 from ..operators import Operator
+from ..operators.stacked import hstack
+from ..places.files.operator import memories
 from ..problem import Model
 
 Mask = NDArray[np.bool_]
@@ -138,15 +140,15 @@ class Products:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        squares = model.A.squares[0][model.blocks.order]
+        squares = model.A.sums(2)[0][model.blocks.order]
         if len(model.blocks) < squares.size:
             squares = np.add.reduceat(squares, model.blocks.start[:-1])
         self.norms = np.maximum(np.sqrt(squares), 1e-300)
         self.passes = 0.0
         self.reference = None
         self.z = self.distance = np.empty(0)
-        if model.A.surveyed is not None:
-            self._refer(*model.A.surveyed)
+        if model.A.first_adjoint is not None:
+            self._refer(*model.A.first_adjoint)
 
     def at(self, y: Vector) -> None:
         """Move on to another y."""
@@ -176,7 +178,7 @@ class Products:
         model = self.model
         columns = model.blocks.columns(near)
         self.z, self.distance = z_last.copy(), distance_last.copy()
-        self.z[columns] = z = model.A.columns_rmatvec(columns, -y)
+        self.z[columns] = z = model.A.rmatvec(-y, columns)
         self.distance[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), z) / self.norms[near]
         self.passes += 0.5 * columns.size / self.z.size
         return True
@@ -243,7 +245,7 @@ class WorkingSet(Layer[WorkingSetState]):
             single=start.tol >= SINGLE
             and not self.method.exact
             and model.A.traits.reads_columns  # else a set that is exact saves readings
-            and bool(np.all(model.A.squares[0] < LARGEST_SINGLE)),
+            and bool(np.all(model.A.sums(2)[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
         return state
@@ -346,7 +348,7 @@ class WorkingSet(Layer[WorkingSetState]):
         before, active = state.products.passes, self._active(state)
         image = Whole(u)
         point = admit(model, y, image)
-        if small is not None and small.share <= FEW and model.A.remembers:
+        if small is not None and small.share <= FEW and memories(model.A):
             point = self._within(state, small, point, image)
         state.error, dual = self._judge(state, point, image, active)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
@@ -380,7 +382,7 @@ class WorkingSet(Layer[WorkingSetState]):
         is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
         """
         A = state.model.A
-        z = A.columns_rmatvec(small.columns, -point.y) if A.traits.reads_columns else small.model.A.rmatvec(-point.y)
+        z = A.rmatvec(-point.y, small.columns) if A.traits.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
         scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
         return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
@@ -490,7 +492,7 @@ def smallest(model: Model) -> int:
 @derived
 def beside(first: Operator, second: Operator) -> Operator:
     """Return [A_1, A_2]."""
-    return first.beside(second)
+    return hstack(first, second)
 
 
 def pays(model: Model) -> bool:

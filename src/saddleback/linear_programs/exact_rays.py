@@ -61,7 +61,11 @@ def proves_exactly(program: LinearProgram, A: Operator, dual: bool, ray: Vector,
     None if that would take long.
     """
     support = np.flatnonzero(ray)
-    across = -sparse.csr_matrix(A.compressed())[support] if dual else sparse.csr_matrix(A.compressed().T)[support]
+    across = (
+        -sparse.csr_matrix(A.entries(compressed=True))[support]
+        if dual
+        else sparse.csr_matrix(A.entries(compressed=True).T)[support]
+    )
     if across.nnz > MOST_ENTRIES:
         return None
     own, other = _cones(program, dual)

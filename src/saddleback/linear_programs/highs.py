@@ -109,7 +109,7 @@ def stated(model: Model) -> Program:
     """Return the linear program that a model is."""
     bounds = as_linear_program(model)
     assert bounds is not None
-    return Program(bounds, model.A.compressed())
+    return Program(bounds, model.A.entries(compressed=True))
 
 
 def conflict(program: Program) -> Program:

@@ -65,7 +65,7 @@ def at_hand(A: Operator) -> bool:
         and A.traits.reads_columns
         and A.traits.holders is None
         and A.traits.panels is None
-        and not A.tensors()
+        and A.traits.device is None
     )
 
 
@@ -106,7 +106,7 @@ def is_vertex(model: Model, program: LinearProgram, x: Vector) -> bool | None:
         return True
     if u.size * between.size > MOST_STORED:
         return None
-    return _independent(model.A.dense_columns(between)[rows])
+    return _independent(model.A.entries(between)[rows])
 
 
 def _within(point: Vector, lower: Vector, upper: Vector) -> bool:

@@ -105,8 +105,8 @@ def step_blocks(state: ConstrainedState, drawn: Indices, y: Vector) -> None:
     for columns, blocks in split.blocks.pieces(drawn):
         step = 1.0 / (state.rho * state.squares[columns])
         before = state.w[columns]
-        after = split.f.prox_blocks(blocks, before - step * split.A.columns_rmatvec(columns, against), step)
-        state.residual += split.A.columns_matvec(columns, after - before)
+        after = split.f.prox_blocks(blocks, before - step * split.A.rmatvec(against, columns), step)
+        state.residual += split.A.matvec(after - before, columns)
         state.w[columns] = after
     state.passes += float(split.blocks.sizes[drawn] @ (split.blocks.start[drawn] < state.x.size)) / state.x.size
 

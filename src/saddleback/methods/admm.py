@@ -53,7 +53,7 @@ class Normal:
         m, n = A.shape
         self.A, self.diagonal = A, diagonal
         self.wide = m <= n
-        gram: Any = A.normal() if self.wide else A.gram(np.arange(n), 1.0 / diagonal)
+        gram: Any = A.gram(None, side="rows") if self.wide else A.gram(1.0 / diagonal)
         if sparse.issparse(gram) and gram.nnz > DENSE * m * m:
             gram = gram.toarray()
         self.gram = gram

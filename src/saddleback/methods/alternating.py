@@ -26,7 +26,7 @@ from ..common.arrays import Step, Vector, is_one_value
 from ..common.chunks import inner, panels
 from ..common.rebuildable import stored
 from ..functions.points import Held, Whole
-from ..operators.deferred_points import Gradient, Image
+from ..operators.deferred_points import Gradient, Image, forward, zeros
 from ..problem import Model
 from .contract import Candidates, Method, Start, State
 from .report import Report
@@ -97,10 +97,10 @@ class Alternating(Method[AlternatingState]):
         curvature = curvature[:1] if is_one_value(curvature) else curvature
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
         dual = model.g.conjugate_member()
-        nothing = model.A.zeros(1)
+        nothing = zeros(model.A, 1)
         x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
         points: list[Held] = [Whole(x[own]) for own in stretches]
-        u = model.A.image(Whole(x))
+        u = forward(model.A, Whole(x))
         return AlternatingState(
             x=x,
             y=np.broadcast_to(nothing, u.shape),
@@ -131,7 +131,7 @@ class Alternating(Method[AlternatingState]):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)
-        u = state.model.A.image(Whole(x))  # of several blocks a vector of its own, of a single one x
+        u = forward(state.model.A, Whole(x))  # of several blocks a vector of its own, of a single one x
         uphill, lengths = 0.0, []
         points: list[Held] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
@@ -213,7 +213,7 @@ class Alternating(Method[AlternatingState]):
 
     def candidates(self, state: AlternatingState) -> Candidates:
         A, g = state.model.A, state.model.g
-        u = A.image(Whole(state.x))
+        u = forward(A, Whole(state.x))
         y = g.subgradient(u)
         state.value = abs(g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
         state.passes += 0.5

@@ -18,6 +18,7 @@ from ..common.checks import SQUARABLE, number, shown
 from ..common.rebuildable import stored
 from ..functions.contract import Function
 from ..functions.points import Point
+from ..operators.deferred_points import zeros
 from ..problem import Model
 from .report import Report
 
@@ -276,7 +277,7 @@ class Averages:
     @classmethod
     def of(cls, model: Model) -> Averages:
         """Return empty sums for a problem."""
-        return cls(model.A.zeros(model.A.shape[1]), model.A.zeros(model.A.shape[0]))
+        return cls(zeros(model.A, model.A.shape[1]), zeros(model.A, model.A.shape[0]))
 
     def include(self, x: Vector, y: Vector) -> None:
         """Add one point."""

@@ -202,7 +202,7 @@ class Descent(Method[DescentState]):
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
-            matrix = state.model.A.gram(part.free, weight) + part.hessian_matrix()
+            matrix = state.model.A.gram(weight, part.free) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
             factor = cholesky(matrix)

@@ -121,9 +121,9 @@ class PublishedSPBCD(Method[PublishedState]):
             for columns, blocks in pieces:
                 step = 1.0 / state.primal_strength[columns]
                 before = state.x[columns]
-                after = f.prox_blocks(blocks, before - step * A.columns_rmatvec(columns, state.y), step)
+                after = f.prox_blocks(blocks, before - step * A.rmatvec(state.y, columns), step)
                 bar = after + theta * (after - before)
-                changes.append(A.columns_matvec(columns, bar - state.x_bar[columns]))
+                changes.append(A.matvec(bar - state.x_bar[columns], columns))
                 state.x[columns], state.x_bar[columns] = after, bar
             v = reduce(np.add, changes)
             state.y = self._dual_step(state, [columns for columns, _ in pieces], state.r_bar + J / K * v)
@@ -136,7 +136,7 @@ class PublishedSPBCD(Method[PublishedState]):
         g = state.model.g
         if state.dual_strength is not None:
             return g.prox_conjugate(state.y + argument / state.dual_strength, 1.0 / state.dual_strength)
-        sums = reduce(np.add, [state.model.A.block_row_sums(columns) for columns in drawn])
+        sums = reduce(np.add, [state.model.A.sums(1, columns)[1] for columns in drawn])
         sigma = state.sampling.n_blocks / state.sampling.drawn * sums
         touched = sigma > 0
         strength = g.admissible(np.where(touched, sigma, 1.0))

@@ -98,7 +98,7 @@ class SPDC(Method[SPDCState]):
         K = min(self.rows_per_iteration or -(-m // ITERATIONS_A_PASS), m)
         ridges, convexity = self._strong_convexity(model)
         lam, gamma = convexity
-        R = float(np.sqrt(model.A.squares[1].max())) or 1.0
+        R = float(np.sqrt(model.A.sums(2)[1].max())) or 1.0
         primal_step = np.sqrt(K * gamma / lam) / (2.0 * R * m)
         dual_step = np.sqrt(lam / (K * gamma)) / (2.0 * R)
         theta = 1.0 - 1.0 / (m / K + R * m / np.sqrt(K * lam * gamma))
@@ -145,9 +145,9 @@ class SPDC(Method[SPDCState]):
         iterations = max(1, round(passes * m / K))
         step = np.full(K, state.dual_step)
         for rows in state.sampling.draw(iterations):
-            argument = state.y[rows] + step * A.rows_matvec(rows, state.ahead)
+            argument = state.y[rows] + step * A.matvec(state.ahead, rows=rows)
             y = with_ridge(lambda v, s, own=rows: g.prox_conjugate_blocks(own, v, s), argument, step, state.ridges[1])
-            change = A.rows_rmatvec(rows, y - state.y[rows])
+            change = A.rmatvec(y - state.y[rows], rows=rows)
             direction = state.pull + m / K * change
             x = with_ridge(f.prox, state.x - state.primal_step * direction, state.primal_step, state.ridges[0])
             state.ahead = x + state.theta * (x - state.x)

@@ -44,7 +44,7 @@ def _longest_column(A: Operator, name: str) -> float:
     """Return the length of the longest column, infinite if it is not known."""
     if not A.traits.entries_known:
         return np.inf
-    length = float(np.sqrt(np.max(A.squares[0], initial=0.0)))
+    length = float(np.sqrt(np.max(A.sums(2)[0], initial=0.0)))
     if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
         raise ValueError(_message(name, "a column", length))
     return length

@@ -1,4 +1,4 @@
-"""Points that a problem makes of others: kept as these, where making them again costs less than their memory."""
+"""Points that are stored as the expression that produces them, if computing them again costs less than their memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,31 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.contract import Function
 from ..functions.points import Point, Whole
-from . import Operator
+from .contract import Operator
+from .stacked import parts_of, summed_products
+
+
+def zeros(A: Operator, size: int) -> Vector:
+    """Return zeros that lie where the vectors of an operator do: under identities these may lie on a device."""
+    device = A.traits.device
+    return np.zeros(size) if device is None or A.traits.identity_scales is None else device.zeros(size)
+
+
+def forward(A: Operator, x: Point) -> Vector:
+    """Return A x, which may be x itself and is not to be changed."""
+    if A.traits.identity_scales == (1.0,):
+        return x.vector()
+    parts = parts_of(A)
+    if len(parts) == 1:
+        return A.matvec(x.vector())
+    widths = [part.shape[1] for part in parts]
+    ends = np.cumsum(widths).tolist()
+    return summed_products(parts, [x.stretch(slice(b - width, b)) for b, width in zip(ends, widths, strict=True)])
+
+
+def adjoint(A: Operator, y: Vector) -> Vector:
+    """Return A'y, which may be y itself and is not to be changed."""
+    return y if A.traits.identity_scales == (1.0,) else A.rmatvec(y)
 
 
 @stored
@@ -23,12 +47,12 @@ class Image(Point):
 
     def vector(self) -> Vector:
         """Return the product."""
-        return self.A.image(self.x)
+        return forward(self.A, self.x)
 
 
 def image(A: Operator, x: Point) -> Point:
-    """Return A x: as that under identities, which make it again in no time."""
-    return Whole(A.image(x)) if A.traits.identity_scales is None else Image(A, x)
+    """Return A x, under identities as an expression, which takes no time to compute again."""
+    return Whole(forward(A, x)) if A.traits.identity_scales is None else Image(A, x)
 
 
 @stored

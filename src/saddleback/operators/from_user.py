@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from .linear_operator import HOW_TO, Abstract
 from .mapped_input import WatchedMap, check_mapped
 from .sparse import Compressed, Transposed
 from .sparse_input import Watched, canonical, watch
+
+Scanned = TypeVar("Scanned", Dense, Compressed, Streamed)
 
 
 def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
@@ -61,7 +63,7 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     contiguous = array.strides[0] == array.itemsize or array.strides[1] == array.itemsize
     if not contiguous or not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
         array = np.array(array, order="F")
-    return _finite(Dense(array), array, name, y)
+    return _finite(_scan(Dense(array), y), array, name)
 
 
 def _abstract(source: Any, name: str) -> Operator:
@@ -90,9 +92,8 @@ def watched(source: Any, operator: Operator) -> Watched | WatchedMap | None:
 
 
 def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
-    if y is not None and y.size == operator.shape[0]:
-        operator.survey(y)
-    if not np.all(np.isfinite(operator.squares[0])) and (found := operator.not_finite()) is not None:
+    _scan(operator, y)
+    if not np.all(np.isfinite(operator.sums(2)[0])) and (found := operator.not_finite()) is not None:
         where, value = found
         raise ValueError(f"{name} has the value {value} at {where}: expected finite numbers")
     return operator
@@ -100,18 +101,24 @@ def _streamed(operator: Streamed, name: str, y: Vector | None) -> Operator:
 
 def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
     matrix = canonical(source, name)
-    operator = Compressed(matrix) if matrix.format == "csc" else Transposed(matrix)
     try:
-        return _finite(operator, matrix.data, name, y)
+        if matrix.format != "csc":
+            return _finite(Transposed(matrix), matrix.data, name)
+        return _finite(_scan(Compressed(matrix), y), matrix.data, name)
     except MemoryError:
         raise MemoryError(f"{name} has the shape {matrix.shape}: vectors of these sizes do not fit in memory") from None
 
 
-def _finite(operator: Operator, values: NDArray[Any], name: str, y: Vector | None) -> Operator:
-    """Return the operator, or raise where it has NaN or inf among its values."""
+def _scan(operator: Scanned, y: Vector | None) -> Scanned:
+    """Return the operator after a look at all entries that has found A'y on the way, if there is a y."""
     if y is not None and y.size == operator.shape[0]:
-        operator.survey(y)
-    if not np.all(np.isfinite(operator.squares[0])):  # by far the fastest look at all entries, and kept for later
+        operator.scan(y)
+    return operator
+
+
+def _finite(operator: Operator, values: NDArray[Any], name: str) -> Operator:
+    """Return the operator, or raise if it has NaN or inf among its values."""
+    if not np.all(np.isfinite(operator.sums(2)[0])):  # by far the fastest look at all entries, and kept for later
         _check_finite(values, name)
     return operator
 

@@ -9,8 +9,7 @@ from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import LARGEST, number
-from ..functions.points import Point
-from .contract import Operator
+from .contract import Operator, Side, Weights, chosen, spread
 from .dense import Dense
 from .traits import Traits
 
@@ -30,76 +29,53 @@ class Identity:
 
 
 class ScaledIdentity(Operator):
-    """scale times the identity, on vectors that lie where ``like`` does."""
+    """scale times the identity, on vectors that lie on a device or, by default, in the memory of the host."""
 
-    def __init__(self, size: int, scale: float, like: Vector | None = None) -> None:
-        self.like = np.empty(0) if like is None else like
+    def __init__(self, size: int, scale: float, device: Device | None = None) -> None:
         self.shape = (size, size)
         self.scale = scale
-        self.traits = Traits(size, splits=False, identity_scales=(scale,))
+        self.traits = Traits(size, splits=False, identity_scales=(scale,), device=device)
 
-    def matvec(self, x: Vector) -> Vector:
-        return self.scale * x
-
-    def image(self, x: Point) -> Vector:
-        return x.vector() if self.scale == 1.0 else self.matvec(x.vector())
-
-    def rmatvec(self, y: Vector) -> Vector:
-        return self.scale * y
-
-    def rimage(self, y: Vector) -> Vector:
-        return y if self.scale == 1.0 else self.rmatvec(y)
-
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        if x.size == self.shape[0] and isinstance(columns, slice):
-            return self.matvec(x)
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is None or (x.size == self.shape[0] and isinstance(columns, slice)):
+            return self.scale * chosen(x, rows)
         result = np.zeros(self.shape[0])
         result[columns] = self.scale * x
         return result
 
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return self.scale * y[columns]
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        return self.scale * (spread(y, rows, self.shape[0]) if columns is None else y[columns])
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if weights is not None:
+            return self._weighted_sums(power, *weights)
         equal = np.broadcast_to(abs(self.scale) ** power, (self.shape[0],))
-        return equal, equal
+        if columns is None:
+            return equal, equal
+        of_rows = np.zeros(self.shape[0])
+        of_rows[columns] = abs(self.scale) ** power
+        return equal[columns], of_rows
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return self.scale**2 * y
+    def _weighted_sums(self, power: float, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
+        if power == np.inf:
+            assert columns is not None
+            assert rows is not None
+            diagonal = abs(self.scale) * columns * rows
+            return diagonal, diagonal
+        factor = float(abs(self.scale) ** power)
+        return np.empty(0) if rows is None else factor * rows, np.empty(0) if columns is None else factor * columns
 
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        diagonal = abs(self.scale) * columns * rows
-        return diagonal, diagonal
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        return abs(self.scale) * rows, abs(self.scale) * columns
-
-    def block_row_sums(self, columns: Columns) -> Vector:
-        result = np.zeros(self.shape[0])
-        result[columns] = abs(self.scale)
-        return result
-
-    def dense_columns(self, columns: Indices) -> Vector:
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if compressed:
+            whole = sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))
+            return whole if columns is None else whole[:, columns]
+        columns = np.arange(self.shape[1]) if columns is None else columns
         result = np.zeros((self.shape[0], columns.size))
         result[columns, np.arange(columns.size)] = self.scale
         return result
 
-    def compressed(self) -> Any:
-        return sparse.csc_matrix(self.scale * sparse.identity(self.shape[0]))
-
-    def normal(self) -> Any:
-        return np.full(self.shape[0], self.scale**2)
-
-    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
-        return self.scale * x[rows]
-
-    def zeros(self, size: int) -> Vector:
-        if isinstance(self.like, np.ndarray):
-            return np.zeros(size)  # which takes no memory until it is written to, as zeros_like does
-        return np.zeros_like(self.like, shape=size)
-
-    def _placed(self, device: Device) -> Operator:
-        return ScaledIdentity(self.shape[0], self.scale, device.place(self.like))
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        return np.full(self.shape[0], self.scale**2) if weight is None else super().gram(weight, columns, side)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return Dense(self.dense_columns(columns)[rows])
+        return Dense(self.entries(columns)[rows])

@@ -16,7 +16,9 @@ import numpy as np
 
 from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import LARGEST, ProbeError, rounding_of
-from .contract import Operator
+from .contract import Operator, Weights, chosen, compressed_by_panels, spread
+from .stacked import parts_of
+from .tasks import Tasks
 from .traits import Traits
 
 ACCURACY = 1e-10
@@ -53,25 +55,31 @@ class Abstract(Operator):
         self.forget()
 
     def forget(self) -> None:
-        self._rounding = self._norm = 0.0
+        """Forget what was seen of products: the data behind them may have changed."""
+        self.rounding = self._norm = 0.0
         self._images: tuple[Vector, Vector] | None = None
         self._slopes: tuple[Vector, Vector] | None = None
 
-    def matvec(self, x: Vector) -> Vector:
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is not None:
+            everywhere = np.zeros(self.shape[1])
+            everywhere[columns] = x
+            x = everywhere
         self._probed()
         u = self._product("matvec", x, self.shape[0])
         slopes = self._slopes  # another thread may make it None
         if slopes is not None:
             self._compare(x, u, *slopes)
-        return u
+        return chosen(u, rows)
 
-    def rmatvec(self, y: Vector) -> Vector:
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        y = spread(y, rows, self.shape[0])
         r, image = self._probed()
         z = self._product("rmatvec", y, self.shape[1])
         self._compare(r, image, y, z)
         if np.any(y):
             self._slopes = y.copy(), z.copy()
-        return z
+        return z if columns is None else z[columns]
 
     def _probed(self) -> tuple[Vector, Vector]:
         """Return the probe, which is the first product of all: what is wrong with A is found before it does harm."""
@@ -105,7 +113,7 @@ class Abstract(Operator):
                 f"{kind} of {self.name} returned an array of shape {raw.shape} and dtype {raw.dtype}: expected {size} "
                 "real numbers"
             )
-        self._rounding = max(self._rounding, rounding_of(raw.dtype))
+        self.rounding = max(self.rounding, rounding_of(raw.dtype))
         result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
         length = float(np.linalg.norm(vector))
         if length > 0:
@@ -133,44 +141,24 @@ class Abstract(Operator):
     @property
     def accuracy(self) -> float:
         """What an identity may miss by, relative to the sizes of its products."""
-        return max(ACCURACY, MARGIN * self._rounding)
-
-    @property
-    def rounding(self) -> float:
-        return self._rounding
+        return max(ACCURACY, MARGIN * self.rounding)
 
     def measure(self, kind: str, vector: Vector, product: Vector) -> None:
+        """Measure the rounding of ``matvec`` or ``rmatvec`` at a vector: the type of its result may not tell it."""
         # A(x / 3) is A x / 3 up to rounding, whether or not A is right
         missed = float(np.linalg.norm(self._product(kind, vector / 3.0, product.size) - product / 3.0))
         size = float(np.linalg.norm(product)) / 3.0
         if size > 0:
-            self._rounding = max(self._rounding, min(missed / size, COARSEST))
+            self.rounding = max(self.rounding, min(missed / size, COARSEST))
 
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        everywhere = np.zeros(self.shape[1])
-        everywhere[columns] = x
-        return self.matvec(everywhere)
-
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return self.rmatvec(y)[columns]
-
-    def sums(self, power: int) -> tuple[Vector, Vector]:
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         raise _unknown_entries(f"the sums of |A|^{power}")
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        raise _unknown_entries("sums of squares")
-
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        raise _unknown_entries("largest entries")
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        raise _unknown_entries("products with |A|")
-
-    def block_row_sums(self, columns: Columns) -> Vector:
-        raise _unknown_entries("sums over columns")
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        return np.column_stack([self.columns_matvec(columns[i : i + 1], np.ones(1)) for i in range(columns.size)])
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if compressed:
+            return compressed_by_panels(self, columns)
+        columns = np.arange(self.shape[1]) if columns is None else columns
+        return np.column_stack([self.matvec(np.ones(1), columns[i : i + 1]) for i in range(columns.size)])
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         return (self for _ in runs)  # a linear operator is one block, and so a run is all of it
@@ -181,8 +169,14 @@ class Abstract(Operator):
 
 def probe_passes(A: Operator) -> float:
     """Return the passes over A that the tests of its products take: one product per operator, for a single task."""
-    tested = [part for part in A.side_by_side() if not part.traits.entries_known]
+    tested = [part for part in parts_of(A) if not part.traits.entries_known]
     return sum(PROBE / part.traits.tasks * part.shape[1] for part in tested) / A.shape[1]
+
+
+def linear_operators(A: Operator) -> list[Abstract]:
+    """Return the linear operators inside of an operator."""
+    inside = (part.single if isinstance(part, Tasks) else part for part in parts_of(A))
+    return [operator for operator in inside if isinstance(operator, Abstract)]
 
 
 def _unknown_entries(what: str) -> TypeError:

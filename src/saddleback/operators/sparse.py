@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,12 +10,9 @@ from scipy import sparse
 from .. import _native
 from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
-from .contract import Operator, one_by_one
+from .contract import Operator, Side, Weights, chosen, one_by_one, powers, spread
 from .gram import by_rows
 from .traits import Traits
-
-if TYPE_CHECKING:
-    from ..places.torch.device import Device
 
 
 class Compressed(Operator):
@@ -29,70 +26,81 @@ class Compressed(Operator):
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self.traits = Traits(int(matrix.nnz))
 
-    def _parts(self) -> tuple[Any, Any, Any]:
-        return self.matrix.indptr, self.matrix.indices, self.matrix.data
-
     @cached_property
-    def _entries(self) -> _native.Matrix:
-        return _native.Matrix(*self._parts(), self.shape[0])
+    def native(self) -> _native.Matrix:
+        """The matrix as the compiled core takes it."""
+        return _native.Matrix(self.matrix.indptr, self.matrix.indices, self.matrix.data, self.shape[0])
 
-    def matvec(self, x: Vector) -> Vector:
-        return self._entries.matvec(x)
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is not None:
+            return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
+        return chosen(self.native.matvec(x), rows)
 
-    def rmatvec(self, y: Vector) -> Vector:
-        return self._entries.rmatvec(y)
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is not None:
+            return self.native.columns_rmatvec(one_by_one(columns), y)
+        return self.native.rmatvec(spread(y, rows, self.shape[0]))
 
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        return np.asarray(self.matrix[:, columns] @ x, dtype=np.float64)
-
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return self._entries.columns_rmatvec(one_by_one(columns), y)
-
-    def columns_rtimes(self, columns: Indices, matrix: Vector) -> Vector:
+    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
         return np.asarray(self.matrix[:, columns].T @ matrix, dtype=np.float64)
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        return self._entries.sums(power)
+    def times(self, matrix: Any) -> Vector:
+        return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)
 
-    def survey(self, y: Vector) -> None:
-        columns, rows, product = self._entries.scan(y)
-        self.squares, self.surveyed = (columns, rows), (y, product)
+    def scan(self, y: Vector) -> None:
+        """Find the sums of squares and A'y in one reading."""
+        columns, rows, product = self.native.scan(y)
+        self._squares, self.first_adjoint = (columns, rows), (y, product)
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        indptr, indices, data = self._parts()
-        return _native.Matrix(indptr, indices, np.square(data, dtype=np.float64), self.shape[0]).rmatvec(y)
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if weights is not None:
+            return self._largest(*weights) if power == np.inf else self._weighted_sums(power, *weights)
+        if columns is None:
+            return self.native.sums(int(power))
+        some = abs(self.matrix[:, columns])
+        if power != 1:
+            some = some.astype(np.float64).power(2) if power == 2 else (some != 0).astype(np.float64)
+        of_columns, of_rows = (np.asarray(some.sum(axis=axis), dtype=np.float64).ravel() for axis in (0, 1))
+        return of_columns, of_rows
 
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        indptr, indices, data = self._parts()
-        own = np.repeat(np.arange(self.shape[1]), np.diff(indptr))
-        scaled = np.abs(data) * columns[own] * rows[indices]
+    def _weighted_sums(self, power: float, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
+        of_columns = of_rows = np.empty(0)
+        if power == 1:
+            absolute = abs(self.matrix)
+            of_columns = of_columns if rows is None else np.asarray(absolute.T @ rows)
+            return of_columns, of_rows if columns is None else np.asarray(absolute @ columns)
+        matrix = self.matrix
+        some = _native.Matrix(matrix.indptr, matrix.indices, powers(matrix.data, power), self.shape[0])
+        of_columns = of_columns if rows is None else some.rmatvec(rows)
+        return of_columns, of_rows if columns is None else some.matvec(columns)
+
+    def _largest(self, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
+        assert columns is not None
+        assert rows is not None
+        indices = self.matrix.indices
+        own = np.repeat(np.arange(self.shape[1]), np.diff(self.matrix.indptr))
+        scaled = np.abs(self.matrix.data) * columns[own] * rows[indices]
         of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
         np.maximum.at(of_columns, own, scaled)
         np.maximum.at(of_rows, indices, scaled)
         return of_columns, of_rows
 
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        absolute = abs(self.matrix)
-        return np.asarray(absolute.T @ rows), np.asarray(absolute @ columns)
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        some = self.matrix if columns is None else self.matrix[:, columns]
+        if compressed:
+            return sparse.csc_matrix(some, dtype=np.float64)
+        return np.asarray(some.toarray(), dtype=np.float64)
 
-    def block_row_sums(self, columns: Columns) -> Vector:
-        return np.asarray(abs(self.matrix[:, columns]).sum(axis=1), dtype=np.float64).ravel()
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        return np.asarray(self.matrix[:, columns].toarray(), dtype=np.float64)
-
-    def compressed(self) -> Any:
-        return sparse.csc_matrix(self.matrix, dtype=np.float64)
-
-    def gram(self, columns: Indices, weight: Vector) -> Vector:
-        every = np.array_equal(columns, np.arange(self.shape[1]))
-        indptr, indices, data = self._rows if every else by_rows(self.matrix[:, columns])
-        triangle = _native.csr_gram(indptr, indices, data, columns.size, weight)
-        return triangle.reshape((columns.size, columns.size), order="F")
-
-    def outer(self, weight: Vector) -> Vector:
-        m = self.shape[0]
-        return _native.csr_gram(*self._rows_of_transpose, m, weight).reshape((m, m), order="F")
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        if weight is None:
+            return (self.matrix.astype(np.float64) @ self.matrix.T.astype(np.float64)).tocsc()
+        if side == "rows":
+            size, rows = self.shape[0], self._rows_of_transpose
+        else:
+            every = columns is None or np.array_equal(columns, np.arange(self.shape[1]))
+            size = self.shape[1] if columns is None else columns.size
+            rows = self._rows if every else by_rows(self.matrix[:, columns])
+        return _native.csr_gram(*rows, size, weight).reshape((size, size), order="F")
 
     @cached_property
     def _rows(self) -> tuple[Indices, Indices, Vector]:
@@ -102,32 +110,18 @@ class Compressed(Operator):
     def _rows_of_transpose(self) -> tuple[Indices, Indices, Vector]:
         return by_rows(self.matrix.T)
 
-    def times(self, matrix: Any) -> Vector:
-        return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)
-
-    def normal(self) -> Any:
-        return (self.matrix.astype(np.float64) @ self.matrix.T.astype(np.float64)).tocsc()
-
-    def rowwise(self) -> Operator:
-        return Transposed(self.matrix.tocsr())
-
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         packed = self.matrix[:, columns]
         return Compressed(packed if rows.size == self.shape[0] else packed[rows].tocsc())
 
-    def pack(self, columns: Indices, single: bool) -> Operator:
-        indptr, indices, data = self._entries.columns(columns, single).arrays
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
+        indptr, indices, data = self.native.columns(columns, single).arrays
         packed = sparse.csc_array((self.shape[0], columns.size), dtype=data.dtype)
         packed.indptr, packed.indices, packed.data = indptr, indices, data  # valid, and not to be looked through again
         return Compressed(packed)
 
-    def native(self) -> list[Any]:
-        return [self._entries]
-
-    def _placed(self, device: Device) -> Operator:
-        from ..places.torch.operator import sparse_on_device
-
-        return sparse_on_device(self.matrix, device.device)
+    def ordered(self, by: Side) -> Operator:
+        return Transposed(self.matrix.tocsr()) if by == "rows" else self
 
 
 class Transposed(Operator):
@@ -138,65 +132,37 @@ class Transposed(Operator):
         self.across = Compressed(matrix.T)
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self.traits = self.across.traits
-        self.by_columns: Operator | None = None
 
-    def matvec(self, x: Vector) -> Vector:
-        return self.across.rmatvec(x)
+    @cached_property
+    def by_columns(self) -> Compressed:
+        """The same matrix by columns."""
+        return Compressed(self.matrix.tocsc())
 
-    def rmatvec(self, y: Vector) -> Vector:
-        return self.across.matvec(y)
+    @property
+    def native(self) -> _native.Matrix:
+        """The matrix by columns, as the compiled core takes it."""
+        return self.by_columns.native
 
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        return self.columnar().columns_matvec(columns, x)
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        return self.across.rmatvec(x, rows) if columns is None else self.by_columns.matvec(x, columns)
 
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return self.columnar().columns_rmatvec(columns, y)
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        return self.across.matvec(y, rows) if columns is None else self.by_columns.rmatvec(y, columns)
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        rows, columns = self.across.sums(power)
-        return columns, rows
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if columns is not None or (weights is not None and power == 2):
+            return self.by_columns.sums(power, columns, weights)
+        rows, of_columns = self.across.sums(power, None, None if weights is None else weights[::-1])
+        return of_columns, rows
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return self.columnar().squares_rmatvec(y)
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        return self.by_columns.entries(columns, compressed)
 
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_rows, of_columns = self.across.largest(rows, columns)
-        return of_columns, of_rows
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_rows, of_columns = self.across.absolute_products(rows, columns)
-        return of_columns, of_rows
-
-    def block_row_sums(self, columns: Columns) -> Vector:
-        return self.columnar().block_row_sums(columns)
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        return self.columnar().dense_columns(columns)
-
-    def compressed(self) -> Any:
-        return self.columnar().compressed()
-
-    def normal(self) -> Any:
-        return self.columnar().normal()
-
-    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
-        return self.across.columns_rmatvec(rows, x)
-
-    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
-        return self.across.columns_matvec(rows, y)
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        return self.by_columns.gram(None, None, side) if weight is None else super().gram(weight, columns, side)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return self.columnar().restrict(rows, columns)
+        return self.by_columns.restrict(rows, columns)
 
-    def columnar(self) -> Operator:
-        if self.by_columns is None:
-            self.by_columns = Compressed(self.matrix.tocsc())
-        return self.by_columns
-
-    def native(self) -> list[Any]:
-        return self.columnar().native()
-
-    def _placed(self, device: Device) -> Operator:
-        from ..places.torch.operator import sparse_on_device
-
-        return sparse_on_device(self.matrix, device.device)
+    def ordered(self, by: Side) -> Operator:
+        return self if by == "rows" else self.by_columns

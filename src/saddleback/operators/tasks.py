@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
-from .contract import Operator, one_by_one
+from .contract import Operator, Side, Weights, one_by_one
 from .dense import Dense
 from .gram import square
+from .memory import bytes_in_memory
 from .traits import repeated
-
-if TYPE_CHECKING:
-    from ..places.torch.device import Device
 
 
 class Tasks(Operator):
@@ -27,111 +25,92 @@ class Tasks(Operator):
         self.shape = (single.shape[0] * tasks, single.shape[1] * tasks)
         self.traits = repeated(single.traits, tasks)
 
-    def matvec(self, x: Vector) -> Vector:
-        return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
+    def _split(self, flat: Vector) -> list[Vector]:
+        return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
 
-    def rmatvec(self, y: Vector) -> Vector:
-        return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
-
-    def forget(self) -> None:
-        self.single.forget()
-
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        columns = one_by_one(columns)
-        result = np.zeros((self.single.shape[0], self.tasks))
+    def _of_tasks(self, indices: Indices) -> Iterator[tuple[int, Any, Indices]]:
+        """Yield for every task which of some rows or columns belong to it, and their places in the matrix."""
         for task in range(self.tasks):
-            mine = columns % self.tasks == task
-            if np.any(mine):
-                result[:, task] = self.single.columns_matvec(columns[mine] // self.tasks, x[mine])
+            mine = indices % self.tasks == task
+            yield task, mine, indices[mine] // self.tasks
+
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if rows is not None:
+            return self._some(self.single.matvec, x, rows, "rows")
+        if columns is None:
+            return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
+        result = np.zeros((self.single.shape[0], self.tasks))
+        for task, mine, own in self._of_tasks(one_by_one(columns)):
+            if own.size:
+                result[:, task] = self.single.matvec(x[mine], own)
         return result.ravel()
 
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        columns = one_by_one(columns)
-        result = np.empty(columns.size)
-        for task, part in enumerate(self._split(y)):
-            mine = columns % self.tasks == task
-            if np.any(mine):
-                result[mine] = self.single.columns_rmatvec(columns[mine] // self.tasks, part)
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is not None:
+            return self._some(self.single.rmatvec, y, one_by_one(columns), "columns")
+        if rows is None:
+            return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
+        parts = [self.single.rmatvec(y[mine], rows=own) for _, mine, own in self._of_tasks(rows)]
+        return np.stack(parts, axis=1).ravel()
+
+    def _some(self, product: Any, vector: Vector, indices: Indices, kind: Side) -> Vector:
+        """Return the products of a vector with some rows, or columns, of each task."""
+        parts, result = self._split(vector), np.empty(indices.size)
+        for task, mine, own in self._of_tasks(indices):
+            if own.size:
+                result[mine] = product(parts[task], **{kind: own})
         return result
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        columns, rows = self.single.sums(power)
-        return np.repeat(columns, self.tasks), np.repeat(rows, self.tasks)
-
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return np.stack([self.single.squares_rmatvec(task) for task in self._split(y)], axis=1).ravel()
-
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        return self._by_task(self.single.largest, columns, rows)
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        return self._by_task(self.single.absolute_products, columns, rows)
-
-    def _by_task(
-        self, measure: Callable[[Vector, Vector], tuple[Vector, Vector]], columns: Vector, rows: Vector
-    ) -> tuple[Vector, Vector]:
-        pairs = [measure(c, r) for c, r in zip(self._split(columns), self._split(rows), strict=True)]
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if columns is not None:
+            return self._sums_of_columns(power, one_by_one(columns))
+        if weights is None:
+            of_columns, of_rows = self.single.sums(power)
+            return np.repeat(of_columns, self.tasks), np.repeat(of_rows, self.tasks)
+        of_task = zip(*([None] * self.tasks if side is None else self._split(side) for side in weights), strict=True)
+        pairs = [self.single.sums(power, weights=(c, r)) for c, r in of_task]
         of_columns, of_rows = (np.stack(side, axis=1).ravel() for side in zip(*pairs, strict=True))
         return of_columns, of_rows
 
-    def block_row_sums(self, columns: Columns) -> Vector:
-        columns = one_by_one(columns)
-        result = np.zeros((self.single.shape[0], self.tasks))
-        for task in range(self.tasks):
-            result[:, task] = self.single.block_row_sums(columns[columns % self.tasks == task] // self.tasks)
-        return result.ravel()
+    def _sums_of_columns(self, power: float, columns: Indices) -> tuple[Vector, Vector]:
+        of_columns, of_rows = np.empty(columns.size), np.zeros((self.single.shape[0], self.tasks))
+        for task, mine, own in self._of_tasks(columns):
+            of_columns[mine], of_rows[:, task] = self.single.sums(power, own)
+        return of_columns, of_rows.ravel()
 
-    def dense_columns(self, columns: Indices) -> Vector:
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if compressed:
+            whole = sparse.kron(self.single.entries(compressed=True), sparse.identity(self.tasks), format="csc")
+            return whole if columns is None else whole[:, columns]
+        columns = np.arange(self.shape[1]) if columns is None else columns
         result = np.zeros((self.single.shape[0], self.tasks, columns.size))
         for position, column in enumerate(columns):
-            entry = self.single.dense_columns(np.array([column // self.tasks]))
+            entry = self.single.entries(np.array([column // self.tasks]))
             result[:, column % self.tasks, position] = entry[:, 0]
         return result.reshape(self.shape[0], columns.size)
 
-    def compressed(self) -> Any:
-        return sparse.kron(self.single.compressed(), sparse.identity(self.tasks), format="csc")
-
-    def normal(self) -> Any:
-        return sparse.kron(square(self.single.normal()), sparse.eye(self.tasks), "csc")
-
-    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
-        result = np.empty(rows.size)
-        for task, part in enumerate(self._split(x)):
-            mine = rows % self.tasks == task
-            result[mine] = self.single.rows_matvec(rows[mine] // self.tasks, part)
-        return result
-
-    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
-        mine = [rows % self.tasks == task for task in range(self.tasks)]
-        return np.stack([self.single.rows_rmatvec(rows[m] // self.tasks, y[m]) for m in mine], axis=1).ravel()
-
-    def rowwise(self) -> Operator:
-        return Tasks(self.single.rowwise(), self.tasks)
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        if weight is not None:
+            return super().gram(weight, columns, side)
+        return sparse.kron(square(self.single.gram(None, None, side)), sparse.eye(self.tasks), "csc")
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Tasks(
             self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
         )
 
-    @property
-    def in_memory(self) -> float:
-        return self.single.in_memory
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
+        return Tasks(self.single.pack(columns[:: self.tasks] // self.tasks, False, beside), self.tasks)
 
-    @property
-    def rounding(self) -> float:
-        return self.single.rounding
-
-    def measure(self, kind: str, vector: Vector, product: Vector) -> None:
-        self.single.measure(kind, self._split(vector)[0], self._split(product)[0])
-
-    def leaving(self, size: float) -> Operator:
-        return Tasks(self.single.leaving(size), self.tasks)
+    def ordered(self, by: Side) -> Operator:
+        single = self.single.ordered(by)
+        return self if single is self.single else Tasks(single, self.tasks)
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         places = [self._places(run) for run in runs]
         for (_, inside), single in zip(places, self.single.loaded([rows for rows, _ in places]), strict=True):
             whole = Tasks(single, self.tasks)
-            yield whole if inside is None else Dense(whole.dense_columns(inside))
+            yield whole if inside is None else Dense(whole.entries(inside))
 
     def _places(self, run: Indices) -> tuple[Indices, Indices | None]:
         """Return the rows of x that a run of columns belongs to, and where it lies in these: None if it is all of them.
@@ -144,12 +123,7 @@ class Tasks(Operator):
         rows, inverse = np.unique(run // self.tasks, return_inverse=True)
         return rows, inverse * self.tasks + run % self.tasks
 
-    def columnar(self) -> Operator:
-        single = self.single.columnar()
-        return self if single is self.single else Tasks(single, self.tasks)
 
-    def _placed(self, device: Device) -> Operator:
-        return Tasks(self.single.placed(device), self.tasks)
-
-    def _split(self, flat: Vector) -> list[Vector]:
-        return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
+@bytes_in_memory.register
+def _(A: Tasks) -> float:
+    return bytes_in_memory(A.single)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..common.arrays import Indices
+
+if TYPE_CHECKING:
+    from ..places.torch.device import Device
 
 
 class Holders(NamedTuple):
@@ -56,6 +59,9 @@ class Traits:
     budget: float = np.inf
     """Bytes that a matrix made from this one may take."""
 
+    device: Device | None = None
+    """The device on which its entries lie, or for identities its vectors; None for the memory of the host."""
+
     holders: Holders | None = None
     """The processes that hold the columns, if these are spread over several; None if all of them are in this one."""
 
@@ -63,6 +69,7 @@ class Traits:
 def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
     """Return the traits of operators side by side, given their numbers of columns."""
     scales = [part.identity_scales for part in parts if part.identity_scales is not None]
+    places = [(part.device, part.identity_scales is None) for part in parts]  # of entries, or of vectors
     return Traits(
         stored=sum(part.stored for part in parts),
         splits=all(part.splits for part in parts),
@@ -73,6 +80,7 @@ def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
         panels=_panels_side_by_side(parts, widths),
         reads_columns=all(part.reads_columns for part in parts),
         budget=min(part.budget for part in parts),
+        device=places[0][0] if all(place == places[0] for place in places) else None,
     )
 
 

@@ -117,7 +117,7 @@ def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
     if exempt is not None:
         held[exempt] = False
     free = np.flatnonzero(~held)
-    columns = unit.A.dense_columns(free) if free.size else np.zeros((unit.A.shape[0], 0))
+    columns = unit.A.entries(free) if free.size else np.zeros((unit.A.shape[0], 0))
     x = best_fit(rest, free, columns)
     if not np.any(at_zero.alpha) and _zero_is_dual(rest, free, x, columns):
         return Threshold(0.0, x, np.zeros(unit.A.shape[0]))

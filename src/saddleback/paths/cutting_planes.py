@@ -128,7 +128,7 @@ class Program:
         largest = np.argsort(-kinks.alpha[above])[:CUTS]
         for j in largest:
             own = order[first[j] : last[j]]
-            tangent = -unit.A.columns_matvec(own, kinks.slope[own])
+            tangent = -unit.A.matvec(kinks.slope[own], own)
             offset = kinks.alpha[above[j]] - kinks.slope[own] @ z[own] + tangent @ self.fixed
             self.tangents.append(Tangent(tangent[self.rows] * self.y_unit, float(offset)))
 

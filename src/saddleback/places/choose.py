@@ -123,7 +123,7 @@ def extended(descender: Descender, model: Model) -> Descender:
 
 
 def _missing_on_device(model: Model) -> str | None:
-    if not model.A.tensors():
+    if model.A.traits.device is None:
         return "A is not a matrix on a device; pass device='cuda' or device='cpu'"
     from .torch import kernels as on_device
 
@@ -143,7 +143,7 @@ def _chosen(name: BackendName, missing: dict[str, str | None]) -> str:
 
 def _is_lazy(model: Model, drawn: int, dual: DualName) -> bool:
     if dual == "auto":
-        return not model.A.tensors() and lazy.pays(model, drawn)
+        return model.A.traits.device is None and lazy.pays(model, drawn)
     if dual == "lazy" and (missing := lazy.missing(model)) is not None:
         raise ValueError(f"dual='lazy' cannot treat this problem: {missing}; use dual='auto'")
     return dual == "lazy"

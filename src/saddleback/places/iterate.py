@@ -44,8 +44,8 @@ def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate)
     for columns, blocks in model.blocks.pieces(drawn):
         step = 1.0 / strengths.primal[columns]
         before = at.x[columns]
-        after = model.f.prox_blocks(blocks, before - step * model.A.columns_rmatvec(columns, at.y), step)
-        changes.append(model.A.columns_matvec(columns, after - before))
+        after = model.f.prox_blocks(blocks, before - step * model.A.rmatvec(at.y, columns), step)
+        changes.append(model.A.matvec(after - before, columns))
         at.x[columns] = after
     return reduce(np.add, changes)
 
@@ -57,7 +57,7 @@ def existing(model: Model, drawn: Indices) -> Indices:
 
 def touched_rows(model: Model, drawn: Indices) -> Indices:
     """Return the rows in which the drawn blocks have entries."""
-    return np.flatnonzero(model.A.block_row_sums(model.blocks.columns(drawn)))
+    return np.flatnonzero(model.A.sums(1, model.blocks.columns(drawn))[1])
 
 
 def dual_half(g: Function, strengths: Strengths, extrapolation: float, change: Vector, at: Iterate) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..common.arrays import Blocks, Indices, Vector
 from ..functions.contract import Compiled
 from ..operators import Operator
+from .files.operator import adjoint_then_forward
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def conjugate_gradients_by_columns(
             scaled[columns] = residual[columns] / diagonal[columns]
             return scaled[columns]
 
-        following = A.there_and_back(weight * image, renewed)
+        following = adjoint_then_forward(A, weight * image, renewed)
         before, size = size, float(residual @ scaled)
         direction = scaled + (size / before) * direction
         image = following + (size / before) * image

@@ -72,7 +72,7 @@ def drop_empty(model: Model) -> Reduction:
     m, n = model.A.shape
     rows, columns = np.arange(m), np.arange(n)
     x, y = np.zeros(n), np.zeros(m)
-    column_sums, row_sums = model.A.squares
+    column_sums, row_sums = model.A.sums(2)
     if not (np.all(column_sums) and np.all(row_sums)):
         column_sums, row_sums = model.A.sums(1)  # the squares of tiny entries are 0
     f, g, constant = model.f, model.g, model.constant

@@ -70,7 +70,7 @@ def merge_rows(model: Model) -> Reduction:
     """Return the problem with equal rows merged, where there are enough of them."""
     if not (isinstance(model.g, Restrictable) and model.A.traits.entries_known and model.A.traits.tasks == 1):
         return Unchanged(model)
-    generator, lengths = np.random.default_rng(0), np.sqrt(model.A.squares[0])
+    generator, lengths = np.random.default_rng(0), np.sqrt(model.A.sums(2)[0])
     units = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
     # equal rows have equal products with any vector, and others hardly ever with two in which all columns count alike
     product = model.A.matvec(units * generator.standard_normal(units.size))

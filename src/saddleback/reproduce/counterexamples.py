@@ -95,7 +95,7 @@ def expected_gap(T: int) -> tuple[float, float]:
     """
     problem = lasso_c1()
     model = problem.model
-    A, b, alpha = model.A.dense_columns(np.arange(2)), np.array([11.0, 11.0]), 0.1
+    A, b, alpha = model.A.entries(), np.array([11.0, 11.0]), 0.1
     x = sb.solve(problem, tol=1e-10).x
     y = A @ x - b
 

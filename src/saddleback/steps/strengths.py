@@ -202,14 +202,14 @@ def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
         rows = 1.0 / positive(curvature)
         lengths = positive(row_lengths(model))
         if lengths.max() <= RUIZ_SPREAD * lengths.min():
-            squares = model.A.squares_rmatvec(1.0 / rows)
+            squares = model.A.sums(2, weights=(None, 1.0 / rows))[0]
             return Weights(model.f.admissible(positive(squares)), rows, squares, passes, descent=True)
     scale, cost = equilibrate(model.A, even)
-    columns, rows = model.A.sums(1) if scale is None else model.A.absolute_products(*scale)
+    columns, rows = model.A.sums(1) if scale is None else model.A.sums(1, weights=scale)
     if scale is not None:
         columns, rows = columns / scale[0], rows / scale[1]
     rows = model.g.admissible(positive(rows))
-    squares = model.A.squares_rmatvec(1.0 / rows)
+    squares = model.A.sums(2, weights=(None, 1.0 / rows))[0]
     return Weights(model.f.admissible(positive(columns)), rows, squares, passes + cost + 1.0)
 
 
@@ -217,7 +217,7 @@ def row_lengths(model: Model) -> Vector:
     """Return how long each row of A is in the metric of a smooth loss, by its curvature."""
     curvature = model.g.curvature()
     assert curvature is not None
-    return np.sqrt(model.A.squares[1] * curvature)
+    return np.sqrt(model.A.sums(2)[1] * curvature)
 
 
 def has_long_rows(model: Model) -> bool:
@@ -239,7 +239,7 @@ def equilibrate(A: Operator, even: float = RUIZ_SPREAD) -> tuple[tuple[Vector, V
     """
     columns, rows = np.ones(A.shape[1]), np.ones(A.shape[0])
     for rounds in range(RUIZ_ROUNDS):
-        of_columns, of_rows = (positive(largest) for largest in A.largest(columns, rows))
+        of_columns, of_rows = (positive(largest) for largest in A.sums(np.inf, weights=(columns, rows)))
         spread = max(of_columns.max() / of_columns.min(), of_rows.max() / of_rows.min())
         if spread <= even:
             return (None if rounds == 0 else (columns, rows)), 0.5 * (rounds + 1)
@@ -275,11 +275,11 @@ def _blocks_in_memory(model: Model) -> Iterator[tuple[Operator, Indices]]:
 
 def _block_norm(A: Operator, own: Indices, columns: Vector, rows: Vector) -> tuple[float, float]:
     if own.size <= GRAM_LIMIT and 8.0 * rows.size * own.size <= A.traits.budget:
-        scaled = A.dense_columns(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
+        scaled = A.entries(own) / np.sqrt(columns) / np.sqrt(rows)[:, None]
         return float(np.linalg.eigvalsh(scaled.T @ scaled)[-1]), 1.0
     return operator_norm(
-        lambda z: A.columns_matvec(own, z / np.sqrt(columns)) / np.sqrt(rows),
-        lambda z: A.columns_rmatvec(own, z / np.sqrt(rows)) / np.sqrt(columns),
+        lambda z: A.matvec(z / np.sqrt(columns), own) / np.sqrt(rows),
+        lambda z: A.rmatvec(z / np.sqrt(rows), own) / np.sqrt(columns),
         own.size,
     )
 
@@ -380,7 +380,7 @@ def blocks_in_rows(model: Model) -> Indices:
         return model.A.sums(0)[1].astype(np.int64)
     count = np.zeros(model.A.shape[0], dtype=np.int64)
     for own in blocks:
-        count += model.A.block_row_sums(own) > 0
+        count += model.A.sums(1, own)[1] > 0
     return count
 
 
@@ -388,14 +388,14 @@ def _products_in_blocks(model: Model, rows: Vector) -> Vector:
     """Return sum_k rows_k |A_kd| B_{k, j(d)} for every column d."""
     A, blocks = model.A, model.blocks
     if len(blocks) == blocks.order.size:
-        return A.squares_rmatvec(rows)
+        return A.sums(2, weights=(None, rows))[0]
     result = np.empty(A.shape[1])
     for own in blocks:
-        weighted = rows * A.block_row_sums(own)
+        weighted = rows * A.sums(1, own)[1]
         if own.size <= GRAM_LIMIT:
-            result[own] = weighted @ np.abs(A.dense_columns(own))
+            result[own] = weighted @ np.abs(A.entries(own))
         else:
-            result[own] = A.absolute_products(np.zeros(A.shape[1]), weighted)[0][own]
+            result[own] = A.sums(1, weights=(None, weighted))[0][own]
     return result
 
 
@@ -403,10 +403,10 @@ def _largest_block_row_sums(model: Model) -> Vector:
     """Return max_j B_kj for every row k."""
     blocks = model.blocks
     if len(blocks) == blocks.order.size:
-        return model.A.largest(np.ones(blocks.order.size), np.ones(model.A.shape[0]))[1]
+        return model.A.sums(np.inf, weights=(np.ones(blocks.order.size), np.ones(model.A.shape[0])))[1]
     largest = np.zeros(model.A.shape[0])
     for own in blocks:
-        np.maximum(largest, model.A.block_row_sums(own), out=largest)
+        np.maximum(largest, model.A.sums(1, own)[1], out=largest)
     return largest
 
 
@@ -474,7 +474,7 @@ def typical_distance(model: Model) -> float:
     """
     if not model.A.traits.entries_known:
         return 0.0
-    length = float(np.sqrt(np.mean(model.A.squares[0])))
+    length = float(np.sqrt(np.mean(model.A.sums(2)[0])))
     return model.target_norm / length if length > 0 else 0.0
 
 

@@ -74,7 +74,7 @@ def _least_squares(model: Model) -> Place:
     f = model.compiled_penalty
     assert f is not None
     (left, right, quadratic, _, _), weight, norm = normalised(f, model.blocks)
-    columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.squares)
+    columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.sums(2))
     nearest = model.f.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
     slack = SLACK * rows**2 / np.mean(rows**2)  # without a unit: it weighs lengths of Ax against lengths of Ax

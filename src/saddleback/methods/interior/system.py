@@ -100,6 +100,12 @@ def _without(v: Vector, stiffness: Stiffness) -> Vector:
     return v if stiffness.finite is None else np.where(stiffness.finite, v, 0.0)
 
 
+def _next_to(A: Operator, weight: Vector) -> Vector:
+    """Return weights where the entries of A lie, so that Gram matrices stay there."""
+    placed: Vector = weight if A.traits.device is None else A.traits.device.place(weight)
+    return placed
+
+
 def _cholesky(matrix: Any) -> Any:
     """Return the Cholesky factor of a matrix, of which the lower triangle is given; it is overwritten."""
     if matrix.size == 0:
@@ -141,7 +147,7 @@ class ByColumns(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(f.diagonal))
         self.give = g.inverse()
-        matrix = A.gram(self.free, A.place(self.give.diagonal))
+        matrix = A.gram(_next_to(A, self.give.diagonal), self.free)
         f.add_to(matrix)
         self.factor = _cholesky(matrix)
 
@@ -165,7 +171,7 @@ class ByRows(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(g.diagonal))
         self.give = f.inverse()
-        matrix = A.outer(A.place(self.give.diagonal))
+        matrix = A.gram(_next_to(A, self.give.diagonal), side="rows")
         if self.give.norm is not None:
             along = A.times(self.give.directions())
             matrix += product(along * self.give.scale, along.T)
@@ -202,7 +208,7 @@ class Whole(System):
         f.add_to(matrix[:k, :k])
         g.add_to(lower := np.zeros((rows.size, rows.size)))
         matrix[k:, k:] = -lower
-        matrix[k:, :k] = A.dense_columns(columns)[rows]
+        matrix[k:, :k] = A.entries(columns)[rows]
         matrix[:k, k:] = matrix[k:, :k].T
         self.scale = np.ones(matrix.shape[0])
         for _ in range(EQUILIBRATIONS):

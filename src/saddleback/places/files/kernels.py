@@ -12,10 +12,11 @@ import numpy as np
 
 from ...common.arrays import Indices, Vector
 from ...operators import Operator
+from ...operators.memory import bytes_in_memory
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate, dual_half
-from ..native.kernels import row_loss
+from ..native.kernels import matrices, row_loss
 from ..newton import Smooth, conjugate_gradients_by_columns
 from ..numpy.descent import NativeDescender
 
@@ -75,7 +76,7 @@ class StreamedDescender:
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
         for kernel, columns, panel in zip(self.kernels, self.columns, self.model.A.loaded(self.columns), strict=True):
-            kernel.kernel.rebind(panel.native())
+            kernel.kernel.rebind(matrices(panel))
             own = x[columns]
             visited += kernel.sweep(sweeps, own, u, y)
             x[columns] = own
@@ -86,7 +87,7 @@ class StreamedDescender:
         if self.kept is None or not np.array_equal(self.kept[0], columns):
             self.kept = None
             A = self.model.A
-            self.kept = columns, A.leaving(A.in_memory).pack(columns, False)
+            self.kept = columns, A.pack(columns, False, bytes_in_memory(A))
         return self.kept[1]
 
     def products(self, columns: Indices, y: Vector) -> Vector:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,12 @@ from scipy import sparse
 from ... import _native
 from ...common.arrays import Columns, Indices, Vector
 from ...common.rebuildable import stored
-from ...operators.contract import Operator, one_by_one
+from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, one_by_one, spread
 from ...operators.dense import Dense
+from ...operators.memory import bytes_in_memory
+from ...operators.stacked import Stacked, parts_of
 from ...operators.traits import Traits
 from .stores import Centred, Chunked, File, Store, Tile, window
-
-if TYPE_CHECKING:
-    from ..torch.device import Device
 
 TILE = 8 << 20
 """Bytes of a tile at the most: what the cache of a processor holds, so that work on it costs no further reading."""
@@ -225,31 +224,24 @@ class Streamed(Operator):
         for _, block in self._ahead(tiles):
             yield Dense(block if self.all_rows else np.asfortranarray(block[self.rows]))
 
-    @property
-    def in_memory(self) -> float:
-        return 0.0
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is None:
+            columns = np.flatnonzero(x != 0)
+            x = x[columns]
+        total = np.zeros(self.shape[0])
+        for own, _, part in self.each(lambda piece: piece.block.matvec(x[piece.columns]), columns):
+            total[own] += part
+        return chosen(total, rows)
 
-    def with_memory(self) -> Streamed:
-        other = copy(self)
-        other.last = Product()
-        return other
-
-    def memories(self) -> list[Any]:
-        return [] if self.last is None else [self.last]
-
-    @property
-    def remembers(self) -> bool:  # type: ignore[override]
-        return self.last is not None
-
-    def matvec(self, x: Vector) -> Vector:
-        some = np.flatnonzero(x != 0)
-        return self.columns_matvec(some, x[some])
-
-    def rmatvec(self, y: Vector) -> Vector:
-        if self.last is not None and np.array_equal(y, self.last.y):
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        y = spread(y, rows, self.shape[0])
+        if columns is None and self.last is not None and np.array_equal(y, self.last.y):
             return self.last.found.copy()
-        found = self.columns_rmatvec(np.arange(self.shape[1]), y)
-        if self.last is not None:
+        some = np.arange(self.shape[1]) if columns is None else one_by_one(columns)
+        found = np.zeros(some.size)
+        for _, own, part in self.each(lambda piece: piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])), some):
+            found[own] += part
+        if columns is None and self.last is not None:
             self.last.y, self.last.found = y.copy(), found.copy()
         return found
 
@@ -265,9 +257,10 @@ class Streamed(Operator):
                 z[own] += part
         return u, zs
 
-    def there_and_back(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+    def adjoint_then_forward(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+        """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading by columns."""
         if not self.traits.reads_columns:
-            return super().there_and_back(y, between)
+            return self.matvec(between(np.arange(self.shape[1]), self.rmatvec(y)))
 
         def work(piece: Piece) -> Vector:
             products = piece.block.rmatvec(np.ascontiguousarray(y[piece.rows]))
@@ -278,35 +271,29 @@ class Streamed(Operator):
             total[rows] += part
         return total
 
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        total = np.zeros(self.shape[0])
-        for rows, _, part in self.each(lambda piece: piece.block.matvec(x[piece.columns]), columns):
-            total[rows] += part
-        return total
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        by_column, by_row = weights or (None, None)
 
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        columns = one_by_one(columns)
-        return self._of_columns(lambda piece: piece.block.rmatvec(np.ascontiguousarray(y[piece.rows])), columns)
+        def work(piece: Piece) -> tuple[Vector, Vector]:
+            if weights is None:
+                return piece.block.sums(power) if columns is None else piece.block.sums(power, slice(None))
+            own = None if by_column is None else by_column[piece.columns]
+            return piece.block.sums(power, weights=(own, None if by_row is None else by_row[piece.rows]))
 
-    def _of_columns(self, work: Callable[[Piece], Vector], columns: Indices) -> Vector:
-        """Return the sum over the rows of what some work gives for each column."""
-        result = np.zeros(columns.size)
-        for _, own, part in self.each(work, columns):
-            result[own] += part
-        return result
+        add = np.maximum if power == np.inf else np.add
+        some = self.shape[1] if columns is None else one_by_one(columns).size
+        of_columns, of_rows = np.zeros(some), np.zeros(self.shape[0])
+        for rows, own, (down, across) in self.each(work, columns):
+            if down.size:
+                of_columns[own] = add(of_columns[own], down)
+            if across.size:
+                of_rows[rows] = add(of_rows[rows], across)
+        unwanted = np.empty(0)
+        wanted = weights is None or by_row is not None, weights is None or by_column is not None
+        return of_columns if wanted[0] else unwanted, of_rows if wanted[1] else unwanted
 
-    def _of_both(self, work: Callable[[Piece], tuple[Vector, Vector]], add: np.ufunc) -> tuple[Vector, Vector]:
-        """Return what some work gives for each column and for each row, put together."""
-        of_columns, of_rows = np.zeros(self.shape[1]), np.zeros(self.shape[0])
-        for rows, own, (down, across) in self.each(work):
-            of_columns[own] = add(of_columns[own], down)
-            of_rows[rows] = add(of_rows[rows], across)
-        return of_columns, of_rows
-
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        return self._of_both(lambda piece: piece.block.sums(power), np.add)
-
-    def survey(self, y: Vector) -> None:
+    def scan(self, y: Vector) -> None:
+        """Find the sums of squares and A'y in one reading."""
         product = np.zeros(self.shape[1])
 
         def work(piece: Piece) -> tuple[Vector, Vector, Vector]:
@@ -318,7 +305,7 @@ class Streamed(Operator):
             of_columns[own] += columns
             of_rows[rows] += across
             product[own] += here
-        self.squares, self.surveyed = (of_columns, of_rows), (y, product)
+        self._squares, self.first_adjoint = (of_columns, of_rows), (y, product)
 
     def not_finite(self) -> tuple[list[int], float] | None:
         """Return where the first entry is that is not finite, and its value."""
@@ -329,26 +316,12 @@ class Streamed(Operator):
                 return [int(np.arange(self.shape[0])[rows][row]), int(own[column])], float(block.array[row, column])
         return None
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return self._of_columns(lambda piece: piece.block.squares_rmatvec(y[piece.rows]), np.arange(self.shape[1]))
-
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        return self._of_both(lambda piece: piece.block.largest(columns[piece.columns], rows[piece.rows]), np.maximum)
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        return self._of_both(
-            lambda piece: piece.block.absolute_products(columns[piece.columns], rows[piece.rows]), np.add
-        )
-
-    def block_row_sums(self, columns: Columns) -> Vector:
-        total = np.zeros(self.shape[0])
-        for rows, _, part in self.each(lambda piece: piece.block.block_row_sums(slice(None)), columns):
-            total[rows] += part
-        return total
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        self._afford(8.0 * self.shape[0] * columns.size)
-        return self._copied(columns, np.dtype(np.float64))
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        size = self.shape[0] * (self.shape[1] if columns is None else columns.size)
+        self._afford((12.0 if compressed else 8.0) * size)  # eight bytes per entry, and four for its row
+        if compressed:
+            return compressed_by_panels(self, columns)
+        return self._copied(np.arange(self.shape[1]) if columns is None else columns, np.dtype(np.float64))
 
     def _afford(self, size: float) -> None:
         """Raise where a matrix of so many bytes is more than the memory bound has room for."""
@@ -371,11 +344,13 @@ class Streamed(Operator):
             pass
         return result.T
 
-    def compressed(self) -> Any:
-        self._afford(12.0 * self.traits.stored)  # eight bytes for an entry and four for its place
-        return super().compressed()
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        if side == "rows":
+            return self._outer(np.ones(self.shape[1]) if weight is None else weight)
+        assert weight is not None
+        return self._gram(weight, np.arange(self.shape[1]) if columns is None else columns)
 
-    def gram(self, columns: Indices, weight: Vector) -> Vector:
+    def _gram(self, weight: Vector, columns: Indices) -> Vector:
         self._afford(8.0 * columns.size**2)
         asked, places = np.unique(self.columns[columns], return_inverse=True)
         wide = asked.size if self.store.reads_columns else self.store.shape[1]
@@ -386,14 +361,14 @@ class Streamed(Operator):
         weights[self.rows] = weight
         total = np.zeros((columns.size, columns.size))
         for tile, block in self._ahead(tiles):
-            total += Dense(block[:, places]).gram(np.arange(columns.size), weights[tile.rows])
+            total += Dense(block[:, places]).gram(weights[tile.rows])
         return total
 
-    def outer(self, weight: Vector) -> Vector:
+    def _outer(self, weight: Vector) -> Any:
         self._afford(8.0 * self.shape[0] ** 2)
         if not self.traits.reads_columns:
-            return super().outer(weight)
-        return np.asarray(sum(block.outer(weight[own]) for _, own, block in self.pieces()))
+            return super().gram(weight, side="rows")
+        return np.asarray(sum(block.gram(weight[own], side="rows") for _, own, block in self.pieces()))
 
     def times(self, matrix: Any) -> Vector:
         result = np.zeros((self.shape[0], matrix.shape[1]))
@@ -406,25 +381,18 @@ class Streamed(Operator):
         view = self._view(rows, columns)
         return view._packed(_floating_type(self.store.dtype))
 
-    def pack(self, columns: Indices, single: bool) -> Operator:
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         if columns.size and not (columns.min() >= 0 and columns.max() < self.shape[1]):
             raise ValueError(f"a column lies outside of the {self.shape[1]} that there are")
         view = self._view(np.arange(self.shape[0]), columns)
+        view.most_packed -= beside
         return view._packed(np.dtype(np.float32) if single else _floating_type(self.store.dtype))
 
-    def leaving(self, size: float) -> Streamed:
-        other = copy(self)
-        other.most_packed = self.most_packed - size
-        return other
-
     def _packed(self, dtype: np.dtype[Any]) -> Operator:
-        """Return the matrix in memory, if there is room for it."""
+        """Return the matrix in memory, if it fits into the budget."""
         if self.traits.stored * dtype.itemsize > self.most_packed:
             return self
         return Dense(self._copied(np.arange(self.shape[1]), dtype))
-
-    def _placed(self, device: Device) -> Operator:
-        raise TypeError("A is streamed from its file, and cannot be moved to a device: leave device out, or load A")
 
     def centred(self, centre: Vector) -> Streamed:
         """Return the matrix less a number for each column, as much on disk as this one."""
@@ -443,6 +411,46 @@ class Streamed(Operator):
         view = object.__new__(Streamed)
         view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
         return view
+
+
+def adjoint_then_forward(A: Operator, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
+    """Return A f(A'y) for a function f(columns, products) of each column alone, with one reading of files."""
+    parts = parts_of(A)
+    first = np.cumsum([0, *(part.shape[1] for part in parts)])
+
+    def within(part: Operator, start: int) -> Vector:
+        def own(columns: Indices, products: Vector) -> Vector:
+            return between(start + columns, products)
+
+        if isinstance(part, Streamed):
+            return part.adjoint_then_forward(y, own)
+        return part.matvec(own(np.arange(part.shape[1]), part.rmatvec(y)))
+
+    return reduce(np.add, [within(part, start) for part, start in zip(parts, first[:-1].tolist(), strict=True)])
+
+
+def with_memory(A: Operator) -> Operator:
+    """Return an operator for one run, in which matrices in files remember their last A'y."""
+    if isinstance(A, Streamed):
+        other = copy(A)
+        other.last = Product()
+        return other
+    parts = [with_memory(part) for part in A.parts] if isinstance(A, Stacked) else []
+    if not isinstance(A, Stacked) or all(new is old for new, old in zip(parts, A.parts, strict=True)):
+        return A
+    stacked = copy(A)  # with all that is known
+    stacked.parts = parts
+    return stacked
+
+
+def memories(A: Operator) -> list[Product]:
+    """Return what an operator remembers in a run, for a checkpoint."""
+    return [part.last for part in parts_of(A) if isinstance(part, Streamed) and part.last is not None]
+
+
+@bytes_in_memory.register
+def _(A: Streamed) -> float:
+    return 0.0
 
 
 def _share(limit: int, workers: int) -> None:

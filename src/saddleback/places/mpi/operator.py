@@ -16,10 +16,12 @@ from scipy import sparse
 
 from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
-from ...operators.contract import Operator, one_by_one
+from ...operators.contract import Operator, Side, Weights, one_by_one
 from ...operators.dense import Dense
 from ...operators.gram import square
+from ...operators.memory import bytes_in_memory
 from ...operators.sparse import Compressed
+from ...operators.stacked import hstack
 from ...operators.traits import Holders, gathered
 from .communicator import Ranks
 
@@ -46,11 +48,11 @@ class Sharded(Operator):
         self.shape = (local.shape[0], self.order.size)
         self.holder = np.empty(self.order.size, dtype=np.int64)
         self.holder[self.order] = np.repeat(np.arange(ranks.size), self.sizes)
-        told = ranks.all((local.traits, local.surveyed is not None))
+        told = ranks.all((local.traits, local.first_adjoint is not None))
         self.traits = gathered([traits for traits, _ in told], Holders(self.holder, ranks.size, ranks.rank))
-        if local.surveyed is not None and all(surveyed for _, surveyed in told):
-            y, product = local.surveyed
-            self.surveyed = y, self.together(product)
+        if local.first_adjoint is not None and all(found for _, found in told):
+            y, product = local.first_adjoint
+            self.first_adjoint = y, self.together(product)
 
     @property
     def own(self) -> Indices:
@@ -87,71 +89,55 @@ class Sharded(Operator):
 
     # --- products -------------------------------------------------------------------------------------------------
 
-    def matvec(self, x: Vector) -> Vector:
-        return self.ranks.sum(self.local.matvec(x[self.own]))
-
-    def rmatvec(self, y: Vector) -> Vector:
-        return self.together(self.local.rmatvec(y))
-
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is None:
+            return self.ranks.sum(self.local.matvec(x[self.own], rows=rows))
         mine, local = self.here(columns)
-        return self.ranks.sum(self.local.columns_matvec(local, x[mine]) if local.size else np.zeros(self.shape[0]))
+        return self.ranks.sum(self.local.matvec(x[mine], local) if local.size else np.zeros(self.shape[0]))
 
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        if columns is None:
+            return self.together(self.local.rmatvec(y, rows=rows))
         local = self.here(columns)[1]
-        part = self.local.columns_rmatvec(local, y) if local.size else np.empty(0)
-        return self.some_together(columns, part).ravel()
-
-    def rows_matvec(self, rows: Indices, x: Vector) -> Vector:
-        return self.ranks.sum(self.local.rows_matvec(rows, x[self.own]))
-
-    def rows_rmatvec(self, rows: Indices, y: Vector) -> Vector:
-        return self.together(self.local.rows_rmatvec(rows, y))
+        return self.some_together(columns, self.local.rmatvec(y, local) if local.size else np.empty(0)).ravel()
 
     def times(self, matrix: Any) -> Vector:
         return self.ranks.sum(np.ascontiguousarray(self.local.times(sparse.csr_array(matrix)[self.own])))
 
     # --- entries --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def squares(self) -> tuple[Vector, Vector]:
-        columns, rows = self.local.squares
-        return self.together(columns), self.ranks.sum(rows.copy())
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if columns is not None:
+            local = self.here(columns)[1]
+            nobody = np.empty(0), np.zeros(self.shape[0])
+            of_columns, of_rows = self.local.sums(power, local) if local.size else nobody
+            return self.some_together(columns, of_columns).ravel(), self.ranks.sum(of_rows.copy())
+        by_column, by_row = weights or (None, None)
+        own = None if by_column is None else by_column[self.own]
+        of_columns, of_rows = self.local.sums(power, weights=None if weights is None else (own, by_row))
+        if weights is None or by_row is not None:
+            of_columns = self.together(of_columns)
+        if weights is None or by_column is not None:
+            of_rows = (self.ranks.largest if power == np.inf else self.ranks.sum)(of_rows.copy())
+        return of_columns, of_rows
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        columns, rows = self.local.sums(power)
-        return self.together(columns), self.ranks.sum(rows.copy())
-
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return self.together(self.local.squares_rmatvec(y))
-
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_columns, of_rows = self.local.largest(columns[self.own], rows)
-        return self.together(of_columns), self.ranks.largest(of_rows.copy())
-
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        of_columns, of_rows = self.local.absolute_products(columns[self.own], rows)
-        return self.together(of_columns), self.ranks.sum(of_rows.copy())
-
-    def block_row_sums(self, columns: Columns) -> Vector:
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if compressed:
+            everywhere = sparse.hstack(self.ranks.all(self.local.entries(compressed=True)), format="csc")
+            order = np.argsort(self.order)
+            return sparse.csc_matrix(everywhere[:, order if columns is None else order[columns]])
+        columns = np.arange(self.shape[1]) if columns is None else columns
         local = self.here(columns)[1]
-        return self.ranks.sum(self.local.block_row_sums(local) if local.size else np.zeros(self.shape[0]))
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        local = self.here(columns)[1]
-        part = self.local.dense_columns(local).T.ravel() if local.size else np.empty(0)
+        part = self.local.entries(local).T.ravel() if local.size else np.empty(0)
         return self.some_together(columns, part, self.shape[0]).T
 
-    def compressed(self) -> Any:
-        everywhere = sparse.hstack(self.ranks.all(self.local.compressed()), format="csc")
-        return sparse.csc_matrix(everywhere[:, np.argsort(self.order)])
-
-    def outer(self, weight: Vector) -> Vector:
-        return self.ranks.sum(np.ascontiguousarray(self.local.outer(weight[self.own]).T)).T
-
-    def normal(self) -> Any:
-        parts = self.ranks.all(self.local.normal())
-        return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        if weight is None:
+            parts = self.ranks.all(self.local.gram(None, None, side))
+            return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
+        if side == "columns":
+            return super().gram(weight, columns)
+        return self.ranks.sum(np.ascontiguousarray(self.local.gram(weight[self.own], side="rows").T)).T
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
@@ -163,49 +149,38 @@ class Sharded(Operator):
         part = self.local.restrict(rows, local) if local.size else nothing(rows.size)
         return Sharded(part, [own[own >= 0] for own in kept], self.ranks)
 
-    def pack(self, columns: Indices, single: bool) -> Operator:
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         holder = self.holder[columns]
         places = [np.flatnonzero(holder == rank) for rank in range(self.ranks.size)]
         local = self._local_place[columns[places[self.ranks.rank]]]
-        part = self.local.pack(local, single) if local.size else nothing(self.shape[0])
+        part = self.local.pack(local, single, beside) if local.size else nothing(self.shape[0])
         return Sharded(part, places, self.ranks)
 
-    @property
-    def in_memory(self) -> float:
-        return self.local.in_memory
-
-    def leaving(self, size: float) -> Operator:
-        other = copy(self)
-        other.local = self.local.leaving(size)
+    def ordered(self, by: Side) -> Operator:
+        other = copy(self)  # with all that is known: some processes may have nothing to change, so none asks the others
+        other.local = self.local.ordered(by)
         return other
 
-    def beside(self, other: Operator) -> Operator:
-        assert isinstance(other, Sharded)
-        places = [
-            np.concatenate([own, added + self.shape[1]]) for own, added in zip(self.places, other.places, strict=True)
-        ]
-        return Sharded(self.local.beside(other.local), places, self.ranks)
 
-    def collected(self) -> Operator:
-        m, n = self.shape
-        if self.traits.stored < DENSE * m * n:
-            return Compressed(self.compressed())
-        return Dense(self.dense_columns(np.arange(n)))
+@hstack.register
+def _(first: Sharded, second: Operator) -> Operator:
+    assert isinstance(second, Sharded)
+    pairs = zip(first.places, second.places, strict=True)
+    places = [np.concatenate([own, added + first.shape[1]]) for own, added in pairs]
+    return Sharded(hstack(first.local, second.local), places, first.ranks)
 
-    def rowwise(self) -> Operator:
-        return self._around(self.local.rowwise())
 
-    def columnar(self) -> Operator:
-        return self._around(self.local.columnar())
+@bytes_in_memory.register
+def _(A: Sharded) -> float:
+    return bytes_in_memory(A.local)
 
-    def _around(self, local: Operator) -> Operator:
-        """Return the same with the columns of this process held in another way, and all that is known about it.
 
-        Nothing is asked of the others, of which some may have nothing to change.
-        """
-        other = copy(self)
-        other.local = local
-        return other
+def collected(A: Operator) -> Operator:
+    """Return an operator with the same entries, all of them in this process."""
+    if A.traits.holders is None:
+        return A
+    m, n = A.shape
+    return Compressed(A.entries(compressed=True)) if A.traits.stored < DENSE * m * n else Dense(A.entries())
 
 
 def nothing(rows: int) -> Operator:

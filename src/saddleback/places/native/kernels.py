@@ -7,6 +7,10 @@ import numpy as np
 from ... import _native
 from ...common.arrays import Indices, Vector
 from ...functions.contract import Slopes
+from ...operators.contract import Operator
+from ...operators.dense import Dense
+from ...operators.sparse import Compressed, Transposed
+from ...operators.stacked import parts_of
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Exchange, Iterate, dual_half, existing
@@ -39,9 +43,15 @@ class NativeSweeper:
             dual_half(self.model.g, strengths, extrapolation, change, at)
 
 
+def matrices(A: Operator) -> list[_native.Matrix]:
+    """Return the matrices side by side that make up an operator; none if one of them is not of the compiled core."""
+    found = [part.native for part in parts_of(A) if isinstance(part, Dense | Compressed | Transposed)]
+    return found if len(found) == len(parts_of(A)) else []
+
+
 def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
-    if not model.A.native():
+    if not matrices(model.A):
         return "A is not a dense or sparse matrix"
     if model.compiled_penalty is None:
         return "its penalty is not one that the kernels know"
@@ -61,7 +71,7 @@ def columns_and_penalty(model: Model) -> tuple[list[_native.Matrix], Indices, In
     penalty = model.compiled_penalty
     assert penalty is not None
     blocks = model.blocks
-    return model.A.native(), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
+    return matrices(model.A), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
 
 
 def row_loss(model: Model) -> _native.RowLoss:

@@ -72,7 +72,7 @@ class ArrayDescender:
         self.panels = _panels(model.blocks.sizes, width)
         self.strength = np.empty(model.A.shape[1])
         for own in model.blocks:
-            columns = model.A.dense_columns(own)
+            columns = model.A.entries(own)
             self.strength[own] = max(np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1], FLAT)
 
     def extended(self, model: Model) -> ArrayDescender:
@@ -118,17 +118,17 @@ class ArrayDescender:
             columns = self.model.blocks.columns(block)
             step = 1.0 / self.strength[columns]
             before = x[columns]
-            pull = A.columns_rmatvec(columns, y + self.curvature * change)
+            pull = A.rmatvec(y + self.curvature * change, columns)
             x[columns] = f.prox_blocks(block, before - step * pull, step)
-            change += A.columns_matvec(columns, x[columns] - before)
+            change += A.matvec(x[columns] - before, columns)
         u += change
         y[:] = self.model.g.subgradient(u)
 
     def products(self, columns: Indices, y: Vector) -> Vector:
-        return self.model.A.columns_rmatvec(columns, y)
+        return self.model.A.rmatvec(y, columns)
 
     def image(self, columns: Indices, d: Vector) -> Vector:
-        return self.model.A.columns_matvec(columns, d)
+        return self.model.A.matvec(d, columns)
 
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int

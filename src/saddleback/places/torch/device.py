@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...operators.contract import Operator
 from .array import DeviceArray, tensor_of
 
 
@@ -26,6 +27,22 @@ class Device:
 
     def __repr__(self) -> str:
         return f"Device({str(self.device)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def zeros(self, size: int) -> Any:
+        """Return zeros on the device."""
+        return DeviceArray(torch.zeros(size, dtype=torch.float64, device=self.device))
+
+    def operator(self, A: Operator) -> Operator:
+        """Return an operator with its entries on the device."""
+        from .operator import to_device  # whose operators name their device
+
+        return to_device(A, self)
 
     def place(self, array: Any) -> Any:
         """Return an array on the device; what is a single value everywhere stays one."""

@@ -23,7 +23,7 @@ from ...steps.strengths import Strengths, operator_norm
 from ..iterate import Iterate, dual_half
 from ..newton import Smooth, conjugate_gradients
 from .array import DeviceArray, tensor_of
-from .operator import OnDevice, as_slice, beside, weighted_gram
+from .operator import OnDevice, as_slice, beside, matrices, weighted_gram
 
 STEPS = 5
 """Accelerated steps that stand for one visit of all blocks in turn."""
@@ -37,7 +37,7 @@ WARM_UP = 2 * STEPS
 
 def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
-    if not model.A.tensors():
+    if not matrices(model.A):
         return "A is not a matrix on a device: pass device="
     if any(known is None or known.callables for known in (model.f.compiled(), model.g.compiled())):
         return "its penalty or its loss is not one that the kernels know"
@@ -124,9 +124,9 @@ class DeviceDescender:
         self.width = width
         curvature = model.g.curvature()
         assert curvature is not None
-        self.A = beside(model.A.tensors()).widened()
+        self.A = beside(matrices(model.A)).widened()
         self.f, self.g = (function.placed(self.place) for function in (model.f, model.g))
-        self.strength = block_sums(model, self.A.squares_rmatvec(np.ascontiguousarray(curvature)))
+        self.strength = block_sums(model, self.A.sums(2, weights=(None, np.ascontiguousarray(curvature)))[0])
         rows, columns = self.place(np.sqrt(curvature)), self.place(1.0 / np.sqrt(self.strength))
         norm, self.passes = operator_norm(
             lambda z: rows * self.A.matvec(columns * z),
@@ -190,10 +190,10 @@ class DeviceDescender:
         self.x[:], self.u[:] = x, u
 
     def products(self, columns: Indices, y: Vector) -> Vector:
-        return self.A.columns_rmatvec(columns, y)
+        return self.A.rmatvec(y, columns)
 
     def image(self, columns: Indices, d: Vector) -> Vector:
-        return self.A.columns_matvec(columns, d)
+        return self.A.matvec(d, columns)
 
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
@@ -260,7 +260,7 @@ class DeviceSweeper:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.A = beside(model.A.tensors()).widened()
+        self.A = beside(matrices(model.A)).widened()
         self.g = model.g.placed(self.place)
         m, n = self.A.shape
         self.whole = Drawn(slice(None), self.A, model.f.placed(self.place), self.place(np.ones(n)))

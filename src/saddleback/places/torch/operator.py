@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache, singledispatch
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,12 +18,18 @@ from scipy import sparse
 
 from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
-from ...operators.contract import Operator
+from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, spread
+from ...operators.dense import Dense
+from ...operators.identity import ScaledIdentity
+from ...operators.sparse import Compressed, Transposed
+from ...operators.stacked import Stacked, hstack, parts_of
+from ...operators.tasks import Tasks
 from ...operators.traits import Traits
+from ..files.operator import Streamed
 from .array import DeviceArray, tensor_of
+from .device import Device
 
-if TYPE_CHECKING:
-    from .device import Device
+_named = cache(Device)
 
 ROWS = 1 << 27
 """Entries of a panel of rows that is multiplied with itself."""
@@ -42,7 +49,8 @@ class OnDevice(Operator):
     def __init__(self, device: torch.device, shape: tuple[int, int], stored: int) -> None:
         self.device = device
         self.shape = shape
-        self.traits = Traits(stored, launch_cost=LAUNCH_ENTRIES if device.type == "cuda" else 0)
+        cost = LAUNCH_ENTRIES if device.type == "cuda" else 0
+        self.traits = Traits(stored, launch_cost=cost, device=_named(device))
 
     def _there(self, vector: Any) -> Tensor:
         """Return a vector as a tensor on the device."""
@@ -62,25 +70,23 @@ class OnDevice(Operator):
     def transposed_times_vector(self, y: Tensor) -> Tensor:
         """Return A' y."""
 
-    def matvec(self, x: Vector) -> Vector:
-        return self._back(self.times_vector(self._there(x)), x)
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        own = self if columns is None else self.part(columns)
+        return chosen(self._back(own.times_vector(self._there(x)), x), rows)
 
-    def rmatvec(self, y: Vector) -> Vector:
-        return self._back(self.transposed_times_vector(self._there(y)), y)
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        own = self if columns is None else self.part(columns)
+        y = spread(y, rows, self.shape[0])
+        return self._back(own.transposed_times_vector(self._there(y)), y)
 
     @abstractmethod
     def part(self, columns: Any) -> OnDevice:
         """Return some columns, as a view where they are neighbours."""
 
-    def columns_matvec(self, columns: Columns, x: Vector) -> Vector:
-        return self.part(columns).matvec(x)
-
-    def columns_rmatvec(self, columns: Columns, y: Vector) -> Vector:
-        return self.part(columns).rmatvec(y)
-
-    def dense_columns(self, columns: Indices) -> Vector:
-        dense: Vector = self.part(columns).dense().cpu().numpy()
-        return dense
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if compressed:
+            return compressed_by_panels(self, columns)
+        return (self if columns is None else self.part(columns)).dense().cpu().numpy()
 
     @abstractmethod
     def dense(self) -> Tensor:
@@ -94,47 +100,43 @@ class OnDevice(Operator):
     def widened(self) -> OnDevice:
         """Return the matrix in float64, for many products, where that does not take too much memory."""
 
-    def place(self, vector: Vector) -> Vector:
-        there: Any = DeviceArray(self._there(vector))
-        placed: Vector = there
-        return placed
-
     @abstractmethod
     def row_panels(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield panels of rows, dense in float64, and which rows they hold."""
 
-    def gram(self, columns: Indices, weight: Vector) -> Vector:
+    def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
+        if side == "rows":
+            weight = np.ones(self.shape[1]) if weight is None else weight
+            return self._back(weighted_gram(self.dense().T, self._there(weight)), weight)
         there = self._there(weight)
-        every = columns.size == self.shape[1] and as_slice(columns) is not None
+        every = columns is None or (columns.size == self.shape[1] and as_slice(columns) is not None)
         part = self if every else self.part(columns)
         first, *others = (weighted_gram(panel, there[rows]) for rows, panel in part.row_panels())
         return self._back(sum(others, first), weight)
 
-    def outer(self, weight: Vector) -> Vector:
-        return self._back(weighted_gram(self.dense().T, self._there(weight)), weight)
-
-    def pack(self, columns: Indices, single: bool) -> Operator:
-        # in float64 whatever is asked for: products of float32 are converted on the way
-        return self.part(columns)
-
-    def tensors(self) -> list[OnDevice]:
-        return [self]
-
-    def beside(self, other: Operator) -> Operator:
-        return beside([self, other]) if isinstance(other, OnDevice) else super().beside(other)
-
-    def _placed(self, device: Device) -> Operator:
-        return self if self.device == device.device else self._moved(device.device)
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
+        return self.part(columns)  # in float64 whatever is asked for: products of float32 are converted on the way
 
     @abstractmethod
-    def _moved(self, device: torch.device) -> OnDevice:
+    def moved(self, device: torch.device) -> OnDevice:
         """Return the matrix on another device."""
+
+
+@hstack.register
+def _(first: OnDevice, second: Operator) -> Operator:
+    return beside([first, second]) if isinstance(second, OnDevice) else Stacked([first, *parts_of(second)])
+
+
+def matrices(A: Operator) -> list[OnDevice]:
+    """Return the matrices side by side that make up an operator; none if one of them is not on a device."""
+    found = [part for part in parts_of(A) if isinstance(part, OnDevice)]
+    return found if len(found) == len(parts_of(A)) else []
 
 
 def beside(matrices: Sequence[OnDevice]) -> OnDevice:
     """Return matrices side by side as one, whose columns are contiguous."""
     if len(matrices) == 1:
-        columnar = matrices[0].columnar()
+        columnar = matrices[0].ordered("columns")
         assert isinstance(columnar, OnDevice)
         return columnar
     dense = [matrix.array.T for matrix in matrices if isinstance(matrix, DenseOnDevice)]
@@ -180,12 +182,14 @@ class DenseOnDevice(OnDevice):
         super().__init__(array.device, (array.shape[0], array.shape[1]), array.numel())
         self.array = array
 
-    def matvec(self, x: Vector) -> Vector:
+    def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        own = self if columns is None else self.part(columns)
         if isinstance(x, np.ndarray):
-            columns = np.flatnonzero(x != 0)  # numpy takes several times as long to find numbers
-            if columns.size < FEW * x.size:
-                return self.part(columns).matvec(x[columns]) if columns.size else np.zeros(self.shape[0])
-        return super().matvec(x)
+            some = np.flatnonzero(x != 0)  # numpy takes several times as long to find numbers
+            if some.size < FEW * x.size:
+                product = own.part(some).matvec(x[some]) if some.size else np.zeros(self.shape[0])
+                return chosen(product, rows)
+        return chosen(self._back(own.times_vector(self._there(x)), x), rows)
 
     def _panels(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield panels of columns in float64, and which columns they hold: all of them where nothing is converted."""
@@ -221,7 +225,7 @@ class DenseOnDevice(OnDevice):
             return DenseOnDevice(self.array[:, neighbours])
         return DenseOnDevice(self.array.T.index_select(0, self._there(columns)).T)
 
-    def pack(self, columns: Indices, single: bool) -> Operator:
+    def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         return DenseOnDevice(self.array.T.index_select(0, self._there(columns)).double().T)
 
     def dense(self) -> Tensor:
@@ -232,21 +236,34 @@ class DenseOnDevice(OnDevice):
             warnings.simplefilter("ignore")
             return self.array.T.to_sparse_csr()
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if columns is not None:
+            return self.part(columns).sums(power)
+        if weights is not None:
+            return self._largest(*weights) if power == np.inf else self._weighted_sums(power, *weights)
         of_columns, of_rows = (
             torch.linalg.vector_norm(self.array, power, dim=axis, dtype=torch.float64) ** max(power, 1)
             for axis in (0, 1)
         )
         return of_columns.cpu().numpy(), of_rows.cpu().numpy()
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        there = self._there(y)
-        if self.array.dtype == torch.float64 and bool((there == there[:1]).all()):  # nothing to be made on the way
-            return self._back(there[0] * torch.linalg.vector_norm(self.array, dim=0) ** 2, y)
-        panels = self._narrow_panels(max(1, PANEL // self.shape[0]))
-        return self._back(torch.cat([torch.mv(torch.square(panel).T, there) for _, panel in panels]), y)
+    def _weighted_sums(self, power: float, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
+        if power == 2 and columns is None and rows is not None and self.array.dtype == torch.float64:
+            there = self._there(rows)
+            if bool((there == there[:1]).all()):  # nothing to be made on the way
+                return self._back(there[0] * torch.linalg.vector_norm(self.array, dim=0) ** 2, rows), np.empty(0)
+        of_columns, of_rows = [], torch.zeros(self.shape[0], dtype=torch.float64, device=self.device)
+        for own, panel in self._narrow_panels(max(1, PANEL // self.shape[0])):
+            some = panel.abs() if power == 1 else torch.square(panel)
+            if rows is not None:
+                of_columns.append(torch.mv(some.T, self._there(rows)))
+            if columns is not None:
+                of_rows = of_rows + torch.mv(some, self._there(columns)[own])
+        nothing = np.empty(0)
+        down = nothing if rows is None else self._back(torch.cat(of_columns), rows)
+        return down, nothing if columns is None else self._back(of_rows, columns)
 
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+    def _largest(self, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
         by_column, by_row = self._there(columns), self._there(rows)
         of_columns, of_rows = [], torch.zeros_like(by_row)
         for own, panel in self._narrow_panels(max(1, PANEL // self.shape[0])):
@@ -255,26 +272,15 @@ class DenseOnDevice(OnDevice):
             of_rows = torch.maximum(of_rows, scaled.amax(1))
         return torch.cat(of_columns).cpu().numpy(), of_rows.cpu().numpy()
 
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        by_column, by_row = self._there(columns), self._there(rows)
-        of_columns, of_rows = [], torch.zeros_like(by_row)
-        for own, panel in self._narrow_panels(max(1, PANEL // self.shape[0])):
-            of_columns.append(torch.mv(panel.abs().T, by_row))
-            of_rows += torch.mv(panel.abs(), by_column[own])
-        return torch.cat(of_columns).cpu().numpy(), of_rows.cpu().numpy()
-
-    def block_row_sums(self, columns: Columns) -> Vector:
-        return self.part(columns).sums(1)[1]
-
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         kept = self.part(columns).array
         return DenseOnDevice(kept if rows.size == self.shape[0] else kept.T.index_select(1, self._there(rows)).T)
 
-    def _moved(self, device: torch.device) -> DenseOnDevice:
+    def moved(self, device: torch.device) -> DenseOnDevice:
         return DenseOnDevice(self.array.to(device))
 
-    def columnar(self) -> Operator:
-        return self if self.array.stride(0) == 1 else DenseOnDevice(self.array.T.contiguous().T)
+    def ordered(self, by: Side) -> Operator:
+        return self if by == "rows" or self.array.stride(0) == 1 else DenseOnDevice(self.array.T.contiguous().T)
 
 
 class SparseOnDevice(OnDevice):
@@ -301,7 +307,7 @@ class SparseOnDevice(OnDevice):
         return transposed(self.rows)
 
     def row_panels(self) -> Iterator[tuple[slice, Tensor]]:
-        indptr, indices, values = parts_of(self.rows)
+        indptr, indices, values = parts_of_csr(self.rows)
         for rows in slices(self.shape, ROWS):
             first, last = int(indptr[rows.start]), int(indptr[rows.stop])
             start = indptr[rows.start : rows.stop + 1] - first
@@ -333,15 +339,18 @@ class SparseOnDevice(OnDevice):
         """Return the matrix with other values in the same places."""
         return SparseOnDevice(None, with_values(self.columns, change(self.columns.values().double())))
 
-    def sums(self, power: int) -> tuple[Vector, Vector]:
-        ones = np.ones(self.shape[0]), np.ones(self.shape[1])
-        powers = self._mapped(lambda values: values.abs() ** power if power else (values != 0).double())
-        return powers.rmatvec(ones[0]), powers.matvec(ones[1])
+    def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
+        if columns is not None:
+            return self.part(columns).sums(power)
+        if power == np.inf:
+            assert weights is not None
+            return self._largest(*weights)
+        some = self._mapped(lambda values: values.abs() ** power if power else (values != 0).double())
+        by_column, by_row = weights or (np.ones(self.shape[1]), np.ones(self.shape[0]))
+        of_columns = np.empty(0) if by_row is None else some.rmatvec(by_row)
+        return of_columns, np.empty(0) if by_column is None else some.matvec(by_column)
 
-    def squares_rmatvec(self, y: Vector) -> Vector:
-        return self._mapped(torch.square).rmatvec(y)
-
-    def largest(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
+    def _largest(self, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
         column, row = row_of_entries(self.columns), self.columns.col_indices().long()
         scaled = self.columns.values().abs() * self._there(columns)[column] * self._there(rows)[row]
         of_columns, of_rows = (torch.zeros(size, dtype=torch.float64, device=self.device) for size in self.shape[::-1])
@@ -349,18 +358,14 @@ class SparseOnDevice(OnDevice):
         of_rows.scatter_reduce_(0, row, scaled, "amax")
         return of_columns.cpu().numpy(), of_rows.cpu().numpy()
 
-    def absolute_products(self, columns: Vector, rows: Vector) -> tuple[Vector, Vector]:
-        absolute = self._mapped(torch.abs)
-        return absolute.rmatvec(rows), absolute.matvec(columns)
+    def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
+        if not compressed:
+            return super().entries(columns)
+        some = self.columns if columns is None else self.part(columns).columns
+        indptr, indices, data = (part.cpu().numpy() for part in parts_of_csr(some))
+        return sparse.csc_matrix((data.astype(np.float64), indices, indptr), shape=some.shape[::-1])
 
-    def block_row_sums(self, columns: Columns) -> Vector:
-        return self.part(columns).sums(1)[1]
-
-    def compressed(self) -> Any:
-        indptr, indices, data = (part.cpu().numpy() for part in parts_of(self.columns))
-        return sparse.csc_matrix((data.astype(np.float64), indices, indptr), shape=self.shape)
-
-    def _moved(self, device: torch.device) -> SparseOnDevice:
+    def moved(self, device: torch.device) -> SparseOnDevice:
         return SparseOnDevice(None, self.columns.to(device))
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
@@ -375,7 +380,7 @@ def csr(indptr: Any, indices: Any, values: Any, shape: tuple[int, int]) -> Tenso
         return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
 
 
-def parts_of(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def parts_of_csr(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the three arrays of a CSR tensor."""
     return matrix.crow_indices(), matrix.col_indices(), matrix.values()
 
@@ -418,7 +423,7 @@ def stacked(matrices: Sequence[Tensor]) -> Tensor:
 
 def selected(matrix: Tensor, rows: Tensor) -> Tensor:
     """Return some rows of a CSR tensor."""
-    indptr, indices, values = parts_of(matrix)
+    indptr, indices, values = parts_of_csr(matrix)
     first, counts = indptr[rows].long(), torch.diff(indptr)[rows].long()
     ends = torch.cumsum(counts, 0)
     begin = torch.repeat_interleave(first - (ends - counts), counts)
@@ -442,6 +447,56 @@ def sparse_on_device(matrix: Any, device: torch.device) -> SparseOnDevice:
     return SparseOnDevice(None, csr(indptr, indices, values, matrix.shape[::-1]))
 
 
+def to_device(A: Operator, device: Device) -> Operator:
+    """Return an operator with its entries on a device, and with what is known about them."""
+    there = _moved(A, device)
+    for known in ("_squares", "first_adjoint"):
+        if known in vars(A):
+            setattr(there, known, getattr(A, known))
+    return there
+
+
+@singledispatch
+def _moved(A: Operator, device: Device) -> Operator:
+    raise TypeError("A cannot be moved to a device: it is a LinearOperator, or spread over the processes of comm")
+
+
+@_moved.register
+def _(A: Streamed, device: Device) -> Operator:
+    raise TypeError("A is streamed from its file, and cannot be moved to a device: leave device out, or load A")
+
+
+@_moved.register
+def _(A: Dense, device: Device) -> Operator:
+    return dense_on_device(A.array, device.device)
+
+
+@_moved.register(Compressed)
+@_moved.register(Transposed)
+def _(A: Compressed | Transposed, device: Device) -> Operator:
+    return sparse_on_device(A.matrix, device.device)
+
+
+@_moved.register
+def _(A: OnDevice, device: Device) -> Operator:
+    return A if A.device == device.device else A.moved(device.device)
+
+
+@_moved.register
+def _(A: ScaledIdentity, device: Device) -> Operator:
+    return ScaledIdentity(A.shape[0], A.scale, device)
+
+
+@_moved.register
+def _(A: Stacked, device: Device) -> Operator:
+    return Stacked([to_device(part, device) for part in A.parts])
+
+
+@_moved.register
+def _(A: Tasks, device: Device) -> Operator:
+    return Tasks(to_device(A.single, device), A.tasks)
+
+
 def from_tensor(source: Tensor, name: str) -> OnDevice:
     """Return a tensor that the user gave for A, or raise where it is not finite, real and two-dimensional."""
     if source.is_complex():
@@ -456,7 +511,7 @@ def from_tensor(source: Tensor, name: str) -> OnDevice:
     if source.dtype not in (torch.float32, torch.float64):
         source = source.double()
     found = _of_layout(source, name)
-    if not np.all(np.isfinite(found.squares[0])) and not bool(_values(source).isfinite().all()):
+    if not np.all(np.isfinite(found.sums(2)[0])) and not bool(_values(source).isfinite().all()):
         raise ValueError(f"{name} has values that are NaN or infinite: expected finite numbers")
     return found
 
@@ -468,7 +523,7 @@ def _of_layout(source: Tensor, name: str) -> OnDevice:
         source = source.coalesce().to_sparse_csr()
     shape = (source.shape[0], source.shape[1])
     if source.layout == torch.sparse_csr:
-        return SparseOnDevice(csr(*parts_of(source), shape), None)
+        return SparseOnDevice(csr(*parts_of_csr(source), shape), None)
     if source.layout == torch.sparse_csc:
         return SparseOnDevice(None, csr(source.ccol_indices(), source.row_indices(), source.values(), shape[::-1]))
     raise TypeError(f"{name} has the layout {source.layout}: expected a dense, COO, CSR or CSC tensor")
