@@ -57,7 +57,7 @@ test-backends: setup  ## run the suite over numpy, native, torch on the CPU and 
 	done
 	$(BIN)/mpiexec -n 2 $(BIN)/python -m pytest -rs -p no:cacheprovider --backend mpi $(OVER_BACKENDS)
 
-lint: setup clang  ## check style, format, types and stubs, and that Clang accepts the core
+lint: setup clang  ## check style, format, types, stubs and docstrings, and that Clang accepts the core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@if [ -e $(BIN)/clang-format ]; then $(BIN)/clang-format --dry-run --Werror native/*; \
@@ -65,6 +65,7 @@ lint: setup clang  ## check style, format, types and stubs, and that Clang accep
 	@mkdir -p build
 	$(STUBGEN) -o build/_native.pyi && diff -u $(STUBS) build/_native.pyi || { echo 'run make stubs'; exit 1; }
 	$(BIN)/mypy
+	$(BIN)/python tools/docstrings.py
 
 STUBS := src/saddleback/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen -q -m saddleback._native

@@ -44,7 +44,8 @@ class Report:
 
     Attributes
     ----------
-    tests : by subject and identity; each has ``times`` and ``worst``.
+    tests : dict
+        By subject and identity; each value has ``times`` and ``worst``.
     """
 
     tests: dict[tuple[str, str], Tested]
@@ -65,14 +66,16 @@ class Report:
 def check(source: Any, shape: int | tuple[int, ...] | None = None) -> Report:
     """Test whether the pieces of a function, or of an operator, belong together.
 
-    A solve tests what is not from the catalogue too, at few points. Here there are many, of sizes from 1e-3 to 100, the
-    same for each call.
+    A solve also tests whatever is not from the catalogue, but at few points. Here there are many points, of sizes from
+    1e-3 to 100, the same for each call.
 
     Parameters
     ----------
-    source : a function (an object with ``value(x)`` and ``prox(v, step)``, or a catalogue term), an operator (a
-        ``LinearOperator``, or any other A), or a ``Problem``, of which all functions and operators are tested.
-    shape : of the variable of a function, or its size; not needed where the function knows it.
+    source : object, LinearOperator, matrix or Problem
+        A function (an object with ``value(x)`` and ``prox(v, step)``, or a catalogue term), an operator, or a
+        ``Problem``, of which all functions and operators are tested.
+    shape : int or tuple of int, optional
+        Size or shape of the variable of a function. It is not needed if the function knows it.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def check(source: Any, shape: int | tuple[int, ...] | None = None) -> Report:
     Notes
     -----
     Functions: z = (v - p) / step has to be a subgradient at p = prox(v, step), f(q) >= f(p) + <z, q - p>; with a
-    conjugate, f(q) + f*(z) >= <q, z> with equality at p; where ``separable`` is True, f is a sum over coordinates.
+    conjugate, f(q) + f*(z) >= <q, z> with equality at p; if ``separable`` is True, f is a sum over coordinates.
     Operators: A is linear, <A x, y> = <x, A'y>, equal calls give equal results, and arguments are left as they are.
 
     A test of this kind can refute a function, but not prove it: an error that shows at no tested point is not found.

@@ -340,18 +340,19 @@ class Model:
 class Problem:
     """min_x f(x) + g(Ax).
 
+    With lists of penalties and matrices, x is a list too, each part in its own shape. A part with a matrix is split
+    further into the blocks of its penalty (columns or groups); an identity or a linear operator is one block. If b of
+    the loss is an m x q matrix and A is m x n, then x is an n x q matrix.
+
     Parameters
     ----------
-    penalty : f, from the catalogue or an object with ``value(x)`` and ``prox(v, step)``; or a list of them.
-    A : a matrix (dense, sparse, memory-mapped, read-only; it is neither copied nor changed; you may change it
-        between solves, and a sparse one is then checked again, but not during one), a ``Streamed`` or Zarr one
-        that is larger than memory, a ``scipy.sparse.linalg.LinearOperator``, or ``Identity()``; or a list with one for
-        every penalty.
-    loss : g, from the catalogue or an object of one's own.
-
-    With lists, x is a list too, each block in its own shape. A part with a matrix is split further into the blocks of
-    its penalty (columns or groups); an identity or a linear operator is one block. A loss with an m x q matrix b makes
-    x an n x q matrix under an m x n matrix A.
+    penalty : penalty, object or list
+        f, from the catalogue or any object with ``value(x)`` and ``prox(v, step)``; or a list of these.
+    A : array-like, sparse matrix, Streamed, Zarr array, LinearOperator, Identity or list
+        The matrix, or a list with one matrix per penalty. It is neither copied nor changed. You may change it between
+        solves, but not during one; a sparse matrix is then checked again.
+    loss : loss or object
+        g, from the catalogue or any object with ``value(u)`` and ``prox(v, step)``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a solve gives back: a status with a sentence, a certificate, a history, and the point itself."""
+"""What a solve returns: a status with a sentence, a certificate, a history, and the point itself."""
 
 from __future__ import annotations
 
@@ -48,19 +48,26 @@ class Certificate:
 
     Attributes
     ----------
-    primal_value : P, the objective at x, with indicators left out.
-    dual_value : D, the dual objective at the dual point; a lower bound on the optimum if ``dual_infeasibility`` is 0.
-    gap : P - D.
-    relative_gap : |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F counts only if the optimum is
-        nearly 0. It is what the loss is worth if Ax misses the targets by a 2^-31 of the size of the data;
-        docs/theory.md has the formula.
-    primal_infeasibility : distance of (x, Ax) from the constraints / (1 + ||b||).
-    dual_infeasibility : distance of -A'y from the domain of f* / (1 + ||c||); 0 where the point was made feasible.
-    perturbation : how much the problem has to change for x and y to be feasible: the largest of the violations over
-        ||b|| and over ||c||, and of their products with y and x, and with the units of y and x, relative as the gap is.
-        (x, y) is optimal up to the gap and these products for the problem with b and c changed by the violations. It
-        is 0 if both points are feasible. It does not bound the distance from the optimum of the problem as given, which
-        can be far away if the constraints are nearly dependent; docs/theory.md has the formulas.
+    primal_value : float
+        P, the objective at x, without indicators of constraints.
+    dual_value : float
+        D, the dual objective at the dual point; a lower bound on the optimum if ``dual_infeasibility`` is 0.
+    gap : float
+        P - D.
+    relative_gap : float
+        |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F counts only if the optimum is nearly 0. It is
+        what the loss is worth if Ax misses the targets by a 2^-31 of the size of the data; docs/theory.md has the
+        formula.
+    primal_infeasibility : float
+        Distance of (x, Ax) from the constraints / (1 + ||b||).
+    dual_infeasibility : float
+        Distance of -A'y from the domain of f* / (1 + ||c||); 0 if the point was made feasible.
+    perturbation : float
+        How much the problem has to change for x and y to be feasible: the largest of the violations over ||b|| and over
+        ||c||, and of their products with y and x, and with the units of y and x, relative as the gap is. (x, y) is
+        optimal up to the gap and these products for the problem with b and c changed by the violations. It is 0 if both
+        points are feasible. It does not bound the distance from the optimum of the given problem, which can be far away
+        if the constraints are nearly dependent; docs/theory.md has the formulas.
     """
 
     primal_value: float
@@ -184,29 +191,44 @@ class Result:
 
     Attributes
     ----------
-    x, y : primal and dual point, shaped like the problem's variables.
-    status, message : what happened, how far it is, what to do.
-    certificate : of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
-    passes, seconds : work in visits of all columns, certificates and norm estimates included; wall time.
-    history : the certificates on the way.
-    method : the method used, and those that took over from it: " + finish" stands for an interior point, and
-        "highs + r2hpdhg" for r2hpdhg from the answer of HiGHS.
-    settings : what was chosen automatically (blocks per iteration, strengths rule, backend).
-    shadow_prices : of a linear program, in the shape of y: the derivative of the optimal objective with respect to the
-        right-hand side of each row, in the sign of HiGHS and of textbooks for a minimisation. It is -y. None for other
-        problems, and unless the status is ``OPTIMAL``.
-    reduced_costs : of a linear program, in the shape of x: c + A'y, what one unit more of a variable that is held at
-        its bound would add to the objective. None where ``shadow_prices`` is.
-    is_vertex : whether x is a vertex of the feasible set of a linear program, so that the active bounds and rows
-        determine it: among the columns of the rows that hold with equality, those of variables strictly between their
-        bounds are linearly independent. Bounds count as active, and as satisfied, up to 1e-9 of their size; a point
-        that violates one by more is no vertex. None where it was not tested: other problems, a status other than
-        ``OPTIMAL``, a matrix in files, on a device or on several processes, or a test that would cost more than a small
-        part of a solve.
-    ray : the proof that there is no solution, which ``certify_ray(problem, ray)`` judges; None under other statuses.
-        Under ``INFEASIBLE`` a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: its entries
-        weigh the rows that cannot hold together. Under ``UNBOUNDED`` a direction in the shape of x along which the
-        objective falls without bound. Entries that do not matter are 0, the largest is 1 in absolute value.
+    x, y : ndarray or list of ndarray
+        Primal and dual point, in the shapes of the problem.
+    status : Status
+        How the solve ended.
+    message : str
+        What happened, how accurate the point is, and what to do.
+    certificate : Certificate
+        Of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
+    passes : float
+        Work in visits of all columns, including certificates and norm estimates.
+    seconds : float
+        Wall time.
+    history : History
+        The certificates of the run in order.
+    method : str
+        The method, and those that took over from it: " + finish" stands for an interior point, and "highs + r2hpdhg"
+        for r2hpdhg from the answer of HiGHS.
+    settings : dict
+        What was chosen automatically: blocks per iteration, rule of the strengths, backend and others.
+    shadow_prices : ndarray or None
+        For a linear program, in the shape of y: the derivative of the optimal objective with respect to the right-hand
+        side of each row, in the sign of HiGHS and of textbooks for a minimisation. It is -y. None for other problems,
+        and unless the status is ``OPTIMAL``.
+    reduced_costs : ndarray, list of ndarray or None
+        For a linear program, in the shape of x: c + A'y, what one unit more of a variable at its bound would add to the
+        objective. None if ``shadow_prices`` is None.
+    is_vertex : bool or None
+        Whether x is a vertex of the feasible set of a linear program, so that the active bounds and rows determine it:
+        among the columns of the rows that hold with equality, those of variables strictly between their bounds are
+        linearly independent. Bounds count as active, and as satisfied, up to 1e-9 of their size; a point that violates
+        one by more is no vertex. None if it was not tested: for other problems, a status other than ``OPTIMAL``, a
+        matrix in files, on a device or on several processes, or if the test would cost more than a small part of a
+        solve.
+    ray : ndarray, list of ndarray or None
+        The proof that there is no solution, which ``certify_ray(problem, ray)`` checks; None if there is one. Under
+        ``INFEASIBLE`` it is a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: its entries
+        weigh the rows that cannot hold together. Under ``UNBOUNDED`` it is a direction in the shape of x along which
+        the objective falls without bound. Entries that do not matter are 0, the largest is 1 in absolute value.
     """
 
     x: Any
@@ -276,7 +298,8 @@ class Result:
 
         Returns
         -------
-        The axes, as they were given.
+        matplotlib axes
+            The given axes, or the pair of new ones.
         """
         try:
             import matplotlib.pyplot as plt

@@ -64,17 +64,23 @@ class RayCertificate:
 
     Attributes
     ----------
-    proves : ``Status.INFEASIBLE`` for a dual ray, ``Status.UNBOUNDED`` for a primal one (the objective falls without
-        bound from every feasible point, if there is one), or None for a ray that proves nothing.
-    value : :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e)` or :math:`f_\infty(d) + g_\infty(Ad)`, for the ray scaled
+    proves : Status or None
+        ``Status.INFEASIBLE`` for a dual ray, ``Status.UNBOUNDED`` for a primal one (the objective falls without bound
+        from every feasible point, if there is one), or None for a ray that proves nothing.
+    value : float
+        :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e)` or :math:`f_\infty(d) + g_\infty(Ad)`, for the ray scaled
         to a largest entry of 1. A proof needs ``value + rounding < 0``.
-    rounding : bound on the rounding error of ``value``.
-    violation : the largest distance by which an entry of the image, -A'e or Ad, leaves the cone where the value is
-        finite, as a multiple of the bound on the rounding error of that entry. A proof needs at most 1.
-    radius : size of x (or y), in the units of the data, up to which solutions are excluded in spite of the violation;
+    rounding : float
+        Bound on the rounding error of ``value``.
+    violation : float
+        The largest distance by which an entry of the image, -A'e or Ad, leaves the cone on which the value is finite,
+        as a multiple of the bound on the rounding error of that entry. A proof needs at most 1.
+    radius : float
+        Size of x (or y), in the units of the data, up to which solutions are excluded in spite of the violation;
         infinite if there is none.
-    exact : whether rational arithmetic confirms it: an exact ray next to this one proves the same. For linear programs
-        whose ray has few entries.
+    exact : bool
+        Whether rational arithmetic confirms the proof: an exact ray next to this one proves the same. It is tried for
+        linear programs whose ray has few entries.
     """
 
     proves: Status | None
@@ -315,12 +321,14 @@ def _into_cone(side: Side, ray: Vector) -> Vector:
 
 
 def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
-    """Return what a ray proves, wherever it comes from: another library, or ``result.ray``.
+    """Return what a ray proves; the ray may be ``result.ray`` or come from another library.
 
     Parameters
     ----------
-    problem : the problem that is said to have no solution.
-    ray : in the shape of y, a direction that separates the constraints, in the sign of ``result.y``; or in the shape of
+    problem : Problem
+        The problem that may have no solution.
+    ray : array-like or list of array-like
+        In the shape of y, a direction that separates the constraints, in the sign of ``result.y``; or in the shape of
         x, a direction along which the objective falls without bound. If the shapes of x and y are the same, both
         readings are tried.
 

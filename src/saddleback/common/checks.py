@@ -23,7 +23,7 @@ SQUARABLE = 1e150
 
 
 class ProbeError(ValueError):
-    """A function or an operator of the user's own breaks an identity that it has to satisfy."""
+    """A function or an operator of the user breaks an identity that it has to satisfy."""
 
 
 def rounding_of(dtype: np.dtype[Any]) -> float:

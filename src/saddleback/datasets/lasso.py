@@ -16,10 +16,14 @@ class LassoData(NamedTuple):
 
     Attributes
     ----------
-    A : m x n, column-major, with columns of norm 1.
-    b : m targets, A x_true plus noise.
-    x_true : n coefficients that b was made from; not the solution.
-    alpha : 0.1 ||A'b||_inf, a tenth of the penalty under which the solution is 0.
+    A : array of shape (m, n)
+        Column-major, with columns of norm 1.
+    b : array of shape (m,)
+        Targets, A x_true plus noise.
+    x_true : array of shape (n,)
+        Coefficients from which b was made; not the solution.
+    alpha : float
+        0.1 ||A'b||_inf, a tenth of the smallest alpha with solution 0.
     """
 
     A: Vector
@@ -33,9 +37,17 @@ def make_lasso(m: int, n: int, nonzeros: int, seed: int = 0) -> LassoData:
 
     Parameters
     ----------
-    m, n : rows and columns.
-    nonzeros : how many entries of ``x_true`` are not 0; each is standard normal.
-    seed : of the generator.
+    m, n : int
+        Rows and columns.
+    nonzeros : int
+        How many entries of ``x_true`` are not 0; each is standard normal.
+    seed : int, default 0
+        Seed of the generator.
+
+    Returns
+    -------
+    LassoData
+        Matrix, targets, true coefficients and alpha.
     """
     if not 0 <= nonzeros <= n:
         raise ValueError(f"nonzeros={nonzeros}: expected a number from 0 to n={n}")

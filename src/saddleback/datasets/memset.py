@@ -17,13 +17,20 @@ TRUE, FALSE = "train5_hs", "train0_5_hs"
 def load_memset(data: Path | str | None = None, sites: int | None = None) -> GroupHingeData:
     """Return the balanced training set: all true donor sites and as many false ones, one-hot to third order.
 
-    The false sites are drawn without replacement by ``numpy.random.default_rng(0)``, so that all use the same.
+    The false sites are drawn without replacement by ``numpy.random.default_rng(0)``, so that they are always the same.
 
     Parameters
     ----------
-    data : folder that has ``memset/train5_hs`` and ``memset/train0_5_hs``; what the environment variable
-        SADDLEBACK_DATA names by default. ``make_group_hinge`` simulates data of the same structure where there is none.
-    sites : how many of each kind to take, the first ones; all 8,415 by default.
+    data : str or Path, optional
+        Folder with ``memset/train5_hs`` and ``memset/train0_5_hs``; by default the one that the environment variable
+        SADDLEBACK_DATA names. Without these files, ``make_group_hinge`` simulates data of the same structure.
+    sites : int, optional
+        How many sites of each kind to take, the first ones; all 8,415 by default.
+
+    Returns
+    -------
+    GroupHingeData
+        Matrix, labels, groups and sites.
     """
     named = os.environ.get("SADDLEBACK_DATA") if data is None else data
     if not named:

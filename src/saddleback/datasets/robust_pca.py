@@ -18,10 +18,14 @@ class RobustPCAData(NamedTuple):
 
     Attributes
     ----------
-    B : m x n, the sum of the next two and small noise.
-    low_rank, sparse : what B was made from; not the solution.
-    sparse_alpha : 0.15 max |B|.
-    nuclear_alpha : 0.15 times the largest singular value of B.
+    B : array of shape (m, n)
+        The sum of the next two and small noise.
+    low_rank, sparse : array of shape (m, n)
+        The parts from which B was made; not the solution.
+    sparse_alpha : float
+        0.15 max |B|.
+    nuclear_alpha : float
+        0.15 times the largest singular value of B.
     """
 
     B: Vector
@@ -38,9 +42,17 @@ def make_robust_pca(m: int, n: int, rank: int, seed: int = 0) -> RobustPCAData:
 
     Parameters
     ----------
-    m, n : rows and columns.
-    rank : of the low-rank part.
-    seed : of the generator.
+    m, n : int
+        Rows and columns.
+    rank : int
+        Rank of the low-rank part.
+    seed : int, default 0
+        Seed of the generator.
+
+    Returns
+    -------
+    RobustPCAData
+        The matrix, its parts and two penalty weights.
     """
     if not 0 <= rank <= min(m, n):
         raise ValueError(f"rank={rank}: expected a number from 0 to {min(m, n)}, the smaller side")

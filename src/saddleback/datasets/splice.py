@@ -26,10 +26,14 @@ class GroupHingeData(NamedTuple):
 
     Attributes
     ----------
-    A : N x 2604 of zeros and ones in CSC form, 63 ones a row.
-    labels : N values of -1 and +1.
-    groups : sizes of the 63 groups of columns: 7 of 4, 21 of 16, 35 of 64.
-    sites : N x 7, the bases 0 to 3 that A was made from.
+    A : sparse matrix of shape (N, 2604)
+        Zeros and ones in CSC form, 63 ones per row.
+    labels : array of shape (N,)
+        -1 or +1 per row.
+    groups : list of int
+        Sizes of the 63 groups of columns: 7 of 4, 21 of 16, 35 of 64.
+    sites : array of shape (N, 7)
+        The bases 0 to 3 from which A was made.
     """
 
     A: Any
@@ -41,13 +45,20 @@ class GroupHingeData(NamedTuple):
 def make_group_hinge(samples: int, seed: int = 0) -> GroupHingeData:
     """Return simulated donor sites: 7 bases each, and whether they splice.
 
-    Bases are drawn independently, each position with frequencies of its own. A site is labelled +1 where its
-    score, a sum of effects of a few single positions, pairs and triples plus noise, is above the median score.
+    Bases are drawn independently, with different frequencies per position. A site is labelled +1 if its score, a sum of
+    effects of a few single positions, pairs and triples plus noise, is above the median score.
 
     Parameters
     ----------
-    samples : number of sites N.
-    seed : of the generator.
+    samples : int
+        Number of sites N.
+    seed : int, default 0
+        Seed of the generator.
+
+    Returns
+    -------
+    GroupHingeData
+        Matrix, labels, groups and sites.
     """
     if samples < 2:
         raise ValueError(f"samples={samples}: expected at least 2")
@@ -77,13 +88,17 @@ def interactions(sites: NDArray[np.int64], order: int = ORDER) -> tuple[Any, lis
 
     Parameters
     ----------
-    sites : one row a sequence, with bases numbered 0 to 3.
-    order : how many positions interact at most.
+    sites : array of int
+        One row per sequence, with bases numbered 0 to 3.
+    order : int, default 3
+        How many positions interact at most.
 
     Returns
     -------
-    A : CSC matrix of zeros and ones, one group of columns for every set of positions, small sets first.
-    groups : sizes of the groups.
+    A : sparse matrix
+        Zeros and ones in CSC form, one group of columns per set of positions, small sets first.
+    groups : list of int
+        Sizes of the groups.
     """
     samples, positions = sites.shape
     sets = [s for size in range(1, order + 1) for s in combinations(range(positions), size)]

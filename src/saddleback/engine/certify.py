@@ -26,17 +26,24 @@ SEARCH_PASSES = 5_000
 
 
 def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
-    """Return the certificate of points from anywhere, another library included.
+    """Return the certificate of any points, such as those of another library.
 
     Parameters
     ----------
-    problem : the problem that they are meant to solve.
-    x : primal point, in the problem's shape.
-    y : dual point, in the shape of the loss's data: a subgradient of the loss at Ax. It is moved into the domain of
-        the dual and, where the penalty allows it, scaled until it is feasible. If it is left out, one is looked for:
-        the gradient at Ax, if the loss is smooth and that proves x to be within 1e-6 of an optimum; otherwise the
-        problem is solved, starting from x, to 1e-8 or for 5000 passes, and y is the dual point of that solution. The
-        gap then says how far x is from it.
+    problem : Problem
+        The problem that the points are meant to solve.
+    x : array-like or list of array-like
+        Primal point, in the shape of the problem.
+    y : array-like, optional
+        Dual point, in the shape of the data of the loss: a subgradient of the loss at Ax. It is moved into the domain
+        of the dual and, if the penalty allows it, scaled until it is feasible. By default y is the gradient at Ax, if
+        the loss is smooth and this proves x to be within 1e-6 of an optimum. Otherwise the problem is solved, starting
+        from x, to 1e-8 or for 5000 passes, and y is the dual point of that solution.
+
+    Returns
+    -------
+    Certificate
+        The bounds on the optimum from x and y.
 
     Examples
     --------

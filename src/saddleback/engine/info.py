@@ -24,13 +24,24 @@ class Iterate(NamedTuple):
 
 @dataclass(frozen=True)
 class Info:
-    """What a callback is told at every certificate: the work so far, and the best pair of points.
+    """The work so far and the best pair of points, which a callback gets at every certificate.
 
-    ``judging_passes`` and ``judging_seconds`` are the part of the work that went into certificates, so that what is
-    left is that of the method, however often it is looked at. ``x`` and ``y`` are the best points so far, ``current``
-    is the iterate of the method as it is now; all are made when they are asked for, which has to be during the call.
-    On several processes each may ask for them alone, except for ``current`` where blocks were made part of the loss
-    (``eliminate``): that takes a product with A, so that either all processes ask for it or none.
+    ``x``, ``y`` and ``current`` are computed when they are first read, which has to be during the call. On several
+    processes each may read them alone, except for ``current`` if blocks were made part of the loss (``eliminate``):
+    that takes a product with A, so that either all processes read it or none.
+
+    Attributes
+    ----------
+    passes, seconds : float
+        Work and wall time so far.
+    certificate : Certificate
+        Of the best pair of points so far.
+    judging_passes, judging_seconds : float
+        The part of the work and of the time that went into certificates.
+    x, y : ndarray or list of ndarray
+        The best pair of points so far.
+    current : Iterate
+        The iterate of the method, with fields ``x`` and ``y``.
     """
 
     passes: float

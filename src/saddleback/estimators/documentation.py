@@ -101,7 +101,7 @@ cv : int, splitter or iterable
 IN_CROSS_VALIDATION = entries("""
 n_jobs : int
     Number of folds to fit in parallel, each with the threads that joblib leaves to it; None fits them one after the
-    other, with all that are available. (In the models without cross-validation it is the number of threads.)
+    other, with all threads. In models without cross-validation it is the number of threads.
 time_limit : float
     Most seconds for each of the n_alphas x (n_folds + 1) solutions.
 """)

@@ -142,18 +142,21 @@ class LinearModel(Certified, ABC):
 
         Parameters
         ----------
-        X : samples by features, dense or sparse; neither copied more than once nor changed. A memory map, a Zarr array
-            or ``sb.Streamed`` stays in its file, which is read panel by panel unless it is small (docs/scaling.md).
-        y : the targets.
-        sample_weight : one value per sample, at least 0. The loss is divided by their sum.
+        X : array-like, sparse matrix, memory map, Zarr array or Streamed
+            Samples by features; copied at most once and never changed. A memory map, a Zarr array or ``sb.Streamed``
+            stays in its file, which is read panel by panel unless it is small (docs/scaling.md).
+        y : array-like
+            The targets.
+        sample_weight : array-like, optional
+            One value per sample, at least 0. The loss is divided by their sum.
 
         Returns
         -------
-        self
+        self : object
             If Ctrl-C or the time limit ends a fit early, the model is the best point so far, and a warning says how far
-            it is from the optimum. (With several problems, one per class or column of y, Ctrl-C before the last one
-            raises KeyboardInterrupt; so does one in a fit that scikit-learn runs, such as those of a search, in which
-            case the model keeps the point as well.)
+            it is from the optimum. With several problems, one per class or column of y, Ctrl-C before the last one
+            raises KeyboardInterrupt. So does Ctrl-C in a fit that scikit-learn runs, such as those of a search; the
+            model keeps the point in that case too.
         """
         table, y, weight = self._check_data(X, y, sample_weight)
         ready = self._prepare(table, y, weight)
@@ -194,14 +197,24 @@ class LinearModel(Certified, ABC):
         n_alphas: int = 100,
         eps: float = 1e-3,
     ) -> Path:
-        """Return the solutions for many alphas, the largest first, each from the last; the model is not changed.
+        """Solve for many alphas, the largest first, each from the solution before it; the model is not changed.
 
         Parameters
         ----------
-        X, y, sample_weight : as in ``fit``.
-        alphas : the values; by default ``n_alphas`` from the smallest alpha with all coefficients 0, which is exact,
+        X, y, sample_weight : array-like
+            As in ``fit``.
+        alphas : array-like, optional
+            The values; by default ``n_alphas`` of them from the smallest alpha with all coefficients 0, which is exact,
             down to ``eps`` times it.
-        n_alphas, eps : for the default values.
+        n_alphas : int, default 100
+            Number of the default values.
+        eps : float, default 1e-3
+            The last default value relative to the first.
+
+        Returns
+        -------
+        Path
+            The solutions with their certificates.
         """
         other = self._unfitted()
         along: Path = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)

@@ -116,7 +116,8 @@ class CrossValidated(LinearModel):
 
         Parameters
         ----------
-        ax : matplotlib axes, one per panel of ``path_.plot()`` and one for the loss; new ones by default.
+        ax : array of matplotlib axes, optional
+            One per panel of ``path_.plot()`` and one for the loss; new ones by default.
 
         Returns
         -------

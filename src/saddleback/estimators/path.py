@@ -22,15 +22,24 @@ class Path:
 
     Attributes
     ----------
-    alphas : the values of alpha.
-    coefs : of shape (n_features, n_alphas); (n_targets, n_features, n_alphas) for several classes or tasks.
-    intercepts : of shape (n_alphas,) or (n_targets, n_alphas).
-    dual_gaps : the certified gaps, of shape (n_alphas,); (n_classes, n_alphas) for several classes.
-    results : the results, a list; a list of lists for several classes.
-    feature_names : the names of the features, if X had any.
-    groups : name and columns of every group, if a group penalty has groups of several features.
-    panels : titles of the pictures of several classes or targets.
-    piecewise_constant : whether coefficients are constant in alpha but for jumps.
+    alphas : array of shape (n_alphas,)
+        The values of alpha.
+    coefs : array of shape (n_features, n_alphas) or (n_targets, n_features, n_alphas)
+        The coefficients; the second shape is for several classes or tasks.
+    intercepts : array of shape (n_alphas,) or (n_targets, n_alphas)
+        The intercepts.
+    dual_gaps : array of shape (n_alphas,) or (n_classes, n_alphas)
+        The certified gaps.
+    results : list
+        One ``Result`` per alpha; a list of such lists for several classes.
+    feature_names : list of str or None
+        Names of the features, if X had any.
+    groups : sequence of (str, array)
+        Name and columns of every group, if a group penalty has groups of several features.
+    panels : sequence of str
+        Titles of the pictures of several classes or targets.
+    piecewise_constant : bool
+        Whether coefficients are constant in alpha except for jumps.
     """
 
     alphas: Vector
@@ -64,11 +73,13 @@ class Path:
 
         Parameters
         ----------
-        ax : a matplotlib axis, or one per class or target; new ones by default.
+        ax : matplotlib axis or array of axes, optional
+            One, or one per class or target; new ones by default.
 
         Returns
         -------
-        the axis, or an array of axes for several classes or targets
+        matplotlib axis or array of axes
+            The axis, or an array with one per class or target.
         """
         axes = given_axes(ax, self.n_panels, "one per class or target")
         for each, lines, title in zip(axes, self._by_panel(), self.panels or [""], strict=True):

@@ -167,9 +167,12 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
 
         Parameters
         ----------
-        X : array; NaN where an entry is missing.
-        y : not used.
-        missing : boolean array of the shape of X, True where an entry is to be left out; with NaN in X, both are.
+        X : array-like
+            The data; NaN marks a missing entry.
+        y : None
+            Not used.
+        missing : array-like of bool, optional
+            In the shape of X, True for entries to leave out, in addition to NaN in X.
         """
         self._check_parameters()
         data = self._validated(X, missing, reset=True)

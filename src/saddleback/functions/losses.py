@@ -140,7 +140,17 @@ class _LabelLoss(SeparableLoss):
 
 
 class Squared(_TargetLoss):
-    """(u - b)^2 / 2."""
+    """(u - b)^2 / 2.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         super().__init__(b, sample_weight, scale)
@@ -150,7 +160,17 @@ class Squared(_TargetLoss):
 
 
 class Absolute(_TargetLoss):
-    """abs(u - b)."""
+    """abs(u - b).
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         super().__init__(b, sample_weight, scale)
@@ -160,7 +180,19 @@ class Absolute(_TargetLoss):
 
 
 class Pinball(_TargetLoss):
-    """q r where r = b - u >= 0, (q - 1) r elsewhere, with q the quantile."""
+    """q r if r = b - u >= 0, (q - 1) r otherwise, with q the quantile.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    quantile : float, default 0.5
+        The quantile q, from 0 to 1.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(
         self, b: ArrayLike, quantile: float = 0.5, sample_weight: ArrayLike | None = None, scale: float = 1.0
@@ -173,7 +205,19 @@ class Pinball(_TargetLoss):
 
 
 class Huber(_TargetLoss):
-    """(u - b)^2 / 2 where abs(u - b) <= delta, delta (abs(u - b) - delta / 2) elsewhere."""
+    """(u - b)^2 / 2 if abs(u - b) <= delta, delta (abs(u - b) - delta / 2) otherwise.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    delta : float, default 1.0
+        Residual from which on the loss is linear.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(
         self, b: ArrayLike, delta: float = 1.0, sample_weight: ArrayLike | None = None, scale: float = 1.0
@@ -186,7 +230,19 @@ class Huber(_TargetLoss):
 
 
 class EpsilonInsensitive(_TargetLoss):
-    """max(0, abs(u - b) - epsilon)."""
+    """max(0, abs(u - b) - epsilon).
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    epsilon : float, default 0.1
+        Residual up to which the loss is 0.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(
         self, b: ArrayLike, epsilon: float = 0.1, sample_weight: ArrayLike | None = None, scale: float = 1.0
@@ -200,7 +256,17 @@ class EpsilonInsensitive(_TargetLoss):
 
 
 class Hinge(_LabelLoss):
-    """max(0, 1 - z u) with labels z of -1 and +1."""
+    """max(0, 1 - z u) with labels z of -1 and +1.
+
+    Parameters
+    ----------
+    labels : array-like
+        Class of every row, -1 or +1.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         super().__init__(labels, sample_weight, scale)
@@ -210,7 +276,17 @@ class Hinge(_LabelLoss):
 
 
 class SquaredHinge(_LabelLoss):
-    """max(0, 1 - z u)^2 / 2 with labels z of -1 and +1."""
+    """max(0, 1 - z u)^2 / 2 with labels z of -1 and +1.
+
+    Parameters
+    ----------
+    labels : array-like
+        Class of every row, -1 or +1.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         super().__init__(labels, sample_weight, scale)
@@ -220,7 +296,17 @@ class SquaredHinge(_LabelLoss):
 
 
 class Logistic(Loss):
-    """log(1 + exp(-z u)) with labels z of -1 and +1."""
+    """log(1 + exp(-z u)) with labels z of -1 and +1.
+
+    Parameters
+    ----------
+    labels : array-like
+        Class of every row, -1 or +1.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, labels: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         self.device = device_of(labels)
@@ -234,7 +320,17 @@ class Logistic(Loss):
 
 
 class Norm2(Loss):
-    """scale * sqrt(sum_i w_i (u_i - b_i)^2): not separable."""
+    """scale * sqrt(sum_i w_i (u_i - b_i)^2): not separable.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
 
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None = None, scale: float = 1.0) -> None:
         self.device = device_of(b)
@@ -249,7 +345,13 @@ class Norm2(Loss):
 
 
 class Equality(_TargetLoss):
-    """0 where u = b, infinite elsewhere."""
+    """0 if u = b, infinite otherwise.
+
+    Parameters
+    ----------
+    b : array-like
+        Right-hand side of every row; one column per task if x is a matrix.
+    """
 
     def __init__(self, b: ArrayLike) -> None:
         super().__init__(b, None, 1.0)
@@ -263,9 +365,14 @@ class Equality(_TargetLoss):
 
 
 class Interval(SeparableLoss):
-    """0 where lower <= u <= upper, infinite elsewhere.
+    """0 if lower <= u <= upper, infinite otherwise.
 
-    Bounds may be equal or infinite, and only ``inf`` is infinite: 1e20 and more are bounds like any others.
+    Only ``inf`` is infinite: 1e20 is a finite bound.
+
+    Parameters
+    ----------
+    lower, upper : array-like
+        Bounds of every row. They may be equal or infinite.
     """
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:

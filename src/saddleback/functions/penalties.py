@@ -58,7 +58,8 @@ class Linear(Piece):
 
     Parameters
     ----------
-    c : scalar or one value per entry of x.
+    c : array-like
+        One value per entry of x, or a single value for all.
     """
 
     kind = "linear"
@@ -78,11 +79,12 @@ class Linear(Piece):
 
 
 class Box(Piece):
-    """0 where lower <= x <= upper, infinite elsewhere.
+    """0 if lower <= x <= upper, infinite otherwise.
 
     Parameters
     ----------
-    lower, upper : scalars or one value per entry of x; may be infinite.
+    lower, upper : array-like
+        One bound per entry of x, or a single bound for all. They may be infinite.
     """
 
     kind = "box"
@@ -103,7 +105,7 @@ class Box(Piece):
 
 
 class NonNegative(Piece):
-    """0 where x >= 0, infinite elsewhere."""
+    """0 if x >= 0, infinite otherwise."""
 
     kind = "sign"
 
@@ -150,8 +152,10 @@ class L1(Regulariser, Piece):
 
     Parameters
     ----------
-    alpha : at least 0.
-    weights : one value per column, at least 0; all 1 by default. Weight 0 leaves a column unpenalised.
+    alpha : float
+        Weight of the penalty, at least 0.
+    weights : array-like, optional
+        One value per column, at least 0; all 1 by default. A column of weight 0 has no penalty.
     """
 
     kind = "absolute"
@@ -166,7 +170,13 @@ class L1(Regulariser, Piece):
 
 
 class SquaredL2(Regulariser, Piece):
-    """alpha / 2 * ||x||^2."""
+    """alpha / 2 * ||x||^2.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    """
 
     kind = "square"
 
@@ -178,7 +188,15 @@ class SquaredL2(Regulariser, Piece):
 
 
 class ElasticNet(Regulariser, Piece):
-    """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2)."""
+    """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2).
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    l1_ratio : float
+        Share of the L1 norm, from 0 to 1.
+    """
 
     kind = "square"
 
@@ -196,11 +214,15 @@ class SparseGroup(Regulariser):
 
     Parameters
     ----------
-    alpha : at least 0.
-    groups : a size (contiguous groups of it), a list of sizes (contiguous), or a list of index lists that partition
-        the columns. Under a matrix variable the groups hold whole rows of it.
-    l1_ratio : between 0 and 1.
-    weights : one value per group, at least 0; the square root of its number of columns by default.
+    alpha : float
+        Weight of the penalty, at least 0.
+    groups : int, list of int or list of lists of int
+        A size (consecutive groups of that size), a list of sizes (consecutive groups), or a list of index lists that
+        partition the columns. If x is a matrix, a group holds whole rows of it.
+    l1_ratio : float
+        Share of the L1 norm, from 0 to 1.
+    weights : array-like, optional
+        One value per group, at least 0; the square root of its number of columns by default.
     """
 
     accepts = frozenset({"linear", "sign", "absolute"})
@@ -223,14 +245,35 @@ class SparseGroup(Regulariser):
 
 
 class GroupL2(SparseGroup):
-    """alpha * sum_g weights_g ||x_g||_2; ``groups`` and ``weights`` as in ``SparseGroup``."""
+    """alpha * sum_g weights_g ||x_g||_2.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    groups : int, list of int or list of lists of int
+        A size (consecutive groups of that size), a list of sizes (consecutive groups), or a list of index lists that
+        partition the columns. If x is a matrix, a group holds whole rows of it.
+    weights : array-like, optional
+        One value per group, at least 0; the square root of its number of columns by default.
+    """
 
     def __init__(self, alpha: float, groups: Groups, weights: ArrayLike | None = None) -> None:
         super().__init__(alpha, groups, 0.0, weights)
 
 
 class Nuclear(Regulariser):
-    """alpha * the sum of the singular values of x, a matrix of the given shape. Its prox takes one step for all."""
+    """alpha * the sum of the singular values of a matrix x.
+
+    Its prox has a single step for all entries.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    shape : tuple of int
+        Rows and columns of x.
+    """
 
     accepts = frozenset({"linear"})
 

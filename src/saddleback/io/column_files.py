@@ -16,9 +16,10 @@ class ColumnFile:
 
     Parameters
     ----------
-    path : a dense matrix in ``.npy``, which is memory-mapped, and should be in column order (``order="F"``) so that a
-        column need not be looked for all over the file; the folder of a Zarr array, which needs zarr; or a CSC matrix
-        in ``.npz`` as ``scipy.sparse.save_npz`` writes it. An ``.npz`` file with a dense matrix, named ``A``, does too.
+    path : str or Path
+        A dense matrix in ``.npy``, which is memory-mapped and should be in column order (``order="F"``), so that each
+        column is in one piece; the folder of a Zarr array, which needs zarr; or a CSC matrix in ``.npz`` as
+        ``scipy.sparse.save_npz`` writes it. An ``.npz`` file with a dense matrix named ``A`` is possible too.
 
     Examples
     --------

@@ -76,8 +76,9 @@ def read_problem(path: str | Path) -> LoadedProblem:
 
     Parameters
     ----------
-    path : ``.npz``, with the arguments of a problem by name; or ``.mps`` or ``.mps.gz``, a linear program, which
-        needs highspy.
+    path : str or Path
+        An ``.npz`` file with the arguments of a problem by name; or an ``.mps`` or ``.mps.gz`` file with a linear
+        program, which needs highspy.
 
     Returns
     -------

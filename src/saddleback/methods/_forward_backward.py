@@ -97,9 +97,11 @@ class ProximalGradient(ForwardBackward):
 
     Parameters
     ----------
-    step : eta; 1 / L by default, with :math:`L = \|C^{1/2} A\|^2` and C the curvature of the loss.
-    smoothing : mu. Where it is not 0, the default, :math:`\tfrac\mu2 \|y\|^2` is added to the conjugate of the loss
-        (Nesterov 2005), and the method solves that problem; the certificate is that of the problem as it was written.
+    step : float, optional
+        eta; 1 / L by default, with :math:`L = \|C^{1/2} A\|^2` and C the curvature of the loss.
+    smoothing : float, default 0.0
+        mu. If it is positive, :math:`\tfrac\mu2 \|y\|^2` is added to the conjugate of the loss (Nesterov 2005) and the
+        method solves that problem. The certificate is that of the given problem.
     """
 
     step: float | None = None

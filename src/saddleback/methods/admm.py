@@ -133,8 +133,9 @@ class ADMM(Method[ADMMState]):
 
     Parameters
     ----------
-    rho : strength of x = z, and divided by the square of the norm of A that of u = Az. By default what the units of
-        the data suggest, then now and then corrected until both residuals are of one size (He, Yang and Wang 2000).
+    rho : float, optional
+        Strength of x = z; divided by the square of the norm of A it is the strength of u = Az. By default it is guessed
+        from the units of the data and adapted until both residuals are of similar size (He, Yang and Wang 2000).
     """
 
     name = "admm"

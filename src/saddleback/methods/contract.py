@@ -39,14 +39,22 @@ class Start:
 
     Attributes
     ----------
-    x, y : where.
-    u : Ax, where it is at hand.
-    drawn : K, or None to leave it to the method.
-    seed : of the draws.
-    weight : primal weight to begin with, relative to that of the data.
-    kept : which rows and columns of the user's problem are left in the one to solve; None for all of them.
-    tol : the error at which the run will end, so that no part of it is solved more accurately than it is worth.
-    seconds : time limit of the run, for those who ask another library that must not work on after it.
+    x, y : ndarray
+        The starting point.
+    u : ndarray or None
+        Ax, if it is known.
+    drawn : int or None
+        K; the method chooses it if it is None.
+    seed : int
+        Seed of the draws.
+    weight : float
+        Initial primal weight, relative to that of the data.
+    kept : Kept or None
+        Which rows and columns of the given problem are left; None for all of them.
+    tol : float
+        The error at which the run will end, so that no part of it is solved more accurately than needed.
+    seconds : float
+        Time limit of the run, for methods that call another library which has to stop by then.
     """
 
     x: Vector
@@ -67,10 +75,18 @@ class Start:
 
 
 class Candidates(NamedTuple):
-    """Points offered to the certificate: each x with u = Ax, each y with z = -A'y, where these are at hand.
+    """Points that a method offers to the certificate.
 
-    ``rays`` are directions of x and y that may prove that there is no solution; ``kept`` are the first of the x,
-    and the first of the y, as they can be kept in less memory.
+    Parameters
+    ----------
+    primal : sequence of (ndarray, ndarray or None)
+        Each x with its image u = Ax, or with None if the image is not known.
+    dual : sequence of (ndarray, ndarray or None)
+        Each y with its image z = -A'y, or with None if the image is not known.
+    rays : sequence of (ndarray, ndarray), optional
+        Directions of x and y that may prove that there is no solution.
+    kept : pair of sequences of Point, optional
+        The first x and the first y in a form that needs less memory.
     """
 
     primal: Sequence[tuple[Vector, Vector | None]]

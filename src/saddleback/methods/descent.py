@@ -89,11 +89,12 @@ class DescentState(State):
 
 @dataclass(frozen=True)
 class Descent(Method[DescentState]):
-    """Coordinate descent in panels, with Newton steps where they pay.
+    """Coordinate descent in panels, with Newton steps if they are worthwhile.
 
     Parameters
     ----------
-    backend : "auto", or the name of the kernels to run on.
+    backend : {"auto", "numpy", "native", "torch"}, default "auto"
+        The kernels to run on.
     """
 
     name = "descent"

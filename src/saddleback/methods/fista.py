@@ -17,11 +17,16 @@ from ._forward_backward import ProximalGradient
 
 @dataclass(frozen=True)
 class FISTA(ProximalGradient):
-    """``step`` and ``smoothing`` as in ``ProximalGradient``.
+    """Proximal gradient steps with momentum.
 
     Parameters
     ----------
-    momentum : False for none, which is ISTA.
+    step : float, optional
+        Step length; by default one over the Lipschitz constant of the gradient.
+    smoothing : float, default 0.0
+        mu, which adds mu/2 ||y||^2 to the conjugate of the loss and so makes the loss smooth.
+    momentum : bool, default True
+        Whether to use momentum; without it the method is ISTA.
     """
 
     name = "fista"

@@ -22,8 +22,9 @@ class FOBOS(ForwardBackward):
 
     Parameters
     ----------
-    step : eta. By default 1 / L for a loss with a Lipschitz gradient; for others the distance that the data suggests
-        for x, divided by the norm of the first subgradient A'y.
+    step : float, optional
+        eta. By default 1 / L for a loss with a Lipschitz gradient; for others the distance that the data suggest for x,
+        divided by the norm of the first subgradient A'y.
     """
 
     name = "fobos"

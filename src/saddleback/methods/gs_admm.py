@@ -29,9 +29,11 @@ class GSADMM(Method[ConstrainedState]):
 
     Parameters
     ----------
-    rho : penalty of the constraint. By default what the units of the data suggest, then now and then corrected until
-        both residuals are of one size.
-    dual_step : alpha, relative to rho; 1 by default.
+    rho : float, optional
+        Penalty of the constraint. By default it is guessed from the units of the data and adapted until both residuals
+        are of similar size.
+    dual_step : float, default 1.0
+        alpha, relative to rho.
     """
 
     name = "gs-admm"

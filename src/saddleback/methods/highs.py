@@ -66,10 +66,10 @@ class HighsState(State):
 
 @dataclass(frozen=True)
 class Highs(Method[HighsState]):
-    """The simplex method of HiGHS, for linear programs: no options. It starts from a vertex of its own.
+    """The simplex method of HiGHS, for linear programs: no options. HiGHS chooses its starting vertex.
 
-    What HiGHS leaves, r2hpdhg goes on with, also if ``solve`` is asked for no layers. Then ``result.method`` is
-    "highs + r2hpdhg".
+    If the answer of HiGHS is not accurate enough, r2hpdhg continues from it, even with ``layers=False``. Then
+    ``result.method`` is "highs + r2hpdhg".
     """
 
     name = "highs"

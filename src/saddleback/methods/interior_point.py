@@ -68,11 +68,12 @@ class InteriorState(State):
 
 @dataclass(frozen=True)
 class InteriorPoint(Method[InteriorState]):
-    """The interior point by itself, from wherever it is started.
+    """The interior-point method alone, from any start.
 
     Parameters
     ----------
-    memory : most bytes that its matrix may take.
+    memory : float, default inf
+        Most bytes of the matrix that is factored.
     """
 
     name = "finish"

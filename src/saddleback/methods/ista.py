@@ -9,6 +9,14 @@ from ._forward_backward import ProximalGradient
 
 @dataclass(frozen=True)
 class ISTA(ProximalGradient):
-    """``step`` and ``smoothing`` as in ``ProximalGradient``."""
+    """Proximal gradient steps.
+
+    Parameters
+    ----------
+    step : float, optional
+        Step length; by default one over the Lipschitz constant of the gradient.
+    smoothing : float, default 0.0
+        mu, which adds mu/2 ||y||^2 to the conjugate of the loss and so makes the loss smooth.
+    """
 
     name = "ista"

@@ -64,7 +64,8 @@ class OSGA(Method[OSGAState]):
 
     Parameters
     ----------
-    offset : Q_0; by default half the square of the distance that the data suggests for x.
+    offset : float, optional
+        Q_0; by default half the square of the distance that the data suggest for x.
     """
 
     name = "osga"

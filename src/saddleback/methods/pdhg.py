@@ -40,10 +40,11 @@ class PrimalDual(Method[PDHGState]):
 
     Parameters
     ----------
-    primal_weight : omega, which scales h up and sigma down; 1 by default.
-    extrapolation : theta, from 0 to 1; 1, the default, is what the convergence proof needs, and 0 is the method of
-        Arrow and Hurwicz. On the paper's robust PCA that is what the script behind its ADMM row computes, with
-        ``primal_weight`` = rho / sqrt(3).
+    primal_weight : float, default 1.0
+        omega, which scales h up and sigma down.
+    extrapolation : float, default 1.0
+        theta, from 0 to 1. The convergence proof needs 1; 0 is the method of Arrow and Hurwicz. For robust PCA the
+        latter is what the script behind the ADMM row of the paper computes, with ``primal_weight`` = rho / sqrt(3).
     """
 
     primal_weight: float = 1.0
@@ -92,7 +93,15 @@ class PrimalDual(Method[PDHGState]):
 
 @dataclass(frozen=True)
 class PDHG(PrimalDual):
-    """All blocks, one strength, from the norm of A; ``primal_weight`` and ``extrapolation`` as in ``PrimalDual``."""
+    """All blocks, with a single strength from the norm of A.
+
+    Parameters
+    ----------
+    primal_weight : float, default 1.0
+        Factor of the primal strengths, and divisor of the dual ones.
+    extrapolation : float, default 1.0
+        theta, from 0 to 1; the convergence proof needs 1.
+    """
 
     name = "pdhg"
 

@@ -18,11 +18,16 @@ from .pdhg import PrimalDual
 
 @dataclass(frozen=True)
 class DiagonalPDHG(PrimalDual):
-    """All blocks, a strength for every column and row; ``primal_weight`` and ``extrapolation`` as in ``PrimalDual``.
+    """All blocks, with one strength per column and row.
 
     Parameters
     ----------
-    alpha : 0, 1 (default) or 2.
+    primal_weight : float, default 1.0
+        Factor of the primal strengths, and divisor of the dual ones.
+    extrapolation : float, default 1.0
+        theta, from 0 to 1; the convergence proof needs 1.
+    alpha : {0, 1, 2}, default 1
+        Exponent of the entries of A in the strengths of the rows; 2 - alpha in those of the columns.
     """
 
     name = "pdhg-diagonal"

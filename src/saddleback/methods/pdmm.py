@@ -42,12 +42,13 @@ class PDMMState(ConstrainedState):
 
 @dataclass(frozen=True)
 class PDMM(Method[PDMMState]):
-    """Random blocks in parallel, all of them unless ``blocks_per_iteration`` says otherwise.
+    """Random blocks in parallel; all of them by default, see ``blocks_per_iteration``.
 
     Parameters
     ----------
-    rho : penalty of the constraint. By default what the units of the data suggest, then now and then corrected until
-        both residuals are of one size.
+    rho : float, optional
+        Penalty of the constraint. By default it is guessed from the units of the data and adapted until both residuals
+        are of similar size.
     """
 
     name = "pdmm"

@@ -52,10 +52,12 @@ class PublishedSPBCD(Method[PublishedState]):
 
     Parameters
     ----------
-    step : "l1" (the paper's two equations, the default), "remark" (its Remark), or a pair
-        (primal_strength, dual_strength) of fixed values.
-    sigma_rule : what to do with a row that no drawn block touches, where sigma is 0: "literal" maximises over it
-        without a proximal term, as the equation says; "skip" leaves it alone.
+    step : {"l1", "remark"} or pair of array-like, default "l1"
+        "l1" for the two equations of the paper, "remark" for its Remark, or a pair (primal_strength, dual_strength) of
+        fixed values.
+    sigma_rule : {"literal", "skip"}, default "literal"
+        What to do with a row that no drawn block touches, for which sigma is 0: "literal" maximises over it without a
+        proximal term, as the equation says; "skip" leaves it unchanged.
     """
 
     name = "sp-bcd-published"

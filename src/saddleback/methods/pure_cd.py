@@ -57,11 +57,12 @@ class PureCDState(State):
 
 @dataclass(frozen=True)
 class PureCD(Method[PureCDState]):
-    """Coordinate descent on x with an extrapolated y, one block an iteration unless told otherwise.
+    """Coordinate descent on x with an extrapolated y; one block per iteration by default.
 
     Parameters
     ----------
-    backend : "auto", or the name of the kernels to run on.
+    backend : {"auto", "numpy", "native"}, default "auto"
+        The kernels to run on.
     """
 
     name = "pure-cd"

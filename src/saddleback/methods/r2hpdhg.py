@@ -137,7 +137,7 @@ class R2HPDHGState(State):
 @stored
 @dataclass(frozen=True)
 class R2HPDHG(Method[R2HPDHGState]):
-    """All blocks, with restarts and a primal weight of its own: no options."""
+    """All blocks, with built-in restarts and primal weight: no options."""
 
     name = "r2hpdhg"
     layers = ("finish",)

@@ -56,10 +56,13 @@ class SPBCD(Method[SPBCDState]):
 
     Parameters
     ----------
-    step : "norm" (default), "l1", or a pair (primal_strength, dual_strength).
-    backend : "auto", or the name of the kernels to run on.
-    dual : "eager" steps y in all rows, "lazy" in those that the drawn blocks touch and in the others later, with the
-        same iterates up to rounding; "auto" (default) is lazy where that is faster.
+    step : {"norm", "l1"} or pair of array-like, default "norm"
+        Rule of the strengths, or the pair (primal_strength, dual_strength).
+    backend : {"auto", "numpy", "native", "torch"}, default "auto"
+        The kernels to run on.
+    dual : {"auto", "eager", "lazy"}, default "auto"
+        "eager" updates y in all rows, "lazy" in those that the drawn blocks touch and in the others later, with the
+        same iterates up to rounding. "auto" is lazy if that is faster.
     """
 
     name = "sp-bcd"

@@ -66,9 +66,11 @@ class SPDC(Method[SPDCState]):
 
     Parameters
     ----------
-    primal_regularisation, dual_regularisation : of f and g*. By default none where the term is strongly convex as it
-        is, and elsewhere what changes the objective by about a thousandth of its value at x = 0.
-    rows_per_iteration : K; by default as many as make 64 iterations a pass.
+    primal_regularisation, dual_regularisation : float, optional
+        Quadratic terms added to f and to g*. By default 0 for a strongly convex term; otherwise the value that changes
+        the objective by about a thousandth of its value at x = 0.
+    rows_per_iteration : int, optional
+        K; by default 64 iterations make a pass.
     """
 
     name = "spdc"

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 class Identity:
-    """The identity, or a multiple of it, on a variable of the loss's shape."""
+    """The identity, or a multiple of it, on a variable of the shape of the loss.
+
+    Parameters
+    ----------
+    scale : float, default 1.0
+        Factor of the identity.
+    """
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = number("scale", scale)

@@ -39,16 +39,17 @@ def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float
 
     Parameters
     ----------
-    penalty, A, loss : as in ``Problem``. The penalty's own alpha does not matter; in a list, every penalty that has an
-        alpha gets the same.
-    unpenalised : more columns without a penalty, an m x k matrix or a vector of m floats (``np.ones(m)`` is an
-        intercept); or which columns of A have none, by their indices or a mask of booleans. Parts ``Zero()`` of a list
-        and columns of weight 0 have none anyway.
+    penalty, A, loss : object
+        As in ``Problem``. The alpha of the penalty does not matter; in a list, all penalties get the same alpha.
+    unpenalised : array-like, optional
+        Further columns without a penalty, as an m x k matrix or a vector of m floats (``np.ones(m)`` is an intercept);
+        or the columns of A without a penalty, as indices or a boolean mask. Parts ``Zero()`` of a list and columns of
+        weight 0 never have one.
 
     Returns
     -------
     float
-        Exact to 1e-8, relative. 0 where the columns without a penalty fit the data perfectly.
+        Exact to a relative 1e-8. It is 0 if the columns without a penalty fit the data perfectly.
 
     Examples
     --------

@@ -38,22 +38,29 @@ def path(
     eps: float = 1e-3,
     **options: Any,
 ) -> list[Result]:
-    """Solve a problem for many alphas, the largest first, each from where the solutions of the last two point to.
+    """Solve a problem for many alphas, the largest first, each from an extrapolation of the last two solutions.
 
     Parameters
     ----------
-    penalty, A, loss : as in ``Problem``. Every value takes the place of the penalty's own alpha; in a list, of all that
-        have one. The alpha of a sum is the sum of those of its terms, which keep their proportions.
-    alphas : the values, in any order; by default ``alpha_max * np.geomspace(1, eps, n_alphas)``, from the smallest
-        alpha with x = 0 downwards.
-    n_alphas, eps : for the default values, how many, and the last one relative to the first.
-    **options : of ``solve``, for every value; ``x0`` and ``y0`` for the first.
+    penalty, A, loss : object
+        As in ``Problem``. Each value replaces the alpha of the penalty; in a list, of all penalties that have one. The
+        alpha of a sum is the sum of those of its terms, which keep their proportions.
+    alphas : array-like, optional
+        The values, in any order; by default ``alpha_max * np.geomspace(1, eps, n_alphas)``, from the smallest alpha
+        with x = 0 downwards.
+    n_alphas : int, default 100
+        Number of the default values.
+    eps : float, default 1e-3
+        The last default value relative to the first.
+    **options : dict
+        Options of ``solve``, for every value; ``x0`` and ``y0`` for the first.
 
     Returns
     -------
     list of Result
-        Each with a certificate of its own, and its value as ``settings["alpha"]``. One that was interrupted, or at
-        which a callback has returned True, is the last. Ctrl-C interrupts the solve that is at work or begins next.
+        One per value, with its certificate and with the value as ``settings["alpha"]``. If a solve is interrupted, or
+        a callback returns True, its result is the last. Ctrl-C interrupts the current solve, or the next one if none is
+        running.
 
     Examples
     --------

@@ -71,19 +71,22 @@ class Product:
 
 
 class Streamed(Operator):
-    """A dense matrix in a file or a Zarr array, of which only some is ever in memory.
+    """A dense matrix in a file or a Zarr array, of which only a part is in memory at any time.
 
     Parameters
     ----------
-    source : an ``.npy`` file or a folder with a Zarr array, by name; a memory map of a file, or slices of one; or a
-        Zarr array. Column-major files and arrays whose chunks are a few columns wide are read column by column, where
-        a method asks for some of them; row-major ones are read as a whole for every product.
-    memory : bytes that a solve may take, all in all. What is packed in memory and what stays in the file follows from
-        this number and the sizes alone, so that a run is the same whenever it is repeated.
+    source : str, Path, memmap or Zarr array
+        The name of an ``.npy`` file or of the folder of a Zarr array; a memory map of a file, or slices of one; or a
+        Zarr array. From column-major files, and from arrays whose chunks are a few columns wide, single columns are
+        read. Row-major files are read as a whole for every product.
+    memory : float, default 1e9
+        Bytes that a solve may use in total. This number and the sizes alone decide what is packed in memory and what
+        stays in the file, so that a repeated run is the same.
 
     Attributes
     ----------
-    reads : how often the matrix was read so far, as a sum of the shares of it that were.
+    reads : float
+        How often the matrix was read so far; reading a part counts as that fraction.
     """
 
     last: Product | None = None

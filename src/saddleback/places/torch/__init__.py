@@ -17,7 +17,18 @@ __all__ = ["device_of", "on_host", "open_device"]
 
 
 def open_device(name: Any) -> Device:
-    """Return the device of that name, or raise where torch or the device is not there."""
+    """Return a device of torch, for ``Problem.placed``.
+
+    Parameters
+    ----------
+    name : str
+        A device of torch, such as "cuda" or "cpu". If torch or the device is missing, this raises.
+
+    Returns
+    -------
+    Device
+        Where matrices can be placed.
+    """
     try:
         from .device import Device
     except ImportError:
