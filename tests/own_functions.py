@@ -28,7 +28,7 @@ class Own:
         return self.function.prox(v, step).astype(self.dtype)
 
     def exact_conjugate(self, y):
-        return self.function.conjugate(y)
+        return self.function.conjugate().value(y)
 
 
 PROX_MISTAKES = ("factor", "forgotten step", "shift", "scaled", "sign", "one coordinate", "one coordinate shifted")

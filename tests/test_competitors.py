@@ -9,9 +9,11 @@ from scipy.optimize import minimize
 
 import saddleback as sb
 from saddleback.engine.registry import make
+from saddleback.functions.traits import curvature
 from saddleback.methods import Start
 from saddleback.methods.osga import _farthest
 from saddleback.steps.sampling import KNice
+from saddleback.steps.strengths import round_up_strengths
 
 
 def start(model, K=None, seed=0):
@@ -60,11 +62,11 @@ def test_diagonal_pdhg_is_the_block_method_with_all_blocks(alpha, loss, rng):
     A = rng.standard_normal((SIZE, 9))
     model = sb.Problem(sb.L1(0.3), A, LOSSES[loss]).model
     h, sigma = (np.abs(A) ** (2 - alpha)).sum(axis=0), (np.abs(A) ** alpha).sum(axis=1)
-    sigma = model.g.admissible(sigma)
+    sigma = round_up_strengths(model.g, sigma)
     theirs = make("pdhg-diagonal", {"alpha": alpha})
     ours = make("sp-bcd", {"step": (h, sigma), "restarts": False, "working_set": False}).for_model(model)
     state = theirs.init(model, start(model))
-    ahead = Start(np.zeros(9), model.g.prox_conjugate(np.zeros(SIZE), 1 / sigma), 9, 0)
+    ahead = Start(np.zeros(9), model.g_star.prox(np.zeros(SIZE), 1 / sigma), 9, 0)
     block_state = ours.init(model, ahead)
     for _ in range(20):
         state, block_state = theirs.advance(state, 1.0), ours.advance(block_state, 1.0)
@@ -105,7 +107,7 @@ def test_fista_by_its_formulas(rng):
 def test_the_default_step_is_one_over_the_lipschitz_constant(rng):
     A = rng.standard_normal((SIZE, 9))
     model = sb.Problem(sb.L1(0.3), A, LOSSES["Squared weighted"]).model
-    weight = np.sqrt(model.g.curvature())
+    weight = np.sqrt(curvature(model.g))
     state = make("ista", {}).init(model, start(model))
     assert 1 / state.step == pytest.approx(np.linalg.norm(weight[:, None] * A, 2) ** 2, rel=1e-9)
     smoothed = make("ista", {"smoothing": 0.5}).init(model, start(model))
@@ -121,7 +123,7 @@ def test_smoothing_gives_the_gradient_of_the_smoothed_loss(loss, rng):
 
     def value(u):
         y = method.slope(model, u)
-        return u @ y - model.g.conjugate(model.g.project_conjugate(y)) - mu / 2 * y @ y
+        return u @ y - model.g_star.value(model.g_star.domain.project(y)) - mu / 2 * y @ y
 
     u = rng.standard_normal(SIZE)
     steps = 1e-6 * np.eye(SIZE)
@@ -346,7 +348,7 @@ def test_a_block_of_its_own_for_the_loss(rng):
         assert np.allclose(state.x, x, atol=1e-11)
         assert np.allclose(state.y, y, atol=1e-11)
         assert np.allclose(state.image, A @ x, atol=1e-11)
-        assert model.g.value(u) + model.g.conjugate(model.g.project_conjugate(y)) == pytest.approx(u @ y, abs=1e-9)
+        assert model.g.value(u) + model.g_star.value(model.g_star.domain.project(y)) == pytest.approx(u @ y, abs=1e-9)
 
 
 # --- OSGA ---------------------------------------------------------------------------------------------------------
@@ -384,7 +386,7 @@ def test_osga_keeps_a_minorant_and_its_error_bound(penalty, rng):
             assert minorant.gamma + minorant.h @ z <= psi(z) + 1e-10
         assert state.value == pytest.approx(psi(state.x))
         assert state.value - psi(best) <= minorant.eta * (state.offset + 0.5 * np.sum(best**2)) + 1e-9
-        assert np.isfinite(model.g.conjugate(state.y))
+        assert np.isfinite(model.g_star.value(state.y))
 
 
 # --- options ------------------------------------------------------------------------------------------------------

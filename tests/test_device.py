@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 from saddleback.datasets import make_lasso, make_robust_pca
+from saddleback.functions.traits import zero_slack
 from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
 from saddleback.operators.stacked import hstack
@@ -28,20 +30,16 @@ CPU = open_device("cpu")
 # --- arrays -----------------------------------------------------------------------------------------------------------
 
 CALLS = {
-    "value": "x",
-    "finite_value": "x",
-    "project": "x",
-    "prox": "xs",
-    "subgradient": "x",
-    "conjugate": "x",
-    "project_conjugate": "x",
-    "scaling": "x",
-    "conjugate_near": "xz",
-    "prox_conjugate": "xs",
-    "recession": "x",
-    "conjugate_recession": "x",
-    "conjugate_room": "x",
-    "zero_slack": "x",
+    "value": (lambda f, x: f.value(x), "x"),
+    "finite_value": (lambda f, x: f.finite_value(x), "x"),
+    "project": (lambda f, x: f.domain.project(x), "x"),
+    "prox": (lambda f, x, s: f.prox(x, s), "xs"),
+    "subgradient": (lambda f, x: f.subgradient(x), "x"),
+    "largest multiple": (lambda f, x: f.domain.largest_multiple(x), "x"),
+    "near": (lambda f, x, z: f.near(x, z), "xz"),
+    "recession": (lambda f, x: f.recession(x), "x"),
+    "slack": (lambda f, x: f.domain.slack(x), "x"),
+    "zero slack": (zero_slack, "x"),
 }
 
 
@@ -53,18 +51,18 @@ def flat(value):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_the_same_there(name, rng):
     here = FUNCTIONS[name].bind((SIZE,))
-    there = here.placed(CPU.place)
-    for method, letters in CALLS.items():
+    sides = [(here, here.placed(CPU.place)), (here.conjugate(), here.conjugate().placed(CPU.place))]
+    for (here, there), (method, (call, letters)) in product(sides, CALLS.items()):
         point = {"x": rng.standard_normal(SIZE), "z": rng.standard_normal(SIZE), "s": rng.random(SIZE) + 0.5}
-        if here.scalar_step:
+        if not here.diagonal_steps:
             point["s"] = 0.7
         arguments = [point[letter] for letter in letters]
         try:
-            expected = getattr(here, method)(*arguments)
+            expected = call(here, *arguments)
         except TypeError:
             continue  # not in closed form, here or there
         placed = [a if isinstance(a, float) else CPU.place(a) for a in arguments]
-        found = getattr(there, method)(*placed)
+        found = call(there, *placed)
         np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-13, err_msg=method)
 
 
@@ -230,7 +228,7 @@ def test_newton_systems(direct, rng, monkeypatch):
         monkeypatch.setattr(on_device, "DIRECT", 0)
     _, model = models("SparseGroup", "Squared", rng, False)
     descender, x = descender_for(model, "torch", 16), rng.standard_normal(SIZE)
-    part = smooth_part(model.f.compiled(), model.blocks, x)
+    part = smooth_part(model.f.normal_form(), model.blocks, x)
     weight, right = rng.random(SIZE) + 0.1, rng.standard_normal(part.free.size)
     d, _ = descender.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
     columns = model.A.entries(part.free)

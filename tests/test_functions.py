@@ -12,8 +12,10 @@ from profiles import examples
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
-from saddleback.functions.contract import Restrictable
 from saddleback.functions.group import shrink_norms
+from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, subdifferential
+from saddleback.methods.spdc import strong_convexity
+from saddleback.steps.strengths import round_up_strengths
 
 vectors = arrays(float, SIZE, elements=st.floats(-5, 5))
 coarse = arrays(float, SIZE, elements=st.integers(-500, 500).map(lambda k: k / 100))
@@ -26,7 +28,7 @@ def bound(name):
 
 
 def admissible_step(function, strength):
-    return 1.0 / function.admissible(strength)
+    return 1.0 / round_up_strengths(function, strength)
 
 
 @every_function
@@ -38,8 +40,10 @@ def test_prox_gives_a_subgradient_pair(name, v, h):
     step = admissible_step(f, h)
     p = f.prox(v, step)
     g = (v - p) / step
-    assert f.value(p) + f.conjugate(f.project_conjugate(g)) == pytest.approx(p @ g, abs=1e-8 * (1 + abs(p) @ abs(g)))
-    assert np.allclose(g, f.project_conjugate(g), atol=1e-9 * (1 + np.abs(g).max()))
+    assert f.value(p) + f.conjugate().value(f.conjugate().domain.project(g)) == pytest.approx(
+        p @ g, abs=1e-8 * (1 + abs(p) @ abs(g))
+    )
+    assert np.allclose(g, f.conjugate().domain.project(g), atol=1e-9 * (1 + np.abs(g).max()))
 
 
 @every_function
@@ -48,7 +52,7 @@ def test_prox_gives_a_subgradient_pair(name, v, h):
 def test_moreau(name, v, h):
     f = bound(name)
     step = admissible_step(f, h)
-    assert np.allclose(f.prox(v, step) + step * f.prox_conjugate(v / step, 1 / step), v, atol=1e-8)
+    assert np.allclose(f.prox(v, step) + step * f.conjugate().prox(v / step, 1 / step), v, atol=1e-8)
 
 
 @every_function
@@ -64,7 +68,7 @@ def test_prox_is_a_minimum(name, v, h, d):
     p = f.prox(v, step)
     assert np.isfinite(objective(p))
     for size in (1e-4, 1e-2, 1.0):
-        assert objective(f.project(p + size * d)) >= objective(p) - 1e-9 * (1 + abs(objective(p)))
+        assert objective(f.domain.project(p + size * d)) >= objective(p) - 1e-9 * (1 + abs(objective(p)))
 
 
 @every_function
@@ -72,23 +76,25 @@ def test_prox_is_a_minimum(name, v, h, d):
 @given(x=vectors, y=vectors)
 def test_fenchel_young(name, x, y):
     f = bound(name)
-    x, y = f.project(x), f.project_conjugate(y)
-    assert f.value(x) + f.conjugate(y) >= x @ y - 1e-9 * (1 + abs(x @ y))
+    f_star = f.conjugate()
+    x, y = f.domain.project(x), f_star.domain.project(y)
+    assert f.value(x) + f_star.value(y) >= x @ y - 1e-9 * (1 + abs(x @ y))
 
 
 @every_function
 @examples(30)
 @given(y=coarse)
 def test_scaling_is_the_largest(name, y):
-    f = bound(name)
-    t = f.scaling(10 * y)
+    f_star = bound(name).conjugate()
+    t = f_star.domain.largest_multiple(10 * y)
+    assert f_star.domain.has_zero() == np.isfinite(f_star.value(np.zeros(SIZE)))
     if np.isnan(t):
-        assert f.conjugate(np.zeros(SIZE)) == np.inf
+        assert not f_star.domain.has_zero()
         return
     assert 0 <= t <= 1
-    assert f.conjugate(t * (10 * y)) < np.inf
+    assert f_star.value(t * (10 * y)) < np.inf
     if t < 0.99:
-        assert f.conjugate(10 * y * (1.001 * t + 1e-6)) == np.inf
+        assert f_star.value(10 * y * (1.001 * t + 1e-6)) == np.inf
 
 
 @every_function
@@ -96,10 +102,11 @@ def test_scaling_is_the_largest(name, y):
 @given(v=vectors)
 def test_projections_are_idempotent_and_inside(name, v):
     f = bound(name)
-    for project, value in ((f.project, f.value), (f.project_conjugate, f.conjugate)):
-        inside = project(v)
-        assert np.allclose(project(inside), inside, atol=1e-12)
-        assert value(inside) < np.inf
+    for side in (f, f.conjugate()):
+        inside = side.domain.project(v)
+        assert np.allclose(side.domain.project(inside), inside, atol=1e-12)
+        assert side.value(inside) < np.inf
+        assert side.value(inside) == pytest.approx(side.finite_value(2 * inside, 0.5), rel=1e-9, abs=1e-12)
 
 
 @every_function
@@ -108,16 +115,13 @@ def test_projections_are_idempotent_and_inside(name, v):
 def test_recession_is_the_growth(name, v, d):
     """f(x + t d) / t tends to the recession value for a direction inside the cone, on both sides of the conjugate."""
     f = bound(name)
-    for project, value, recession in (
-        (f.project, f.value, f.recession),
-        (f.project_conjugate, f.conjugate, f.conjugate_recession),
-    ):
-        ray = recession(d)
+    for side in (f, f.conjugate()):
+        ray = side.recession(d)
         inside = d - ray.violation
-        x, far = project(v), 1e7
-        growth = (value(x + far * inside) - value(x)) / far
-        assert growth == pytest.approx(recession(inside).value, abs=1e-4 * (1 + abs(growth)))
-        assert np.allclose(recession(inside).violation, 0)
+        x, far = side.domain.project(v), 1e7
+        growth = (side.value(x + far * inside) - side.value(x)) / far
+        assert growth == pytest.approx(side.recession(inside).value, abs=1e-4 * (1 + abs(growth)))
+        assert np.allclose(side.recession(inside).violation, 0)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -128,23 +132,25 @@ def test_blocks_are_a_sum(name, rng):
     blocks = f.blocks()
     drawn = rng.permutation(len(blocks))[: max(1, len(blocks) // 2)]
     columns = blocks.columns(drawn)
-    assert np.allclose(f.prox_blocks(drawn, v[columns], step[columns]), f.prox(v, step)[columns], atol=1e-12)
+    for side in (f, f.conjugate()):
+        found = side.prox(v[columns], step[columns], drawn)
+        assert np.allclose(found, side.prox(v, step)[columns], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if bound(name).smooth])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if is_smooth(bound(name))])
 def test_gradient_of_smooth_functions(name, rng):
     f = bound(name)
     x, e = rng.standard_normal(SIZE), 1e-6
     numeric = [(f.value(x + e * d) - f.value(x - e * d)) / (2 * e) for d in np.eye(SIZE)]
     assert np.allclose(f.subgradient(x), numeric, atol=1e-5)
-    assert np.all(np.abs(f.subgradient(x) - f.subgradient(x + e)) <= e * f.curvature() * (1 + 1e-6) + 1e-15)
+    assert np.all(np.abs(f.subgradient(x) - f.subgradient(x + e)) <= e * curvature(f) * (1 + 1e-6) + 1e-15)
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if bound(name).finite_everywhere()])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if bound(name).domain.everything])
 def test_subgradients_and_strong_convexity(name, rng):
     """f(z) >= f(x) + <s, z - x> + mu / 2 ||z - x||^2, also from points on the kinks."""
     f = bound(name)
-    mu = f.strong_convexity()
+    mu = strong_convexity(f)
     for x in (rng.standard_normal(SIZE), np.zeros(SIZE), np.where(np.arange(SIZE) % 2, 0.0, 1.0)):
         s = f.subgradient(x)
         for z in 2 * rng.standard_normal((20, SIZE)):
@@ -152,15 +158,15 @@ def test_subgradients_and_strong_convexity(name, rng):
 
 
 def test_strong_convexity_is_the_quadratic_term():
-    assert bound("SquaredL2").strong_convexity() == 2.0
-    assert bound("ElasticNet").strong_convexity() == pytest.approx(0.5 * 0.7)
-    assert bound("L1").strong_convexity() == bound("GroupL2").strong_convexity() == 0.0
+    assert strong_convexity(bound("SquaredL2")) == 2.0
+    assert strong_convexity(bound("ElasticNet")) == pytest.approx(0.5 * 0.7)
+    assert strong_convexity(bound("L1")) == strong_convexity(bound("GroupL2")) == 0.0
 
 
 def test_what_is_infinite_somewhere_says_so():
     limited = {"Equality", "Interval", "Interval mixed", *(name for name in PENALTIES if "Box" in name)}
     limited |= {name for name in PENALTIES if "NonNegative" in name}
-    assert {name for name in FUNCTIONS if not bound(name).finite_everywhere()} == limited
+    assert {name for name in FUNCTIONS if not bound(name).domain.everything} == limited
 
 
 SCALAR_LOSSES = {
@@ -421,12 +427,12 @@ def test_dtypes_that_are_not_real(bad):
 def test_subdifferential_has_the_slopes_to_both_sides(name, x):
     """The ends of the interval are the derivatives to the left and to the right, infinite at a bound."""
     f = bound(name)
-    x = f.project(x)
-    low, high = f.subdifferential(x, np.zeros(SIZE))
+    x = f.domain.project(x)
+    low, high = subdifferential(f, x, np.zeros(SIZE))
     if not np.isfinite(f.value(x)):
         return
     step = 1e-6
-    near_low, near_high = f.subdifferential(x, np.full(SIZE, 2 * step))
+    near_low, near_high = subdifferential(f, x, np.full(SIZE, 2 * step))
     clear = (near_low == low) & (near_high == high)  # a difference across a kink that is nearer than the step is none
     for d in np.flatnonzero(clear & ~np.isnan(low)):
         for end, direction in ((high[d], step), (-low[d], -step)):
@@ -439,52 +445,52 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
                 assert rise == pytest.approx(end, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", [name for name in LOSSES if bound(name).smooth or "Norm2" in name])
+@pytest.mark.parametrize("name", [name for name in LOSSES if is_smooth(bound(name)) or "Norm2" in name])
 @examples(30)
 @given(x=vectors)
 def test_curvature_is_the_slope_of_the_gradient(name, x):
     """Row by row, away from kinks of the gradient; an upper bound for the norm, which is not separable."""
     f = bound(name)
     step = 1e-5
-    before, after = f.curvature_at(x - step), f.curvature_at(x + step)
+    before, after = curvature_at(f, x - step), curvature_at(f, x + step)
     for d in np.flatnonzero(np.isclose(before, after, rtol=1e-3)):
         move = step * (np.arange(SIZE) == d)
         slope = (f.subgradient(x + move)[d] - f.subgradient(x - move)[d]) / (2 * step)
         if "Norm2" in name:
-            assert slope <= f.curvature_at(x)[d] * (1 + 1e-3)
+            assert slope <= curvature_at(f, x)[d] * (1 + 1e-3)
         else:
-            assert slope == pytest.approx(f.curvature_at(x)[d], rel=1e-2, abs=1e-6)
+            assert slope == pytest.approx(curvature_at(f, x)[d], rel=1e-2, abs=1e-6)
 
 
-RESTRICTABLE = [name for name in FUNCTIONS if isinstance(bound(name), Restrictable)]
+SUMS_OVER_ROWS = [name for name in FUNCTIONS if isinstance(bound(name), SumOverRows)]
 
 
-@pytest.mark.parametrize("name", RESTRICTABLE)
+@pytest.mark.parametrize("name", SUMS_OVER_ROWS)
 @examples(30)
 @given(x=vectors, counts=arrays(float, SIZE, elements=st.floats(0.1, 10)))
-def test_repeated_coordinates_count_so_many_times(name, x, counts):
+def test_a_row_with_a_weight_counts_that_many_times(name, x, counts):
     f = bound(name)
-    several = f.repeated(counts)
-    inside = f.project(x)
+    several = f.with_row_weights(counts)
+    inside = f.domain.project(x)
     alone = [f.restrict(np.array([d])).value(inside[[d]]) for d in range(SIZE)]
     assert several.value(inside) == pytest.approx(counts @ alone, rel=1e-9, abs=1e-12)
-    weight, kind = f.weights(), f.kind()
-    assert kind.shape[0] == SIZE
+    weight, signature = f.row_weights(), f.row_signature()
+    assert signature.shape[0] == SIZE
     assert np.all(weight > 0)
-    assert np.array_equal(f.repeated(np.ones(SIZE)).kind(), kind)
+    assert np.array_equal(f.with_row_weights(np.ones(SIZE)).row_signature(), signature)
 
 
-@pytest.mark.parametrize("name", RESTRICTABLE)
+@pytest.mark.parametrize("name", SUMS_OVER_ROWS)
 @examples(30)
 @given(x=vectors, seed=st.integers(0, 1000))
-def test_coordinates_of_one_kind_differ_by_their_weights(name, x, seed):
-    """Where two rows of ``kind`` are equal, one function is the other times the ratio of the weights."""
+def test_rows_of_one_signature_differ_by_their_weights(name, x, seed):
+    """If two rows have the same signature, one function is the other times the ratio of the weights."""
     f = bound(name)
     counts = 2.0 ** np.random.default_rng(seed).integers(-3, 4, SIZE)  # exact, so that equal kinds stay equal
-    several = f.repeated(counts)
-    same = np.all(several.kind() == f.kind(), axis=1)
-    assert name in PENALTIES or np.all(same)
-    ratio, inside = several.weights() / f.weights(), f.project(x)
+    several = f.with_row_weights(counts)
+    same = np.all(several.row_signature() == f.row_signature(), axis=1)
+    assert np.all(same)
+    ratio, inside = several.row_weights() / f.row_weights(), f.domain.project(x)
     for d in np.flatnonzero(same):
         one, other = (part.restrict(np.array([d])).value(inside[[d]]) for part in (f, several))
         assert other == pytest.approx(ratio[d] * one, rel=1e-9, abs=1e-12)

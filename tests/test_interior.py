@@ -16,8 +16,8 @@ from scipy.optimize import brentq
 
 import saddleback as sb
 from saddleback.common.arrays import Blocks
-from saddleback.functions.contract import Compiled
-from saddleback.functions.piecewise import Coordinate
+from saddleback.functions.normal_form import NormalForm
+from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.methods.contract import Start
 from saddleback.methods.interior import SingularSystem, factored, started
 from saddleback.methods.interior.atoms import Bound, Cones, Entropy, Kink, Norm, Quadratic, longest_step
@@ -255,9 +255,12 @@ def test_a_recentred_pair_keeps_its_aim_where_it_is_central(rng):
 # --- functions as sums of atoms ---------------------------------------------------------------------------------------
 
 COMPILED = {
-    name: term.bind((SIZE,))
-    for name, term in (PENALTIES | LOSSES).items()
-    if term.bind((SIZE,)).compiled() is not None and "Logistic" not in name
+    name: function
+    for name, function in (
+        *((name, term.bind((SIZE,))) for name, term in PENALTIES.items()),
+        *((name, term.bind((SIZE,)).conjugate()) for name, term in LOSSES.items()),
+    )
+    if function.normal_form() is not None and "Logistic" not in name
 }
 
 
@@ -265,22 +268,20 @@ COMPILED = {
 @examples(25)
 @given(seed=seeds)
 def test_normalised_functions_are_the_same(name, seed):
-    """A loss comes with its conjugate, which is what its atoms make up."""
+    """A penalty, or the conjugate of a loss, is what its atoms make up."""
     function = COMPILED[name]
-    own = function.conjugate if name in LOSSES else function.value
-    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
-    slopes, weight, norm = normalised(function.compiled(), blocks)
+    blocks = function.blocks()
+    slopes, weight, norm = normalised(function.normal_form(), blocks)
     assert np.all(np.isfinite(slopes.left) & np.isfinite(slopes.right))
     assert np.all((slopes.left == slopes.right) | ((slopes.lower < 0) & (slopes.upper > 0)))
     rng = np.random.default_rng(seed)
     v = rng.standard_normal(SIZE) * (rng.random(SIZE) < 0.7)
-    project = function.project_conjugate if name in LOSSES else function.project
-    for point in (v, project(v)):
-        value = Coordinate(*slopes).value(point)
+    for point in (v, function.domain.project(v)):
+        value = PiecewiseQuadratic(*slopes).value(point)
         if norm is not None:
             order, start = norm
             value += weight @ np.sqrt(np.add.reduceat(point[order] ** 2, start))
-        assert value == pytest.approx(own(point), abs=1e-12)
+        assert value == pytest.approx(function.value(point), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -288,10 +289,10 @@ def test_normalised_functions_are_the_same(name, seed):
 @given(seed=seeds, mu=st.sampled_from([1.0, 1e-3, 1e-9]))
 def test_barriers_start_inside(name, seed, mu):
     function = COMPILED[name]
-    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
+    blocks = function.blocks()
     rng = np.random.default_rng(seed)
     guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), mu, rng.uniform(0.1, 1, SIZE))
-    barrier = barrier_at(function.compiled(), blocks, guess)
+    barrier = barrier_at(function.normal_form(), blocks, guess)
     for pair in barrier.pairs:
         assert np.all(pair.near > 0)
         assert np.all(pair.far > 0)
@@ -305,8 +306,7 @@ def test_barriers_start_inside(name, seed, mu):
         assert np.allclose(kink.up.near - kink.down.near, barrier.v[kink.at])
         assert np.allclose(kink.right - kink.up.far, kink.slope())
         assert np.allclose(kink.left + kink.down.far, kink.slope())
-    project = function.project_conjugate if name in LOSSES else function.project
-    assert np.allclose(barrier.v, project(barrier.v), atol=1e-14)
+    assert np.allclose(barrier.v, function.domain.project(barrier.v), atol=1e-14)
     assert barrier.product() > 0 or barrier.degree == 0
 
 
@@ -314,9 +314,9 @@ def test_barriers_start_inside(name, seed, mu):
 def test_a_step_of_a_barrier_adds_up(name, rng):
     """The slopes of all atoms change by what they were told to, and products as predicted."""
     function = COMPILED[name]
-    blocks = Blocks.scalars(SIZE) if name in LOSSES else function.blocks()
+    blocks = function.blocks()
     guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
-    barrier = barrier_at(function.compiled(), blocks, guess)
+    barrier = barrier_at(function.normal_form(), blocks, guess)
     free = np.isfinite(barrier.stiffness().diagonal)
     barrier.aim(0.05, corrected=False)
     dv = np.where(free, 0.1 * rng.standard_normal(SIZE), 0.0)
@@ -335,7 +335,7 @@ def test_a_step_of_a_barrier_adds_up(name, rng):
 def test_rounding_is_taken_over_by_the_slopes_of_kinks_and_norms(rng):
     for function in (COMPILED["SparseGroup"], COMPILED["L1"], COMPILED["GroupL2"]):
         guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
-        barrier = barrier_at(function.compiled(), function.blocks(), guess)
+        barrier = barrier_at(function.normal_form(), function.blocks(), guess)
         barrier.aim(0.05, corrected=False)
         dv, wanted = rng.standard_normal(SIZE), rng.standard_normal(SIZE)
         barrier.follow(dv, wanted)
@@ -536,8 +536,8 @@ def test_what_is_missing_is_named(problem, lacking):
 
 def test_no_weight_no_variable():
     """Rows without weight have a dual variable that is fixed at 0."""
-    compiled = sb.Hinge(Z, np.array([1.0, 0, 1, 0, 2, 1])).bind((SIZE,)).compiled()
-    assert isinstance(compiled, Compiled)
+    compiled = sb.Hinge(Z, np.array([1.0, 0, 1, 0, 2, 1])).bind((SIZE,)).conjugate().normal_form()
+    assert isinstance(compiled, NormalForm)
     barrier = barrier_at(compiled, Blocks.scalars(SIZE), Guess(np.ones(SIZE), np.ones(SIZE), 0.1, np.ones(SIZE)))
     assert np.array_equal(barrier.fixed, [1, 3])
     assert not np.any(barrier.v[[1, 3]])

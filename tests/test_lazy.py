@@ -13,14 +13,14 @@ from scipy import sparse
 import saddleback as sb
 from saddleback import _native
 from saddleback.engine.registry import make
-from saddleback.functions.piecewise import Coordinate
+from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.methods import Start
 from saddleback.places.numpy import lazy
 from saddleback.places.numpy.lazy import repeated_steps
 
 INF = np.inf
 ROWS = 40
-SKIPPABLE = [name for name, loss in LOSSES.items() if loss.bind((SIZE,)).conjugate_slopes() is not None]
+SKIPPABLE = [name for name, loss in LOSSES.items() if isinstance(loss.bind((SIZE,)).conjugate(), PiecewiseQuadratic)]
 
 
 def test_every_separable_loss_but_the_logistic_can_be_skipped():
@@ -32,7 +32,7 @@ def random_rows(seed):
     rng = np.random.default_rng(seed)
     middle, half = rng.normal(size=ROWS), rng.choice([0.0, 0.3, 1.0], ROWS)
     lower = rng.choice([-INF, -3.0, -0.5, 0.0, 0.2], ROWS)
-    dual = Coordinate(
+    dual = PiecewiseQuadratic(
         np.where(rng.random(ROWS) < 0.05, -INF, middle - half),
         middle + half,
         rng.choice([0.0, 1e-9, 1e-3, 1.0, 2.5, 1e5], ROWS),
@@ -60,7 +60,7 @@ def native_steps(dual, y, u, step, count):
     y, total = y.copy(), np.zeros_like(y)
     kernel = _native.Kernel(
         [_native.Matrix(np.zeros((y.size, 0), order="F"))], np.zeros(1, np.int64), np.zeros(0, np.int64),
-        (np.zeros(0),) * 5, np.zeros(0), _native.RowLoss.coordinate(*dual.slopes()),
+        (np.zeros(0),) * 5, np.zeros(0), _native.RowLoss.coordinate(*dual.parameters()),
     )  # fmt: skip
     none, draws = np.zeros(0), np.zeros((count[0], 0), np.int64)
     kernel.sweep(draws, none, 1.0 / step, 1.0, none, y, u.copy(), none, total, lazy=True)
@@ -105,7 +105,7 @@ def test_steps_in_two_stretches_are_steps_in_one(seed, first, second):
 
 def test_a_kink_is_crossed_on_both_sides_by_hand():
     """Slopes -1 and 1, u = -2, step 1: y falls by 3 above 0 and by 1 below, and 0 is a stop on the way."""
-    dual = Coordinate(*(np.array([value]) for value in (-1.0, 1.0, 0.0, -2.5, 9.0)))
+    dual = PiecewiseQuadratic(*(np.array([value]) for value in (-1.0, 1.0, 0.0, -2.5, 9.0)))
     expected = [4.0, 1.0, -0.0, -1.0, -2.0, -2.5, -2.5]  # from 7; 1 - 2 = -1 is the end of the kink
     for count in range(1, 8):
         y, total = repeated_steps(dual, np.array([7.0]), np.array([-2.0]), np.ones(1), np.array([count]))

@@ -13,8 +13,10 @@ import saddleback as sb
 from saddleback.common import chunks
 from saddleback.estimators import RobustPCA
 from saddleback.functions import singular
-from saddleback.functions.piecewise import Coordinate
+from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.functions.points import Apart, Whole
+from saddleback.functions.traits import is_smooth
+from saddleback.model.ranges import length_of
 from saddleback.operators import ScaledIdentity, Stacked
 from saddleback.operators.deferred_points import forward
 
@@ -31,12 +33,13 @@ LOSSES = [
 def test_panels_give_what_the_whole_gives(rng, monkeypatch, loss, weighted):
     b, u, step = rng.standard_normal(50), rng.standard_normal(50), rng.random(50) + 0.5
     g = loss(b, rng.integers(0, 3, 50) if weighted else None).bind((50,))
-    y = g.project_conjugate(u)
+    g_star = g.conjugate()
+    y = g_star.domain.project(u)
 
     def evaluated():
-        vectors = [g.subgradient(u) if g.smooth else y, g.prox(u, step), g.prox_conjugate(u, 0.7), g.project(u)]
-        numbers = [g.finite_value(u), g.conjugate(y), g.conjugate_scaled(y, 0.5, u), g.best_scaling(y, 1.0)]
-        return vectors, [*numbers, g.scaling(3.0 * y), g.typical_length(50)]
+        vectors = [g.subgradient(u) if is_smooth(g) else y, g.prox(u, step), g_star.prox(u, 0.7), g.domain.project(u)]
+        numbers = [g.finite_value(u), g_star.value(y), g_star.finite_value(y, 0.5), g_star.quadratic_form(y)]
+        return vectors, [*numbers, g_star.domain.largest_multiple(3.0 * y), length_of(g_star, 50)]
 
     vectors, numbers = evaluated()
     monkeypatch.setattr(chunks, "PANEL", 7)
@@ -48,23 +51,23 @@ def test_panels_give_what_the_whole_gives(rng, monkeypatch, loss, weighted):
 def test_a_point_inside_is_returned_itself(monkeypatch):
     monkeypatch.setattr(chunks, "PANEL", 7)
     zero, one = np.zeros(20), np.ones(20)
-    box = Coordinate(zero, zero, zero, -one, one)
+    box = PiecewiseQuadratic(zero, zero, zero, -one, one)
     x = np.linspace(-1.0, 1.0, 20)
-    assert box.project(x) is x
+    assert box.domain.project(x) is x
     x[12] = 3.0
-    assert np.array_equal(box.project(x), np.clip(x, -1.0, 1.0))
+    assert np.array_equal(box.domain.project(x), np.clip(x, -1.0, 1.0))
 
 
 def test_scaling_is_that_of_all_panels(monkeypatch):
     """One coordinate asks for a smaller multiple, and another, far from it, forbids any."""
     low, high = np.full(20, -1.0), np.full(20, 1.0)
-    function = Coordinate(low, high, np.zeros(20), np.full(20, -np.inf), np.full(20, np.inf))
+    function = PiecewiseQuadratic(low, high, np.zeros(20), np.full(20, -np.inf), np.full(20, np.inf))
     y = np.zeros(20)
     y[1] = 2.0
     monkeypatch.setattr(chunks, "PANEL", 7)
-    assert function.scaling(y) == 0.5
+    assert function.conjugate().domain.largest_multiple(y) == 0.5
     low[18], y[18] = 0.5, 0.7
-    assert np.isnan(Coordinate(low, high, *function.slopes()[2:]).scaling(y))
+    assert np.isnan(PiecewiseQuadratic(low, high, *function.parameters()[2:]).conjugate().domain.largest_multiple(y))
 
 
 def test_read_only_data_stay_where_they_are(rng):
@@ -72,8 +75,8 @@ def test_read_only_data_stay_where_they_are(rng):
     copied = sb.Problem(sb.Nuclear(2.0, b.shape), sb.Identity(), sb.Huber(b, 0.5))
     b.flags.writeable = False
     shared = sb.Problem(sb.Nuclear(2.0, b.shape), sb.Identity(), sb.Huber(b, 0.5))
-    assert np.shares_memory(shared.model.g.conjugate_member().left, b)
-    assert not np.shares_memory(copied.model.g.conjugate_member().left, b)
+    assert np.shares_memory(shared.model.g_star.left, b)
+    assert not np.shares_memory(copied.model.g_star.left, b)
     first, second = sb.solve(copied, tol=1e-9), sb.solve(shared, tol=1e-9)
     assert np.array_equal(first.x, second.x)
     assert np.array_equal(first.y, second.y)

@@ -33,10 +33,10 @@ class ArrowHurwicz(Method):
         return Simple(x=start.x.copy(), y=start.y.copy(), model=model, step=step)
 
     def advance(self, state, passes):
-        f, A, g = state.model.f, state.model.A, state.model.g
+        f, A, g_star = state.model.f, state.model.A, state.model.g_star
         for _ in range(max(1, round(passes))):
             x = f.prox(state.x - state.step * A.rmatvec(state.y), state.step)
-            state.y = g.prox_conjugate(state.y + state.step * A.matvec(2 * x - state.x), state.step)
+            state.y = g_star.prox(state.y + state.step * A.matvec(2 * x - state.x), state.step)
             state.x = x
             state.passes += 1.0
         return state

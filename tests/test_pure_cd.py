@@ -58,11 +58,11 @@ def test_one_step_by_its_formulas(loss, penalty, backend, rng):
     touched = {k for j in S for k in range(SIZE) if np.any(A[k, blocks[j]])}
     pi = [np.mean([any(np.any(A[k, blocks[j]]) for j in T) for T in combinations(range(J), K)]) for k in range(SIZE)]
 
-    bar = model.g.prox_conjugate(state.memory + state.u / sigma, 1 / sigma)
+    bar = model.g_star.prox(state.memory + state.u / sigma, 1 / sigma)
     x = state.x.copy()
     for j in S:
         own = blocks[j]
-        x[own] = model.f.prox_blocks(np.array([j]), x[own] - A[:, own].T @ bar / h[own], 1 / h[own])
+        x[own] = model.f.prox(x[own] - A[:, own].T @ bar / h[own], 1 / h[own], np.array([j]))
     v = A @ (x - state.x)
     y = np.array([bar[k] + pi[k] * J / K * v[k] / sigma[k] if k in touched else state.memory[k] for k in range(SIZE)])
     u = state.u + v
@@ -71,7 +71,7 @@ def test_one_step_by_its_formulas(loss, penalty, backend, rng):
     assert np.allclose(state.x, x, atol=1e-12)
     assert np.allclose(state.memory, y, atol=1e-12)
     assert np.allclose(state.u, u, atol=1e-12)
-    assert np.allclose(state.y, model.g.prox_conjugate(y + u / sigma, 1 / sigma), atol=1e-12)
+    assert np.allclose(state.y, model.g_star.prox(y + u / sigma, 1 / sigma), atol=1e-12)
     assert np.allclose(state.averages.x, x, atol=1e-12)
     assert np.allclose(state.averages.y, bar, atol=1e-12)
 
@@ -188,11 +188,11 @@ def test_what_is_reported_is_in_the_domain_of_the_dual(rng):
     left = False
     for _ in range(50):
         state = method.advance(state, 0.05)
-        left |= not np.isfinite(problem.model.g.conjugate(state.memory))
-        assert np.isfinite(problem.model.g.conjugate(state.y))
+        left |= not np.isfinite(problem.model.g_star.value(state.memory))
+        assert np.isfinite(problem.model.g_star.value(state.y))
     assert left
     for y, _ in method.candidates(state).dual:
-        assert np.isfinite(problem.model.g.conjugate(y))
+        assert np.isfinite(problem.model.g_star.value(y))
 
 
 def test_same_bits_at_any_thread_count(rng):

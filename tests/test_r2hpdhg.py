@@ -27,7 +27,7 @@ def test_without_anchor_and_reflection_a_step_is_one_of_pdhg(loss, rng):
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
     strengths = theirs.strengths
-    y = model.g.prox_conjugate(np.zeros(SIZE), 1.0 / strengths.dual)
+    y = model.g_star.prox(np.zeros(SIZE), 1.0 / strengths.dual)
     ours = Point(np.zeros(9), y, np.zeros(SIZE))
     for _ in range(20):
         theirs, ours = pdhg.advance(theirs, 1.0), pdhg_step(model, strengths, ours)
@@ -47,7 +47,7 @@ def test_an_epoch_by_hand(rng):
     for k in range(15):
         state = method.advance(state, 1.0)
         ahead = model.f.prox(x - A.T @ y / h, 1 / h)
-        up = model.g.prox_conjugate(y + A @ (2 * ahead - x) / sigma, 1 / sigma)
+        up = model.g_star.prox(y + A @ (2 * ahead - x) / sigma, 1 / sigma)
         assert np.allclose(state.x, ahead, atol=1e-12)
         assert np.allclose(state.y, up, atol=1e-12)
         x, y = (k + 1) / (k + 2) * (2 * ahead - x), (k + 1) / (k + 2) * (2 * up - y)  # z0 is 0

@@ -21,7 +21,7 @@ def hinge(rng, m=200, n=60):
 
 def test_a_feasible_point_stays(rng):
     model = hinge(rng)
-    y = 1e-3 * model.g.project_conjugate(rng.standard_normal(200))
+    y = 1e-3 * model.g_star.domain.project(rng.standard_normal(200))
     z = -model.A.rmatvec(y)
     found = repair(model, y, z)
     assert np.array_equal(found.y, y)
@@ -37,12 +37,12 @@ def test_it_comes_closer_and_stays_inside(loss, penalty, rng):
     extra = {sb.Pinball: (0.3,), sb.EpsilonInsensitive: (0.1,)}.get(loss, ())
     model = sb.Problem(penalty, A, loss(b, *extra)).model
     near = sb.solve(sb.Problem(penalty, A, loss(b, *extra)), tol=1e-3).y
-    y = model.g.project_conjugate(near * (1 + 0.05 * rng.standard_normal(200)))
+    y = model.g_star.domain.project(near * (1 + 0.05 * rng.standard_normal(200)))
     z = -model.A.rmatvec(y)
     found = repair(model, y, z)
     assert np.allclose(found.z, -model.A.rmatvec(found.y), atol=1e-12)
-    assert np.allclose(model.g.project_conjugate(found.y), found.y, atol=1e-14)
-    off, left = (np.linalg.norm(v - model.f.project_conjugate(v)) for v in (z, found.z))
+    assert np.allclose(model.g_star.domain.project(found.y), found.y, atol=1e-14)
+    off, left = (np.linalg.norm(v - model.f_star.domain.project(v)) for v in (z, found.z))
     assert left < 0.5 * off
     x, u = Whole(np.zeros(60)), Whole(np.zeros(200))
     assert dual_side(model, found.y, x, u, found.z).value > dual_side(model, y, x, u, z).value

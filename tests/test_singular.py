@@ -121,7 +121,7 @@ def test_memory_is_of_one_run(rng):
     B = low_rank(rng, 12, 15, 2, 0.1)
     problem = sb.Problem([sb.L1(0.3), sb.Nuclear(1.0, B.shape)], [sb.Identity()] * 2, sb.Squared(B))
     first = sb.solve(problem)
-    assert all(getattr(part, "memory", None) is None for part in problem.model.f.parts)
+    assert all(getattr(part, "memory", None) is None for part in problem.model.f.functions)
     second = sb.solve(problem)
     assert all(np.array_equal(a, b) for a, b in zip(first.x, second.x, strict=True))
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from .common.arrays import Step, Vector
 from .common.checks import ProbeError
-from .functions import Function, Term, as_term
+from .functions import Convex, Term, as_term
 from .functions.probes import Tested, Tests, probe, short
-from .functions.user import UserFunction, UserTerm
+from .functions.user import UserFunction, UserTerm, user_functions
 from .operators import Operator, as_operator
 from .operators.linear_operator import linear_operators
 from .problem import Problem
@@ -134,8 +134,8 @@ def _shape(term: Term, shape: int | tuple[int, ...] | None) -> tuple[int, ...]:
 class _AsOwn:
     """A function of the library as an object that a user might bring."""
 
-    def __init__(self, function: Function) -> None:
-        self.value, self.conjugate = function.value, function.conjugate
+    def __init__(self, function: Convex) -> None:
+        self.value, self.conjugate = function.value, function.conjugate().value
         self.separable = len(function.blocks()) == function.blocks().start[-1]
         self.function = function
 
@@ -144,10 +144,10 @@ class _AsOwn:
         return self.function.prox(v, step)
 
 
-def _check_function(function: Function) -> Tests:
+def _check_function(function: Convex) -> Tests:
     """Test a function, or each part of a sum of functions."""
     tests = Tests()
-    found = function.user_functions()
+    found = user_functions(function)
     own = [each for each, _, _ in found]
     if not own:
         size = int(function.blocks().start[-1])

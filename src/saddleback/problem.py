@@ -21,13 +21,17 @@ from .common.arrays import Blocks, Indices, Vector, constant, map_constants, squ
 from .common.cached import cached_property
 from .common.checks import unmasked
 from .common.rebuildable import derived
-from .functions import Function, Loss, Term, as_term
-from .functions.calculus import BlockSum
-from .functions.contract import ROUNDING, Compiled, Restrictable, Slopes
+from .functions import Convex, Loss, Term, as_term
+from .functions.calculus import BlockSum, plus
+from .functions.contract import ROUNDING
+from .functions.normal_form import NormalForm, PiecewiseParameters
 from .functions.penalties import Penalty
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
-from .model.ranges import check_range
+from .functions.traits import SumOverRows, is_smooth
+from .functions.traits import memories as memories_of
+from .functions.traits import with_memory as with_own_memory
+from .model.ranges import check_range, length_of
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
 from .operators.deferred_points import forward, zeros
 from .operators.linear_operator import linear_operators
@@ -58,13 +62,13 @@ class Model:
     constant : what a reduction has left out of the objective.
     """
 
-    f: Function
+    f: Convex
     A: Operator
-    g: Function
+    g: Convex
     linear_norm: float
     constant: float = 0.0
 
-    def part(self, f: Function, A: Operator, columns: Indices | None = None) -> Model:
+    def part(self, f: Convex, A: Operator, columns: Indices | None = None) -> Model:
         """Return the problem of some of the columns, all of them by default, under the same loss.
 
         It inherits what depends on the loss alone, and P(0): the columns left out are at 0.
@@ -75,7 +79,7 @@ class Model:
         part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
         return part
 
-    def with_penalty(self, f: Function, linear_norm: float) -> Model:
+    def with_penalty(self, f: Convex, linear_norm: float) -> Model:
         """Return the problem with another penalty; what is known of A and the loss alone goes along."""
         other = replace(self, f=f, linear_norm=linear_norm)
         inherited = ("of_data", "loss_bounded_below", "target_norm")
@@ -136,8 +140,8 @@ class Model:
     @derived
     def sample(self, rows: Indices) -> Model:
         """Return the problem of a sample of the rows, in which each counts for several."""
-        assert isinstance(self.g, Restrictable)
-        g = self.g.restrict(rows).repeated(np.full(rows.size, self.A.shape[0] / rows.size))
+        assert isinstance(self.g, SumOverRows)
+        g = self.g.restrict(rows).with_row_weights(np.full(rows.size, self.A.shape[0] / rows.size))
         return replace(self, A=self.A.restrict(rows, np.arange(self.A.shape[1])), g=g)
 
     @derived
@@ -146,9 +150,9 @@ class Model:
 
         It has a solution where the whole has one, though nothing in it tells so.
         """
-        assert isinstance(self.g, Restrictable)
+        assert isinstance(self.g, SumOverRows)
         part = Model(
-            self.f.plus(Slopes.zero(pull.size)._replace(left=pull, right=pull)),
+            plus(self.f, PiecewiseParameters.zero(pull.size)._replace(left=pull, right=pull)),
             self.A.restrict(rows, np.arange(pull.size)),
             self.g.restrict(rows),
             self.linear_norm,
@@ -158,7 +162,7 @@ class Model:
 
     def with_memory(self) -> Model:
         """Return the problem for one run, whose parts may remember what makes the next call faster."""
-        f, g = self.f.with_memory(), self.g.with_memory()
+        f, g = with_own_memory(self.f), with_own_memory(self.g)
         model = self if f is self.f and g is self.g else replace(self, f=f, g=g)
         return model._on(with_memory(self.A))
 
@@ -170,7 +174,7 @@ class Model:
 
     def memories(self) -> list[Any]:
         """Return what functions and operator remember from call to call, in a fixed order."""
-        return [*self.f.memories(), *memories(self.A), *self.g.memories()]
+        return [*memories_of(self.f), *memories(self.A), *memories_of(self.g)]
 
     @cached_property
     def of_data(self) -> dict[str, Any]:
@@ -181,16 +185,26 @@ class Model:
         return {}
 
     @cached_property
-    def compiled_penalty(self) -> Compiled | None:
-        """The penalty as the native kernels know it."""
-        return self.f.compiled()
+    def f_star(self) -> Convex:
+        """The conjugate of the penalty."""
+        return self.f.conjugate()
+
+    @cached_property
+    def g_star(self) -> Convex:
+        """The conjugate of the loss."""
+        return self.g.conjugate()
+
+    @cached_property
+    def penalty_form(self) -> NormalForm | None:
+        """The penalty as data."""
+        return self.f.normal_form()
 
     @property
-    def compiled_loss(self) -> Compiled | None:
-        """The loss as the native kernels know it."""
-        if "compiled_loss" not in self.of_data:
-            self.of_data["compiled_loss"] = self.g.compiled()
-        known: Compiled | None = self.of_data["compiled_loss"]
+    def loss_form(self) -> NormalForm | None:
+        """The conjugate of the loss as data."""
+        if "loss_form" not in self.of_data:
+            self.of_data["loss_form"] = self.g_star.normal_form()
+        known: NormalForm | None = self.of_data["loss_form"]
         return known
 
     @cached_property
@@ -210,7 +224,7 @@ class Model:
     @cached_property
     def unpenalised(self) -> Indices:
         """Columns along which f is linear, whose dual constraint is an equation."""
-        return self.f.unpenalised()
+        return self.f_star.domain.fixed()
 
     @cached_property
     def penalty_at_zero(self) -> float:
@@ -221,28 +235,28 @@ class Model:
     def penalty_vanishes_at_zero(self) -> bool:
         """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
         zero = self._nothing(self.A.shape[1])
-        return self.penalty_at_zero == 0 and self.f.bounded_below() and self.f.conjugate_near(zero, zero)[1] == 0
+        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and self.f_star.near(zero, zero)[1] == 0
 
     @cached_property
     def loss_bounded_below(self) -> bool:
         """Whether 0 is in the domain of g*, so that a dual point may be scaled towards it."""
-        return self.g.bounded_below()
+        return self.g_star.domain.has_zero()
 
     @cached_property
     def surely_solvable(self) -> bool:
         """Whether every x is feasible for the loss and the objective has a bound: no ray can prove anything."""
-        return self.g.finite_everywhere() and self.loss_bounded_below and self.f.bounded_below()
+        return self.g.domain.everything and self.loss_bounded_below and self.f_star.domain.has_zero()
 
     @cached_property
     def rays_prove_nothing(self) -> bool:
         """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
-        onto = self.A.traits.identity_scales is not None and any(f.finite_everywhere() for f, _ in self.f.apart())
-        return self.surely_solvable or (onto and self.loss_bounded_below and self.f.bounded_below())
+        onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in self.f.parts())
+        return self.surely_solvable or (onto and self.loss_bounded_below and self.f_star.domain.has_zero())
 
     @cached_property
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
-        return self.g.typical_length(self.A.shape[0])
+        return length_of(self.g_star, self.A.shape[0])
 
     @cached_property
     def x_unit(self) -> Vector:
@@ -265,8 +279,8 @@ class Model:
         penalty.
         """
         nothing = self._nothing(self.A.shape[0])
-        slope = self.g.subgradient(nothing) if self.g.smooth else self.g.typical_slope()
-        balance = np.abs(self.f.typical_slope()) * _quotients(1.0, self.column_lengths)
+        slope = self.g.subgradient(nothing) if is_smooth(self.g) else self.g.subgradient_scale()
+        balance = np.abs(self.f.subgradient_scale()) * _quotients(1.0, self.column_lengths)
         return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
 
     @cached_property
@@ -277,7 +291,7 @@ class Model:
         p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
         """
         columns, rows = self.column_lengths, self.row_lengths
-        p = self.f.project(np.zeros(self.A.shape[1]))
+        p = self.f.domain.project(np.zeros(self.A.shape[1]))
         targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
         return (
             (np.abs(p) + _quotients(targets, columns), targets),
@@ -315,11 +329,11 @@ class Model:
     @cached_property
     def trivial_bound(self) -> float:
         """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
-        if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f.bounded_below()):
+        if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
             return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
         infimum = self.constant
-        for function, size in ((self.f, self.A.shape[1]), (self.g, self.A.shape[0])):
-            at, conjugate = function.conjugate_near(self._nothing(size), self._nothing(size))
+        for function, size in ((self.f_star, self.A.shape[1]), (self.g_star, self.A.shape[0])):
+            at, conjugate = function.near(self._nothing(size), self._nothing(size))
             if np.any(at):
                 return -np.inf
             infimum -= conjugate
@@ -466,7 +480,7 @@ class Problem:
         """
         model, point = self.refreshed().model, self.flatten_x(x)
         u = forward(model.A, point)
-        inside = model.g.project(u)
+        inside = model.g.domain.project(u)
         if inside is not u:
             rounding = ROUNDING * model.row_lengths * float(np.linalg.norm(point.vector()))
             u = np.where(np.abs(u - inside) <= rounding, inside, u)
@@ -544,7 +558,7 @@ def _gradient_at_zero(loss: Term) -> Vector | None:
     if loss.shape is None:
         return None
     g = loss.bind(loss.shape)
-    return g.subgradient(np.zeros(int(np.prod(loss.shape)))) if g.smooth else None
+    return g.subgradient(np.zeros(int(np.prod(loss.shape)))) if is_smooth(g) else None
 
 
 def _loss_shape(loss: Term, operators: Sequence[Operator | Identity]) -> Shape:
@@ -588,7 +602,7 @@ def _side_by_side(operators: Sequence[Operator]) -> Operator:
     return operators[0] if len(operators) == 1 else Stacked(operators)
 
 
-def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Function, float]:
+def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Convex, float]:
     """Return the penalties as one function of flat x, and the norm of their linear terms."""
     functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
     linear_norm = _norm([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])

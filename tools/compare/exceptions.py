@@ -4,4 +4,5 @@ from __future__ import annotations
 
 EXCEPTIONS: dict[str, str] = {
     "method osga": "lengths are computed without overflow, which rounds differently (7b932ee)",
+    "loss EpsilonInsensitive, sp-bcd": "rows inside the tube are left out of the sum of the objective: its last bits",
 }

@@ -185,8 +185,7 @@ def run(case: Case) -> Row:
 
 def _relative_strength(penalty: Any, slope: Array) -> float:
     """Return lambda / lambda_max, at most 1; where f* is finite everywhere, from its kink at 0."""
-    slack = penalty.zero_slack(slope)
-    at_rest = penalty.zero_slack(np.zeros_like(slope))
+    slack, at_rest = penalty.zero_slack(slope), penalty.zero_slack(np.zeros_like(slope))
     return float(min(1.0, np.min(at_rest / np.maximum(at_rest - slack, 1e-300))))
 
 

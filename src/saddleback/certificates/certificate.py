@@ -15,8 +15,10 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
-from ..functions.contract import Function
+from ..functions.contract import Convex
+from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import Point, Whole
+from ..functions.traits import rise
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint, zeros
 from ..operators.stacked import parts_of
@@ -113,15 +115,15 @@ class DualSide:
 
 def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.apart())
+    value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.parts())
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
-    off_x = np.empty(0) if model.f.finite_everywhere() else _violation(model.f, x.vector())
+    off_x = np.empty(0) if model.f.domain.everything else _violation(model.f, x.vector())
     return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, at))
 
 
-def _violation(function: Function, point: Vector) -> Vector:
-    return _beyond(point, function.project(point))
+def _violation(function: Convex, point: Vector) -> Vector:
+    return _beyond(point, function.domain.project(point))
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
@@ -159,8 +161,8 @@ class Admitted:
 
 def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
-    y, conjugate_g = model.g.conjugate_near(y, u.vector())
-    scalable = model.loss_bounded_below and model.g.scaling(y) == 1.0
+    y, conjugate_g = model.g_star.near(y, u.vector())
+    scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
     if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
         y, balanced = _project_unpenalised(model, y, model.unpenalised)
         return Admitted(y, scalable, balanced)
@@ -175,10 +177,10 @@ def bound(
     It is scaled until z is in the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the
     distance that remains is reported, as for a linear program.
     """
-    found = _under_identities(model, point, x) if z is None else None
+    found = _under_identities(model, point) if z is None else None
     scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
     known = point.conjugate_g if scale == 1.0 else None
-    conjugate_g = model.g.conjugate_scaled(point.y, scale, u.vector()) if known is None else known
+    conjugate_g = model.g_star.finite_value(point.y, scale) if known is None else known
     place = (kept or Whole(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
     length = scale * float(np.linalg.norm(point.y))
@@ -202,45 +204,55 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
     if point.balanced:
         free = model.unpenalised
         z = z.copy()
-        z[free] = model.f.project_conjugate(z)[free]
-    t = model.f.scaling(z) if point.scalable else np.nan
+        z[free] = model.f_star.domain.project(z)[free]
+    t = model.f_star.domain.largest_multiple(z) if point.scalable else np.nan
     if t > 0:
-        conjugate_f = model.f.conjugate_scaled(z, t, x)
+        conjugate_f = model.f_star.finite_value(z, t)
         scale = _best_multiple(model, point.y, t, conjugate_f)
         return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
-    near, conjugate_f = model.f.conjugate_near(z, x)
+    near, conjugate_f = model.f_star.near(z, x)
     missed = _beyond(z, near)
     if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
     return _Feasible(1.0, conjugate_f, Whole(z), missed)
 
 
-def _under_identities(model: Model, point: Admitted, x: Point) -> _Feasible | None:
+def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
     """Return the same where -A'y is one multiple of y after the other: each is made when its function asks for it.
 
     None where A is anything else, or no multiple is feasible.
     """
     if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
-    parts = list(zip(model.f.apart(), parts_of(model.A), strict=True))
-    t = float(np.min([f.scaling(_slope(f, A, point.y)) for (f, _), A in parts]))  # nan, where one has none, is kept
+    parts = [(f_star, A) for (f_star, _), A in zip(model.f_star.parts(), parts_of(model.A), strict=True)]
+    multiples = [f_star.domain.largest_multiple(_slope(f_star, A, point.y)) for f_star, A in parts]
+    t = float(np.min(multiples))  # nan, if one has none, is kept
     if not t > 0:
         return None
-    conjugate_f = sum(f.conjugate_scaled(_slope(f, A, point.y), t, x.stretch(own)) for (f, own), A in parts)
+    conjugate_f = sum(f_star.finite_value(_slope(f_star, A, point.y), t) for f_star, A in parts)
     return _Feasible(_best_multiple(model, point.y, t, conjugate_f), conjugate_f, None, np.empty(0))
 
 
-def _slope(f: Function, A: Operator, y: Vector) -> Vector:
+def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
     """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
-    return adjoint(A, y) if f.even else Slope(A, Whole(y)).vector()
+    return adjoint(A, y) if f_star.domain.symmetric else Slope(A, Whole(y)).vector()
 
 
 def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
     """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
     if conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
-        return model.g.best_scaling(y, t)
+        return _lowest_multiple(model.g_star, y, t)
     return t
+
+
+def _lowest_multiple(g_star: Convex, y: Vector, limit: float) -> float:
+    """Return the t in [0, limit] with the lowest g*(t y), or the limit if that is not known."""
+    curvature = g_star.quadratic_form(y) if isinstance(g_star, PiecewiseQuadratic) else 0.0
+    if curvature == 0.0:
+        return limit
+    slope = g_star.finite_value(y) - 0.5 * curvature
+    return float(np.clip(-slope / curvature, 0.0, limit))
 
 
 def trivial_side(model: Model) -> DualSide | None:
@@ -255,12 +267,12 @@ def trivial_side(model: Model) -> DualSide | None:
 def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) -> float:
     """Return the objective below which a gap is no longer relative to it.
 
-    It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``g.rise(d)`` above the
+    It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``rise(g, d)`` above the
     minimum of the loss, and ||y|| d where y is its slope. The latter is at most a 1e-3 of ``terms``, the size of what
     the objective is a sum of: a y that is far too long proves no more than another.
     """
     distance = RESOLVED * reach
-    return max(model.g.rise(distance), min(y_length * distance, MOST * terms))
+    return max(rise(model.g, distance), min(y_length * distance, MOST * terms))
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
@@ -327,7 +339,7 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
     Returns the point, and whether it is feasible to rounding; y itself where it cannot be made so.
     """
     columns = model.A.entries(free)
-    target = -model.f.project_conjugate(np.zeros(model.A.shape[1]))[free]
+    target = -model.f_star.domain.project(np.zeros(model.A.shape[1]))[free]
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target
     point = y
@@ -338,8 +350,8 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
         if np.all(np.abs(residual) <= FEASIBLE * size):
             return point, True
         # rows at a bound may come back from it, but the others move first
-        weight = np.maximum(model.g.conjugate_room(point), 1e-8) ** 2
+        weight = np.maximum(model.g_star.domain.slack(point), 1e-8) ** 2
         normal = columns.T @ (weight[:, None] * columns)
         multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]
-        point = model.g.project_conjugate(point - weight * (columns @ multipliers))
+        point = model.g_star.domain.project(point - weight * (columns @ multipliers))
     return best, bool(np.all(np.abs(best_residual) <= FEASIBLE * size))

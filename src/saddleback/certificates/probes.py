@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..functions.probes import probe_at
+from ..functions.user import user_functions
 from ..problem import Model
 from .certificate import DualSide, PrimalSide
 
@@ -14,7 +15,7 @@ def probe_certificate(model: Model, primal: PrimalSide, dual: DualSide, scale: f
     The operator has tested its products itself, as they were made: see ``operators/linear_operator.py``.
     """
     rows = model.A.shape[0]
-    for own, where, linear in model.f.user_functions():
+    for own, where, linear in user_functions(model.f):
         probe_at(own, primal.x[where], dual.z[where] - linear, rows)
-    for own, where, linear in model.g.user_functions():
+    for own, where, linear in user_functions(model.g):
         probe_at(own, primal.u[where], scale * dual.y[where] - linear, rows)

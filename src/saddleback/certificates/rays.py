@@ -118,7 +118,7 @@ class Side(NamedTuple):
 
 def sides(model: Model) -> tuple[Side, Side]:
     """Return the dual and the primal side of a problem."""
-    A, f, g = model.A, model.f, model.g
+    A = model.A
     m, n = A.shape
     (x_unit, targets), (y_unit, costs) = model.ray_units
 
@@ -130,10 +130,10 @@ def sides(model: Model) -> tuple[Side, Side]:
 
     dual = Side(
         Status.INFEASIBLE,
-        g.conjugate_recession,
+        model.g_star.recession,
         lambda e: -A.rmatvec(e),
         absolute_rmatvec,
-        f.conjugate_recession,
+        model.f_star.recession,
         lambda rows, columns: -A.entries(columns)[rows].T,
         model.row_lengths,
         x_unit,
@@ -142,10 +142,10 @@ def sides(model: Model) -> tuple[Side, Side]:
     )
     primal = Side(
         Status.UNBOUNDED,
-        f.recession,
+        model.f.recession,
         A.matvec,
         absolute_matvec,
-        g.recession,
+        model.g.recession,
         lambda columns, rows: A.entries(columns)[rows],
         model.column_lengths,
         y_unit,
@@ -380,7 +380,7 @@ def _tried(flatten: Callable[[Any, str], Any], ray: Any) -> tuple[Any, str]:
 def ray_of_empty_rows(model: Model) -> Vector:
     """Return a dual ray of a problem with an empty row that 0 does not satisfy."""
     rows = model.A.sums(1)[1]
-    return _scaled(np.where(rows == 0, -model.g.project(np.zeros(rows.size)), 0.0))
+    return _scaled(np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0))
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import RECIPE
-from ..functions.contract import Function
+from ..functions.contract import Convex
 from ..places.mpi.communicator import Team
 from ..problem import Problem
 
@@ -54,9 +54,9 @@ def _size(shape: tuple[int, int]) -> str:
     return f"{shape[0]} x {shape[1]}"
 
 
-def _values(f: Function, point: Vector) -> tuple[float, float]:
+def _values(f: Convex, point: Vector) -> tuple[float, float]:
     """Return what tells a function from others, near a point."""
-    inside = f.project(point)
+    inside = f.domain.project(point)
     return float(f.finite_value(inside)), float(inside @ point)
 
 

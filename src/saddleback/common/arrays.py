@@ -83,6 +83,11 @@ class Blocks:
         return cls(None, np.arange(0, n + 1, width))
 
 
+def multiple(x: Vector, factor: float) -> Vector:
+    """Return factor x; x itself if the factor is 1."""
+    return x if factor == 1.0 else factor * x
+
+
 def constant(value: ArrayLike, size: int) -> Vector:
     """Return an array of that size with the same value everywhere, which takes no memory."""
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (size,))

@@ -10,6 +10,7 @@ from ..certificates.certificate import dual_side, pair, primal_side
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE
+from ..functions.traits import is_smooth
 from ..operators.deferred_points import image
 from ..problem import Problem
 from ..result import Certificate
@@ -61,7 +62,7 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
 def _certified(problem: Problem, x: Any, y: Any) -> Certificate:
     if y is not None:
         return _certificate(problem, x, problem.flatten_y(y))
-    if problem.model.g.smooth:
+    if is_smooth(problem.model.g):
         u = image(problem.model.A, problem.flatten_x(x)).vector()
         found = _certificate(problem, x, problem.model.g.subgradient(u))
         if found.error <= ENOUGH:

@@ -187,7 +187,7 @@ class Judge:
         return False
 
     def _image(self, model: Model, x: Point) -> Point:
-        used = sum(np.count_nonzero(x.stretch(own)) for _, own in model.f.apart())
+        used = sum(np.count_nonzero(x.stretch(own)) for _, own in model.f.parts())
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 

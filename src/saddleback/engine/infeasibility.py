@@ -20,7 +20,7 @@ from ..certificates.rays import UNIT, Side, excluded, judge, prove, sides
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Interval
-from ..functions.piecewise import Coordinate
+from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import Whole
 from ..linear_programs.highs import Answer, Program, conflict, falling, pays, run, stated
 from ..linear_programs.program import as_linear_program
@@ -215,7 +215,7 @@ def constraints_alone(model: Model) -> Model:
     program = as_linear_program(model)
     assert program is not None
     free = np.zeros(program.cost.size)
-    return replace(model, f=Coordinate(free, free, free, program.lower, program.upper), linear_norm=0.0)
+    return replace(model, f=PiecewiseQuadratic(free, free, free, program.lower, program.upper), linear_norm=0.0)
 
 
 @derived
@@ -229,7 +229,7 @@ def directions_alone(model: Model) -> Model:
         for bound in (program.lower, program.upper, program.row_lower, program.row_upper)
     )
     rows = Interval(row_lower, row_upper).bind(row_lower.shape)
-    return replace(model, f=Coordinate(program.cost, program.cost, free, lower, upper), g=rows)
+    return replace(model, f=PiecewiseQuadratic(program.cost, program.cost, free, lower, upper), g=rows)
 
 
 @stored
@@ -243,7 +243,7 @@ class Search:
     def __init__(self, model: Model) -> None:
         m, n = model.A.shape
         self.method = R2HPDHG()
-        self.state = self.method.init(model, Start(model.f.project(np.zeros(n)), np.zeros(m)))
+        self.state = self.method.init(model, Start(model.f.domain.project(np.zeros(n)), np.zeros(m)))
         self.told = 0.0
 
     def advance(self, passes: float, clock: Clock) -> float:

@@ -1,6 +1,6 @@
-"""What f and g may be: value, prox and conjugate, from both sides."""
+"""What f and g may be."""
 
-from .contract import Function
+from .contract import Convex
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -23,10 +23,10 @@ __all__ = [
     "L1",
     "Absolute",
     "Box",
+    "Convex",
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
-    "Function",
     "GroupL2",
     "Hinge",
     "Huber",

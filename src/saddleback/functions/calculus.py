@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
-from .contract import Compiled, Function, Kinks, Ray, Slopes
-from .points import Apart, Held
+from ..common.cached import cached_property
+from .contract import Conjugate, Convex, Domain, Ray
+from .domains import Product, Translated
+from .kinks import Kinks
+from .normal_form import NormalForm, PiecewiseParameters
+from .points import Apart
+from .traits import Addable, Joinable, Kinked, Remembers, kinks, memories, subdifferential, with_memory, zero_slack
 
-if TYPE_CHECKING:
-    from .user import UserFunction
-
-BISECTIONS = 60
+T = TypeVar("T")
 
 
-class Tilted(Function):
-    """f + <c, x> for a function that has no room for a linear term of its own: the conjugate is shifted by c."""
+class Tilted(Convex, Addable, Kinked, Remembers):
+    """f + <c, x> for a function that has no parameter for a linear term."""
 
-    def __init__(self, base: Function, linear: Vector) -> None:
+    def __init__(self, base: Convex, linear: Vector) -> None:
         self.base = base
         self.linear = linear
-        self.scalar_step = base.scalar_step
+        self.diagonal_steps = base.diagonal_steps
 
     def blocks(self) -> Blocks:
         return self.base.blocks()
 
-    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
-        return [(own, where, linear + self.linear[where]) for own, where, linear in self.base.user_functions()]
+    @property
+    def domain(self) -> Domain:
+        return self.base.domain
 
     def value(self, x: Vector) -> float:
         return self.base.value(x) + float(self.linear @ x)
 
-    def finite_value(self, x: Vector) -> float:
-        return self.base.finite_value(x) + float(self.linear @ x)
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return self.base.finite_value(x, factor) + factor * float(self.linear @ x)
 
-    def project(self, x: Vector) -> Vector:
-        return self.base.project(x)
-
-    def prox(self, v: Vector, step: Step) -> Vector:
-        return self.base.prox(v - step * self.linear, step)
-
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        linear = self.linear[self.blocks().columns(blocks)]
-        return self.base.prox_blocks(blocks, v - step * linear, step)
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        linear = self.linear if blocks is None else self.linear[self.blocks().columns(blocks)]
+        return self.base.prox(v - step * linear, step, blocks)
 
     def recession(self, direction: Vector) -> Ray:
         ray = self.base.recession(direction)
@@ -55,194 +52,196 @@ class Tilted(Function):
     def subgradient(self, x: Vector) -> Vector:
         return self.base.subgradient(x) + self.linear
 
-    def conjugate(self, y: Vector) -> float:
-        return self.base.conjugate(y - self.linear)
+    def subgradient_scale(self) -> Vector:
+        return np.abs(self.linear) + self.base.subgradient_scale()
 
-    def bounded_below(self) -> bool:
-        return not self.base.scaling(-self.linear) < 1.0  # nan where it is not known
-
-    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
-        point, value = self.base.conjugate_near(y - self.linear, x)
-        return point + self.linear, value
-
-    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
-        return self.base.conjugate_scaled(t * y - self.linear, 1.0, x)
-
-    def project_conjugate(self, y: Vector) -> Vector:
-        return self.base.project_conjugate(y - self.linear) + self.linear
-
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        return self.base.conjugate_recession(direction)
-
-    def scaling(self, y: Vector) -> float:
-        known = not np.isnan(self.base.scaling(y - self.linear))
-        return scaling_by_bisection(self, y) if known else np.nan
-
-    def unpenalised(self) -> Indices:
-        return self.base.unpenalised()
-
-    def plus(self, piece: Slopes) -> Function:
-        return Tilted(self.base, self.linear + piece.left)
-
-    def finite_everywhere(self) -> bool:
-        return self.base.finite_everywhere()
-
-    def strong_convexity(self) -> float:
-        return self.base.strong_convexity()
-
-    def kinks(self, z: Vector, rest: Tilted) -> Kinks:
-        return self.base.kinks(z - self.linear, rest.base)
-
-    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        low, high = self.base.subdifferential(x, tolerance)
-        return low + self.linear, high + self.linear
-
-    def with_memory(self) -> Tilted:
-        base = self.base.with_memory()
-        return self if base is self.base else Tilted(base, self.linear)
+    def conjugate(self) -> TiltedConjugate:
+        return TiltedConjugate(self)
 
     def placed(self, place: ToDevice) -> Tilted:
         return Tilted(self.base.placed(place), place(self.linear))
 
-    def memories(self) -> list[Any]:
-        return self.base.memories()
+    def plus(self, piece: PiecewiseParameters) -> Tilted:
+        return Tilted(self.base, self.linear + piece.left)
 
-    def typical_slope(self) -> Vector:
-        return np.abs(self.linear) + self.base.typical_slope()
+    def kinks(self, z: Vector, rest: Tilted) -> Kinks:
+        return kinks(self.base, z - self.linear, rest.base)
+
+    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
+        low, high = subdifferential(self.base, x, tolerance)
+        return low + self.linear, high + self.linear
+
+    def with_memory(self) -> Tilted:
+        base = with_memory(self.base)
+        return self if base is self.base else Tilted(base, self.linear)
+
+    def memories(self) -> Sequence[Any]:
+        return memories(self.base)
 
 
-class BlockSum(Function):
-    """A sum of functions, each of its own stretch of one long vector.
+class TiltedConjugate(Conjugate):
+    """Its conjugate, f*(y - c)."""
+
+    def __init__(self, of: Tilted) -> None:
+        super().__init__(of)
+        self.base = of.base.conjugate()
+        self.linear = of.linear
+
+    @property
+    def domain(self) -> Domain:
+        return Translated(self.base.domain, self.linear, self.value)
+
+    def value(self, x: Vector) -> float:
+        return self.base.value(x - self.linear)
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return self.base.finite_value(factor * x - self.linear)
+
+    def recession(self, direction: Vector) -> Ray:
+        return self.base.recession(direction)
+
+    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+        point, value = self.base.near(x - self.linear, subgradient)
+        return point + self.linear, value
+
+
+class BlockSum(Convex, Addable, Kinked, Remembers):
+    """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
     ----------
-    parts : the functions, in order.
-    sizes : how many coordinates each has.
-    split : whether a part keeps its own blocks, or counts as one.
+    functions : Sequence[Convex]
+        The functions, in order.
+    sizes : Sequence[int]
+        Number of coordinates of each.
+    split : Sequence[bool]
+        Whether a function keeps its own blocks, or counts as one block.
     """
 
-    def __init__(self, parts: Sequence[Function], sizes: Sequence[int], split: Sequence[bool]) -> None:
-        self.parts = parts
+    def __init__(self, functions: Sequence[Convex], sizes: Sequence[int], split: Sequence[bool]) -> None:
+        self.functions = functions
         self.sizes = sizes
         self.split = split
         self.start = np.concatenate([[0], np.cumsum(sizes)])
-        self.stretches = [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
-        self.own_blocks = [
-            part.blocks() if fine else Blocks.single(size) for part, size, fine in zip(parts, sizes, split, strict=True)
-        ]
-        placed = list(zip(self.own_blocks, self.start[:-1], strict=True))
-        self.all_blocks = Blocks(
-            None
-            if all(blocks.contiguous for blocks in self.own_blocks)
-            else np.concatenate([blocks.order + a for blocks, a in placed]),
-            np.concatenate([*(blocks.start[:-1] + a for blocks, a in placed), self.start[-1:]]),
+        self.stretches = [slice(a, b) for a, b in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True)]
+
+    @cached_property
+    def own_blocks(self) -> list[Blocks]:
+        """The blocks of each function."""
+        known = zip(self.functions, self.sizes, self.split, strict=True)
+        return [function.blocks() if fine else Blocks.single(size) for function, size, fine in known]
+
+    @cached_property
+    def first_block(self) -> Indices:
+        """The index of the first block of each function, and the number of blocks."""
+        return np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        shifted = list(zip(self.own_blocks, self.start[:-1], strict=True))
+        contiguous = all(blocks.contiguous for blocks in self.own_blocks)
+        return Blocks(
+            None if contiguous else np.concatenate([blocks.order + a for blocks, a in shifted]),
+            np.concatenate([*(blocks.start[:-1] + a for blocks, a in shifted), self.start[-1:]]),
         )
-        self.even = all(part.even for part in parts)
-        self.first_block = np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
 
     def blocks(self) -> Blocks:
-        return self.all_blocks
+        return self._blocks
 
-    def apart(self) -> Sequence[tuple[Function, slice]]:
-        return list(zip(self.parts, self.stretches, strict=True))
+    def parts(self) -> Sequence[tuple[Convex, slice]]:
+        return list(zip(self.functions, self.stretches, strict=True))
 
-    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
+    def _each(self, call: Callable[..., T], *vectors: Vector | Step) -> list[T]:
+        """Call a function of each part and of its stretch of each vector."""
         return [
-            (own, slice(*(first + end for end in where.indices(size)[:2])), linear)
-            for part, first, size in zip(self.parts, self.start[:-1].tolist(), self.sizes, strict=True)
-            for own, where, linear in part.user_functions()
+            call(part, *(v if isinstance(v, (int, float)) else v[own] for v in vectors)) for part, own in self.parts()
         ]
 
-    def _each(self, method: str, *vectors: Vector | Step) -> list[Any]:
-        """Call a method of every part with its stretch of each vector."""
-        return [
-            getattr(part, method)(*(v if isinstance(v, (int, float)) else v[stretch] for v in vectors))
-            for part, stretch in zip(self.parts, self.stretches, strict=True)
-        ]
+    def _with(self, functions: Sequence[Convex]) -> BlockSum:
+        """Return the sum of other functions of the same coordinates; itself if they are the same."""
+        same = all(new is old for new, old in zip(functions, self.functions, strict=True))
+        return self if same else BlockSum(functions, self.sizes, self.split)
+
+    @cached_property
+    def domain(self) -> Domain:
+        return Product([(part.domain, own) for part, own in self.parts()])
 
     def value(self, x: Vector) -> float:
-        return float(sum(self._each("value", x)))
+        return float(sum(self._each(lambda part, x: part.value(x), x)))
 
-    def finite_value(self, x: Vector) -> float:
-        return float(sum(self._each("finite_value", x)))
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return float(sum(self._each(lambda part, x: part.finite_value(x, factor), x)))
 
-    def project(self, x: Vector) -> Vector:
-        return x if self.finite_everywhere() else np.concatenate(self._each("project", x))
-
-    def prox(self, v: Vector, step: Step) -> Vector:
-        return np.concatenate(self._each("prox", v, step))
-
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        if blocks is None:
+            return np.concatenate(self._each(lambda part, v, step: part.prox(v, step), v, step))
         if blocks.size == 1:  # nothing to take apart: a matrix block is best not copied
-            i = int(np.searchsorted(self.first_block, blocks[0], side="right")) - 1
-            local = blocks - self.first_block[i]
-            part = self.parts[i]
-            return part.prox_blocks(local, v, step) if self.split[i] else part.prox(v, step)
-        sizes = self.all_blocks.sizes[blocks]
+            return self._prox_of(int(np.searchsorted(self.first_block, blocks[0], side="right")) - 1, blocks, v, step)
+        sizes = self.blocks().sizes[blocks]
+        step = np.broadcast_to(step, v.shape)
         result = np.empty_like(v)
-        for i, part in enumerate(self.parts):
+        for i in range(len(self.functions)):
             mine = (blocks >= self.first_block[i]) & (blocks < self.first_block[i + 1])
             if np.any(mine):
                 entries = np.repeat(mine, sizes)
-                local = blocks[mine] - self.first_block[i]
-                if self.split[i]:
-                    result[entries] = part.prox_blocks(local, v[entries], step[entries])
-                else:
-                    result[entries] = part.prox(v[entries], step[entries])
+                result[entries] = self._prox_of(i, blocks[mine], v[entries], step[entries])
         return result
 
-    def prox_point(self, v: Vector, step: Step) -> Held:
-        return self.parts[0].prox_point(v, step) if len(self.parts) == 1 else super().prox_point(v, step)
-
-    def block_prox_point(self, block: int, v: Vector, step: Vector) -> Held:
-        i = int(np.searchsorted(self.first_block, block, side="right")) - 1
-        part = self.parts[i]
-        if not self.split[i]:
-            return part.prox_point(v, step)
-        return part.block_prox_point(block - int(self.first_block[i]), v, step)
+    def _prox_of(self, i: int, blocks: Indices, v: Vector, step: Step) -> Vector:
+        """Return the prox of one function on some of its blocks."""
+        return self.functions[i].prox(v, step, blocks - self.first_block[i] if self.split[i] else None)
 
     def recession(self, direction: Vector) -> Ray:
-        return _sum_of_rays(self._each("recession", direction))
+        rays = self._each(lambda part, d: part.recession(d), direction)
+        violation = np.concatenate([ray.violation for ray in rays])
+        return Ray(sum(ray.value for ray in rays), violation, sum(ray.size for ray in rays))
 
     def subgradient(self, x: Vector) -> Vector:
-        return np.concatenate(self._each("subgradient", x))
+        return np.concatenate(self._each(lambda part, x: part.subgradient(x), x))
 
-    def conjugate(self, y: Vector) -> float:
-        return float(sum(self._each("conjugate", y)))
+    def subgradient_scale(self) -> Vector:
+        own = zip(self.functions, self.sizes, strict=True)
+        return np.concatenate([np.broadcast_to(part.subgradient_scale(), (size,)) for part, size in own])
 
-    def bounded_below(self) -> bool:
-        return all(part.bounded_below() for part in self.parts)
+    def conjugate(self) -> BlockSum:
+        return BlockSum([part.conjugate() for part in self.functions], self.sizes, self.split)
 
-    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
-        points, values = zip(*self._each("conjugate_near", y, x), strict=True)
+    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+        points, values = zip(*self._each(lambda part, x, s: part.near(x, s), x, subgradient), strict=True)
         return Apart(points).vector(), float(sum(values))
 
-    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
-        return float(sum(self._each("conjugate_scaled", y, t, x)))
+    def restrict_blocks(self, blocks: Indices) -> BlockSum:
+        of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
+        parts, sizes = [], []
+        for run in np.split(np.arange(blocks.size), np.flatnonzero(np.diff(of_part)) + 1):
+            i = of_part[run[0]]
+            mine = blocks[run] - self.first_block[i]
+            own = self.own_blocks[i]
+            whole = np.array_equal(own.columns(mine), np.arange(own.order.size))
+            parts.append(self.functions[i] if whole else self.functions[i].restrict_blocks(mine))
+            sizes.append(int(own.sizes[mine].sum()))
+        return BlockSum(parts, sizes, [True] * len(parts))
 
-    def project_conjugate(self, y: Vector) -> Vector:
-        return Apart(self._each("project_conjugate", y)).vector()
+    def without(self, part: int) -> BlockSum:
+        """Return the sum without one of its parts."""
+        rest = [i for i in range(len(self.functions)) if i != part]
+        return BlockSum([self.functions[i] for i in rest], [self.sizes[i] for i in rest], [self.split[i] for i in rest])
 
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        return _sum_of_rays(self._each("conjugate_recession", direction))
+    def placed(self, place: ToDevice) -> BlockSum:
+        return self._with([part.placed(place) for part in self.functions])
 
-    def scaling(self, y: Vector) -> float:
-        return float(np.min(self._each("scaling", y)))  # nan, where one part has none, is kept
+    def normal_form(self) -> NormalForm | None:
+        forms = [part.normal_form() if split else None for part, split in zip(self.functions, self.split, strict=True)]
+        known = [form for form in forms if form is not None]
+        return NormalForm(tuple(atom for form in known for atom in form.atoms)) if len(known) == len(forms) else None
 
-    def unpenalised(self) -> Indices:
-        return np.concatenate([part.unpenalised() + a for part, a in zip(self.parts, self.start[:-1], strict=True)])
-
-    def is_linear(self) -> bool:
-        return all(part.is_linear() for part in self.parts)
-
-    def finite_everywhere(self) -> bool:
-        return all(part.finite_everywhere() for part in self.parts)
-
-    def strong_convexity(self) -> float:
-        return min(part.strong_convexity() for part in self.parts)
+    def plus(self, piece: PiecewiseParameters) -> BlockSum:
+        return self._with(
+            [plus(part, PiecewiseParameters(*(own[stretch] for own in piece))) for part, stretch in self.parts()]
+        )
 
     def zero_slack(self, z: Vector) -> Vector | None:
-        slacks = self._each("zero_slack", z)
+        slacks = self._each(zero_slack, z)
         if not all(self.split) or all(slack is None for slack in slacks):
             return None
         return np.concatenate(
@@ -254,8 +253,8 @@ class BlockSum(Function):
 
     def kinks(self, z: Vector, rest: BlockSum) -> Kinks:
         alphas, slopes, parts, known = [], [], [], 0
-        for part, other, stretch in zip(self.parts, rest.parts, self.stretches, strict=True):
-            own = part.kinks(z[stretch], other)
+        for (part, stretch), other in zip(self.parts(), rest.functions, strict=True):
+            own = kinks(part, z[stretch], other)
             alphas.append(own.alpha)
             slopes.append(own.slope)
             parts.append(np.where(own.part >= 0, own.part + known, -1))
@@ -263,92 +262,24 @@ class BlockSum(Function):
         return Kinks(np.concatenate(alphas), np.concatenate(slopes), np.concatenate(parts))
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        low, high = zip(*self._each("subdifferential", x, tolerance), strict=True)
+        low, high = zip(*self._each(subdifferential, x, tolerance), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
-    def plus(self, piece: Slopes) -> BlockSum:
-        parts = [
-            part.plus(Slopes(*(parameter[stretch] for parameter in piece)))
-            for part, stretch in zip(self.parts, self.stretches, strict=True)
-        ]
-        return BlockSum(parts, self.sizes, self.split)
-
-    def restrict_blocks(self, blocks: Indices) -> BlockSum:
-        of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
-        parts, sizes = [], []
-        for run in np.split(np.arange(blocks.size), np.flatnonzero(np.diff(of_part)) + 1):
-            i = of_part[run[0]]
-            mine = blocks[run] - self.first_block[i]
-            own = self.own_blocks[i]
-            whole = np.array_equal(own.columns(mine), np.arange(own.order.size))
-            parts.append(self.parts[i] if whole else self.parts[i].restrict_blocks(mine))
-            sizes.append(int(self.own_blocks[i].sizes[mine].sum()))
-        return BlockSum(parts, sizes, [True] * len(parts))
-
-    def without(self, part: int) -> BlockSum:
-        """Return the sum without one of its parts."""
-        rest = [i for i in range(len(self.parts)) if i != part]
-        return BlockSum([self.parts[i] for i in rest], [self.sizes[i] for i in rest], [self.split[i] for i in rest])
-
     def with_memory(self) -> BlockSum:
-        parts = [part.with_memory() for part in self.parts]
-        same = all(new is old for new, old in zip(parts, self.parts, strict=True))
-        return self if same else BlockSum(parts, self.sizes, self.split)
+        return self._with([with_memory(part) for part in self.functions])
 
-    def placed(self, place: ToDevice) -> BlockSum:
-        return BlockSum([part.placed(place) for part in self.parts], self.sizes, self.split)
-
-    def memories(self) -> list[Any]:
-        return [memory for part in self.parts for memory in part.memories()]
-
-    def admissible(self, strength: Vector) -> Vector:
-        return np.concatenate(self._each("admissible", strength))
-
-    def typical_slope(self) -> Vector:
-        slopes = [part.typical_slope() for part in self.parts]
-        sizes = np.diff(self.start)
-        return np.concatenate([np.broadcast_to(s, (size,)) for s, size in zip(slopes, sizes, strict=True)])
-
-    def compiled(self) -> Compiled | None:
-        parts = [part.compiled() for part in self.parts]
-        if not all(self.split) or any(part is None for part in parts):
-            return None
-        known = [part for part in parts if part is not None]
-        return Compiled(
-            Slopes(*(np.concatenate(column) for column in zip(*(part.slopes for part in known), strict=True))),
-            np.concatenate([part.group_weight for part in known]),
-            tuple(
-                (first + int(a), stop + int(a), function)
-                for part, a in zip(known, self.start[:-1], strict=True)
-                for first, stop, function in part.callables
-            ),
-        )
+    def memories(self) -> Sequence[Any]:
+        return [memory for part in self.functions for memory in memories(part)]
 
 
-def side_by_side(functions: Sequence[Function], sizes: Sequence[int]) -> Function:
-    """Return functions, each of its own stretch of one vector, as a single one where they are of one kind."""
-    whole: Function | None = functions[0]
+def plus(function: Convex, piece: PiecewiseParameters) -> Convex:
+    """Return the sum of a function and a member of the family in ``piecewise.py`` that its ``Term`` accepts."""
+    return function.plus(piece) if isinstance(function, Addable) else Tilted(function, piece.left)
+
+
+def side_by_side(functions: Sequence[Convex], sizes: Sequence[int]) -> Convex:
+    """Return functions, each of neighbouring coordinates of one vector, as a single one if they are of one kind."""
+    whole: Convex | None = functions[0]
     for function in functions[1:]:
-        whole = None if whole is None else whole.beside(function)
+        whole = whole.beside(function) if isinstance(whole, Joinable) else None
     return whole or BlockSum(functions, sizes, [True] * len(sizes))
-
-
-def _sum_of_rays(rays: Sequence[Ray]) -> Ray:
-    violation = np.concatenate([ray.violation for ray in rays])
-    return Ray(sum(ray.value for ray in rays), violation, sum(ray.size for ray in rays))
-
-
-def scaling_by_bisection(function: Function, y: Vector) -> float:
-    """Return the largest t in [0, 1] with a finite conjugate at t y, by halving an interval."""
-    if np.isfinite(function.conjugate(y)):
-        return 1.0
-    if not np.isfinite(function.conjugate(np.zeros_like(y))):
-        return np.nan
-    inside, outside = 0.0, 1.0
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (inside + outside)
-        if np.isfinite(function.conjugate(middle * y)):
-            inside = middle
-        else:
-            outside = middle
-    return inside

@@ -13,11 +13,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
+from ..common.cached import cached_property
 from ..common.checks import shown
-from .contract import ROUNDING, Compiled, Function, Kinks, Ray, Slopes
-from .kinks import Box, least_alpha
+from .contract import ROUNDING, Convex, Ray
+from .domains import Ball, Indicator, Interval
+from .kinks import Box, Kinks, least_alpha
+from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
+from .traits import Addable, Joinable, Kinked
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]]
 
@@ -96,7 +100,7 @@ def partition(groups: Groups, n: int) -> Blocks:
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
 
 
-class GroupNorms(Function):
+class GroupNorms(Convex, Kinked, Addable, Joinable):
     """Group norms over a known partition, with two slopes per coordinate."""
 
     def __init__(self, partition_: Blocks, weight: Vector, left: Vector, right: Vector) -> None:
@@ -112,25 +116,33 @@ class GroupNorms(Function):
         partition_ = Blocks(place(self.partition.order), place(self.partition.start))
         return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right)))
 
-    def _norms(self, x: Vector) -> Vector:
+    def norms(self, x: Vector) -> Vector:
+        """Return the norm of each group."""
         ordered = x[self.partition.order]
         return np.sqrt(np.add.reduceat(ordered * ordered, self.partition.start[:-1]))
 
-    # --- the function -------------------------------------------------------------------------------------------
+    def per_coordinate(self, of_groups: Vector) -> Vector:
+        """Return a value per coordinate, given one per group."""
+        spread = np.empty(self.left.size, dtype=of_groups.dtype)
+        spread[self.partition.order] = np.repeat(of_groups, self.partition.sizes)
+        return spread
 
-    def value(self, x: Vector) -> float:
-        if np.any(np.abs(x - self.project(x)) > ROUNDING * (1.0 + np.abs(x))):
-            return np.inf
-        return self.finite_value(x)
+    @cached_property
+    def domain(self) -> Interval:
+        free = np.full_like(self.left, np.inf)
+        return Interval(np.where(np.isneginf(self.left), 0.0, -free), free)
 
-    def finite_value(self, x: Vector) -> float:
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        x = multiple(x, factor)
         slope = np.where(x > 0, self.right, np.where(np.isfinite(self.left), self.left, 0.0))
-        return float(self.weight @ self._norms(x) + slope @ x)
+        return float(self.weight @ self.norms(x) + slope @ x)
 
-    def project(self, x: Vector) -> Vector:
-        return np.where(np.isneginf(self.left), np.maximum(x, 0.0), x)
-
-    def prox(self, v: Vector, step: Step) -> Vector:
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        if blocks is not None:
+            columns, sizes = self.partition.columns(blocks), self.partition.sizes[blocks]
+            strength = 1.0 / np.asarray(step)
+            pull = shrink(strength * v, self.left[columns], self.right[columns])
+            return shrink_norms(pull, strength, self.weight[blocks], np.cumsum(sizes) - sizes)
         order = self.partition.order
         strength = 1.0 / np.full_like(v, step)[order]
         pull = shrink(strength * v[order], self.left[order], self.right[order])
@@ -138,84 +150,32 @@ class GroupNorms(Function):
         result[order] = shrink_norms(pull, strength, self.weight, self.partition.start[:-1])
         return result
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        columns = self.partition.columns(blocks)
-        strength = 1.0 / step
-        pull = shrink(strength * v, self.left[columns], self.right[columns])
-        sizes = self.partition.sizes[blocks]
-        return shrink_norms(pull, strength, self.weight[blocks], np.cumsum(sizes) - sizes)
-
     def recession(self, direction: Vector) -> Ray:
-        inside = self.project(direction)
+        inside = self.domain.project(direction)
         slope = np.where(inside > 0, self.right, np.where(inside < 0, self.left, 0.0))
-        norms = float(self.weight @ self._norms(inside))
+        norms = float(self.weight @ self.norms(inside))
         terms = slope * inside
         return Ray(norms + float(np.sum(terms)), direction - inside, norms + float(np.sum(np.abs(terms))))
 
     def subgradient(self, x: Vector) -> Vector:
-        norms = self._norms(x)
+        norms = self.norms(x)
         share = np.divide(self.weight, norms, out=np.zeros_like(norms), where=norms > 0)
-        factor = np.empty_like(x)
-        factor[self.partition.order] = np.repeat(share, self.partition.sizes)
         at_zero = np.clip(0.0, self.left, self.right)
-        return np.where(x > 0, self.right, np.where(x < 0, self.left, at_zero)) + factor * x
+        slope = np.where(x > 0, self.right, np.where(x < 0, self.left, at_zero))
+        return slope + self.per_coordinate(share) * x
 
-    # --- its conjugate: the indicator of box + ball, group by group -----------------------------------------------
+    def subgradient_scale(self) -> Vector:
+        return self.per_coordinate(self.weight / np.sqrt(self.partition.sizes)) + np.abs(self.right)
 
-    def project_conjugate(self, y: Vector) -> Vector:
-        pull = shrink(y, self.left, self.right)
-        norms = self._norms(pull)
-        shorten = np.ones_like(norms)
-        np.divide(self.weight, norms, out=shorten, where=norms > self.weight)
-        factor = np.empty_like(y)
-        factor[self.partition.order] = np.repeat(shorten, self.partition.sizes)
-        return np.where(factor < 1.0, (y - pull) + factor * pull, y)
+    def conjugate(self) -> Indicator:
+        return Indicator(self, BoxPlusBall(self))
 
-    def conjugate(self, y: Vector) -> float:
-        norms = self._norms(shrink(y, self.left, self.right))
-        return 0.0 if np.all(norms <= self.weight + ROUNDING * (1.0 + self._norms(y))) else np.inf
-
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        leaving = np.where(np.isneginf(self.left), np.maximum(direction, 0.0), direction)
-        return Ray(0.0, leaving)
-
-    def scaling(self, y: Vector) -> float:
-        """Newton from the right on the convex t -> ||shrink(t y)||_g - weight, group by group."""
-        start = self.partition.start[:-1]
-        order = self.partition.order
-        ordered = y[order]
-        left, right = self.left[order], self.right[order]
-        at_zero = np.sqrt(np.add.reduceat(shrink(np.zeros_like(ordered), left, right) ** 2, start))
-        slack = ROUNDING * self._norms(y)
-        t = np.ones(len(self.partition))
-        for _ in range(NEWTON_STEPS):
-            pull = shrink(np.repeat(t, self.partition.sizes) * ordered, left, right)
-            norm = np.sqrt(np.add.reduceat(pull * pull, start))
-            outside = norm > self.weight + t * slack
-            if not np.any(outside):
-                return float(t.min())
-            if np.any(at_zero > self.weight):
-                return np.nan
-            slope = np.add.reduceat(pull * ordered, start) / np.where(outside, norm, 1.0)
-            t = np.maximum(np.where(outside, t - (norm - self.weight) / np.where(outside, slope, 1.0), t), 0.0)
-        return 0.0 if np.all(at_zero <= self.weight) else np.nan
-
-    def unpenalised(self) -> Indices:
-        bare = np.empty(self.left.size, dtype=bool)
-        bare[self.partition.order] = np.repeat(self.weight == 0, self.partition.sizes)
-        return np.flatnonzero(bare & (self.left == self.right))
-
-    def plus(self, piece: Slopes) -> GroupNorms:
+    def plus(self, piece: PiecewiseParameters) -> GroupNorms:
         left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
         return GroupNorms(self.partition, self.weight, left, self.right + piece.right)
 
-    # --- what layers, steps and backends ask ----------------------------------------------------------------------
-
-    def finite_everywhere(self) -> bool:
-        return bool(np.all(np.isfinite(self.left)))
-
     def zero_slack(self, z: Vector) -> Vector | None:
-        slack = self.weight - self._norms(shrink(z, self.left, self.right))
+        slack = self.weight - self.norms(shrink(z, self.left, self.right))
         return np.where(self.weight > 0, slack, -np.inf) if np.any(self.weight > 0) else None
 
     def kinks(self, z: Vector, rest: GroupNorms) -> Kinks:
@@ -225,17 +185,15 @@ class GroupNorms(Function):
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
         low = np.where(x > tolerance, self.right, self.left)
         high = np.where(x < -tolerance, self.left, self.right)
-        bare = np.empty(x.size, dtype=bool)
-        bare[self.partition.order] = np.repeat(self.weight == 0, self.partition.sizes)
+        bare = self.per_coordinate(self.weight == 0)
         return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
 
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
-        partition_ = Blocks(None, start)
-        return GroupNorms(partition_, self.weight[blocks], self.left[columns], self.right[columns])
+        return GroupNorms(Blocks(None, start), self.weight[blocks], self.left[columns], self.right[columns])
 
-    def beside(self, other: Function) -> GroupNorms | None:
+    def beside(self, other: Convex) -> GroupNorms | None:
         if not isinstance(other, GroupNorms):
             return None
         mine, theirs, size = self.partition, other.partition, self.left.size
@@ -248,11 +206,52 @@ class GroupNorms(Function):
             np.concatenate([self.right, other.right]),
         )
 
-    def typical_slope(self) -> Vector:
-        per_column = np.empty(self.left.size)
-        per_column[self.partition.order] = np.repeat(self.weight / np.sqrt(self.partition.sizes), self.partition.sizes)
-        return per_column + np.abs(self.right)
+    def normal_form(self) -> NormalForm:
+        parameters = PiecewiseParameters.zero(self.left.size)._replace(left=self.left, right=self.right)
+        return NormalForm((GroupNorm(parameters, self.weight),))
 
-    def compiled(self) -> Compiled:
-        slopes = Slopes.zero(self.left.size)._replace(left=self.left, right=self.right)
-        return Compiled(slopes, self.weight)
+
+class BoxPlusBall(Ball):
+    """The sums of a point between the slopes and one of the ball of the weight, group by group."""
+
+    def __init__(self, norms: GroupNorms) -> None:
+        self.of = norms
+
+    def holds(self, x: Vector) -> bool:
+        norms = self.of.norms(shrink(x, self.of.left, self.of.right))
+        return bool(np.all(norms <= self.of.weight + ROUNDING * (1.0 + self.of.norms(x))))
+
+    def project(self, x: Vector) -> Vector:
+        pull = shrink(x, self.of.left, self.of.right)
+        norms = self.of.norms(pull)
+        shorten = np.ones_like(norms)
+        np.divide(self.of.weight, norms, out=shorten, where=norms > self.of.weight)
+        factor = self.of.per_coordinate(shorten)
+        return np.where(factor < 1.0, (x - pull) + factor * pull, x)
+
+    def largest_multiple(self, x: Vector) -> float:
+        """Newton from the right on the convex t -> ||shrink(t x)||_g - weight, group by group."""
+        groups, weight = self.of.partition, self.of.weight
+        start, order = groups.start[:-1], groups.order
+        ordered = x[order]
+        left, right = self.of.left[order], self.of.right[order]
+        at_zero = np.sqrt(np.add.reduceat(shrink(np.zeros_like(ordered), left, right) ** 2, start))
+        slack = ROUNDING * self.of.norms(x)
+        t = np.ones(len(groups))
+        for _ in range(NEWTON_STEPS):
+            pull = shrink(np.repeat(t, groups.sizes) * ordered, left, right)
+            norm = np.sqrt(np.add.reduceat(pull * pull, start))
+            outside = norm > weight + t * slack
+            if not np.any(outside):
+                return float(t.min())
+            if np.any(at_zero > weight):
+                return np.nan
+            slope = np.add.reduceat(pull * ordered, start) / np.where(outside, norm, 1.0)
+            t = np.maximum(np.where(outside, t - (norm - weight) / np.where(outside, slope, 1.0), t), 0.0)
+        return 0.0 if np.all(at_zero <= weight) else np.nan
+
+    def has_zero(self) -> bool:
+        return self.holds(np.zeros_like(self.of.left))
+
+    def fixed(self) -> Indices:
+        return np.flatnonzero(self.of.per_coordinate(self.of.weight == 0) & (self.of.left == self.of.right))

@@ -18,10 +18,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..common.arrays import Blocks, Vector
-from .contract import Kinks
+from ..common.arrays import Blocks, Indices, Vector
 
 NEWTON_STEPS = 60
+
+
+class Kinks(NamedTuple):
+    r"""What holds x at 0 in f = alpha p + r, part by part, at a slope z.
+
+    Attributes
+    ----------
+    alpha : for every part, the minimum alpha with z in the subdifferential of f at 0.
+    slope : a subgradient in z of the alpha of its part, one value per coordinate: alpha(z') >= alpha + <slope, z' - z>.
+    part : the part that each coordinate belongs to; -1 if alpha adds no kink there.
+    """
+
+    alpha: Vector
+    slope: Vector
+    part: Indices
+
+    @classmethod
+    def none(cls, size: int) -> Kinks:
+        """Return the kinks of a function that has none."""
+        return cls(np.zeros(0), np.zeros(size), np.full(size, -1))
 
 
 class Box(NamedTuple):

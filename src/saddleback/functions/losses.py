@@ -37,10 +37,10 @@ from ..common.arrays import Vector, constant
 from ..common.checks import bounds, data, finite, multiple, positive_multiple, scalar, weights
 from ..common.chunks import double
 from ..places.torch import device_of
-from .contract import Function
+from .contract import Convex
 from .logistic import LogisticLoss
 from .norm import WeightedNorm
-from .piecewise import ConjugateOfCoordinate, Coordinate
+from .piecewise import PiecewiseQuadratic
 from .terms import Term, broadcast_parameter
 
 
@@ -97,7 +97,7 @@ class SeparableLoss(Loss):
     def dual(self) -> Dual:
         """Return the conjugate for weight 1."""
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         self._fits(shape)
         dual = self.dual()
         left = broadcast_parameter("b", dual.left, shape, np.asarray(dual.left).dtype)
@@ -108,14 +108,15 @@ class SeparableLoss(Loss):
                 broadcast_parameter("bound", self.scale * np.asarray(bound), shape)
                 for bound in (dual.lower, dual.upper)
             )
-            return ConjugateOfCoordinate(Coordinate(left, right, constant(dual.quadratic / self.scale, size), *bounds))
+            quadratic = constant(dual.quadratic / self.scale, size)
+            return PiecewiseQuadratic(left, right, quadratic, *bounds).conjugate()
         weight = self._weights(shape)
         counted = weight > 0
         quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
         # a row of weight 0 is no row: its dual variable is 0
         lower = np.where(counted, weight * np.where(counted, broadcast_parameter("lower", dual.lower, shape), 0.0), 0.0)
         upper = np.where(counted, weight * np.where(counted, broadcast_parameter("upper", dual.upper, shape), 0.0), 0.0)
-        return ConjugateOfCoordinate(Coordinate(left, right, quadratic, lower, upper))
+        return PiecewiseQuadratic(left, right, quadratic, lower, upper).conjugate()
 
 
 class _TargetLoss(SeparableLoss):
@@ -314,7 +315,7 @@ class Logistic(Loss):
         self.shape = self.labels.shape
         self._weigh(sample_weight, scale)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         self._fits(shape)
         return LogisticLoss(self.labels.ravel(), self._weights(shape))
 
@@ -338,7 +339,7 @@ class Norm2(Loss):
         self.shape = self.b.shape
         self._weigh(sample_weight, scale)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         self._fits(shape)
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         return WeightedNorm(self.b.ravel(), broadcast_parameter("sample_weight", weight, shape), self.scale)

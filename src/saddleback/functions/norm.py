@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
-from .contract import ROUNDING, Function, Ray
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
+from .contract import Conjugate, Convex, Domain, Ray
+from .domains import Everywhere
 from .group import shrink_norms
+from .traits import Kinked, Lipschitz, Smooth
 
 
-class WeightedNorm(Function):
-    r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`; the conjugate is <b, y> where :math:`\sum_i y_i^2 / w_i \le s^2`.
+class WeightedNorm(Convex, Smooth, Lipschitz, Kinked):
+    r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`. A row of weight 0 does not count."""
 
-    A row of weight 0 does not count: its dual variable is 0.
-    """
+    domain = Everywhere()
 
     def __init__(self, b: Vector, weight: Vector, scale: float) -> None:
         self.b = b
@@ -28,16 +29,10 @@ class WeightedNorm(Function):
     def placed(self, place: ToDevice) -> WeightedNorm:
         return WeightedNorm(place(self.b), place(self.weight), self.scale)
 
-    def value(self, x: Vector) -> float:
-        return self.finite_value(x)
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return self.scale * float(np.linalg.norm(self.root * (multiple(x, factor) - self.b)))
 
-    def finite_value(self, x: Vector) -> float:
-        return self.scale * float(np.linalg.norm(self.root * (x - self.b)))
-
-    def project(self, x: Vector) -> Vector:
-        return x
-
-    def prox(self, v: Vector, step: Step) -> Vector:
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         """Shrink the norm of q = root (u - b), which turns the strengths 1 / step into 1 / (step w)."""
         result = v.copy()
         rows = self.counted
@@ -50,40 +45,19 @@ class WeightedNorm(Function):
         result[rows] = self.b[rows] + short / root
         return result
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        return self.prox(v, step)
-
     def subgradient(self, x: Vector) -> Vector:
         norm = float(np.linalg.norm(self.root * (x - self.b)))
         return self.weight * (x - self.b) * (self.scale / norm if norm > 0 else 0.0)
+
+    def subgradient_scale(self) -> Vector:
+        return self.root * (self.scale / float(np.sqrt(max(int(np.sum(self.counted)), 1))))
 
     def recession(self, direction: Vector) -> Ray:
         value = self.scale * float(np.linalg.norm(self.root * direction))
         return Ray(value, np.zeros_like(direction), value)
 
-    def conjugate(self, y: Vector) -> float:
-        inside = self.project_conjugate(y)
-        if np.any(np.abs(y - inside) > ROUNDING * (1.0 + np.abs(inside))):
-            return np.inf
-        return float(self.b @ inside)
-
-    def project_conjugate(self, y: Vector) -> Vector:
-        """Scale into the ellipsoid: not the nearest point, but one that keeps the direction of y."""
-        return self.scaling_factor(y) * np.where(self.counted, y, 0.0)
-
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        return Ray(0.0, direction)
-
-    def scaling_factor(self, y: Vector) -> float:
-        """Return the largest t <= 1 that brings the counted rows of t y into the ellipsoid."""
-        norm = float(np.linalg.norm(y[self.counted] / self.root[self.counted]))
-        return 1.0 if norm <= self.scale else self.scale / norm
-
-    def scaling(self, y: Vector) -> float:
-        return self.scaling_factor(y) if np.all(y[~self.counted] == 0) else 0.0
-
-    def unpenalised(self) -> Indices:
-        return np.flatnonzero(~self.counted)
+    def conjugate(self) -> LinearOnEllipsoid:
+        return LinearOnEllipsoid(self)
 
     def curvature_at(self, x: Vector) -> Vector:
         """Return scale w / ||u - b||, which bounds the second derivative: its steps are those of least squares."""
@@ -95,14 +69,54 @@ class WeightedNorm(Function):
         gradient = np.where(at_kink & self.counted, np.nan, self.subgradient(x))
         return gradient, gradient
 
-    def finite_everywhere(self) -> bool:
-        return True
-
-    def typical_point(self) -> Vector:
-        return np.abs(self.b)
-
     def rise(self, distance: float) -> float:
         return self.scale * float(self.root.max()) * distance
 
-    def typical_slope(self) -> Vector:
-        return self.root * (self.scale / float(np.sqrt(max(int(np.sum(self.counted)), 1))))
+
+class Ellipsoid(Domain):
+    r""":math:`\sum_i y_i^2 / w_i \le s^2`, and 0 in the rows of weight 0."""
+
+    def __init__(self, norm: WeightedNorm) -> None:
+        self.norm = norm
+
+    def project(self, x: Vector) -> Vector:
+        """Scale into the ellipsoid: not the nearest point, but one that keeps the direction of x."""
+        return self._factor(x) * np.where(self.norm.counted, x, 0.0)
+
+    def _factor(self, x: Vector) -> float:
+        """Return the largest t <= 1 that brings the counted rows of t x into the ellipsoid."""
+        counted = self.norm.counted
+        length = float(np.linalg.norm(x[counted] / self.norm.root[counted]))
+        return 1.0 if length <= self.norm.scale else self.norm.scale / length
+
+    def largest_multiple(self, x: Vector) -> float:
+        return self._factor(x) if np.all(x[~self.norm.counted] == 0) else 0.0
+
+    def has_zero(self) -> bool:
+        return True
+
+    def fixed(self) -> Indices:
+        return np.flatnonzero(~self.norm.counted)
+
+
+class LinearOnEllipsoid(Conjugate):
+    """The conjugate of that norm: <b, y> on an ellipsoid."""
+
+    of: WeightedNorm
+
+    def __init__(self, of: WeightedNorm) -> None:
+        super().__init__(of)
+        self._domain = Ellipsoid(of)
+
+    @property
+    def domain(self) -> Ellipsoid:
+        return self._domain
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return float(self.of.b @ multiple(x, factor))
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction)
+
+    def subgradient_scale(self) -> Vector:
+        return np.abs(self.of.b)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, squeeze_constant
 from ..common.chunks import panels_of_rows
 from ..common.rebuildable import stored
-from .calculus import Tilted
-from .contract import ROUNDING, Function, Kinks, Ray, Slopes
+from .contract import ROUNDING, Convex, Ray
+from .domains import Ball, Everywhere, Indicator
+from .kinks import Kinks
 from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
+from .traits import Kinked, Remembers
 
 
 @stored
@@ -50,14 +51,14 @@ class LowRank(Held):
         return vector.reshape(self.pairs.left.shape[0], self.pairs.right.shape[1])
 
 
-class NuclearNorm(Function):
+class NuclearNorm(Convex, Kinked, Remembers):
     r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
 
-    ``memory`` holds where the singular vectors were found last; what is shared between runs has none.
+    ``memory`` holds the singular vectors that were found last; what is shared between runs has none.
     """
 
-    scalar_step = True
-    even = True
+    domain = Everywhere()
+    diagonal_steps = False
 
     def __init__(self, alpha: float, shape: tuple[int, int], memory: Memory | None = None) -> None:
         self.alpha = alpha
@@ -70,35 +71,24 @@ class NuclearNorm(Function):
     def placed(self, place: ToDevice) -> NuclearNorm:
         return self
 
-    def memories(self) -> list[Any]:
+    def memories(self) -> list[Memory]:
         return [] if self.memory is None else [self.memory]
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.shape[0] * self.shape[1])
 
-    def value(self, x: Vector) -> float:
-        return self.finite_value(x)
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return self.alpha * factor * nuclear_norm(x.reshape(self.shape), self.memory)
 
-    def finite_value(self, x: Vector) -> float:
-        return self.alpha * nuclear_norm(x.reshape(self.shape), self.memory)
-
-    def project(self, x: Vector) -> Vector:
-        return x
-
-    def prox(self, v: Vector, step: Step) -> Vector:
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         return self.prox_point(v, step).vector()
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        return self.prox(v, step)
-
     def prox_point(self, v: Vector, step: Step) -> Held:
+        """Return the prox in the form in which it takes the least memory."""
         threshold = self.alpha * float(np.max(squeeze_constant(step)))
         pairs = threshold_singular_values(v.reshape(self.shape), threshold, self.memory)
         factors = pairs.left.size + pairs.right.size
         return LowRank(pairs) if factors < v.size else Whole(np.ravel(pairs.matrix()))
-
-    def block_prox_point(self, block: int, v: Vector, step: Vector) -> Held:
-        return self.prox_point(v, step)
 
     def recession(self, direction: Vector) -> Ray:
         value = self.finite_value(direction)
@@ -109,37 +99,11 @@ class NuclearNorm(Function):
         kept = values > ROUNDING * values[0]
         return self.alpha * np.ravel(left[:, kept] @ right[kept])
 
-    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
-        return self.project_conjugate(y), 0.0
+    def subgradient_scale(self) -> Vector:
+        return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))
 
-    def conjugate_scaled(self, y: Vector, t: float, x: Vector) -> float:
-        return 0.0
-
-    def conjugate(self, y: Vector) -> float:
-        return 0.0 if self._spectral_norm(y) <= self.alpha * (1.0 + ROUNDING + PROVED) else np.inf
-
-    def project_conjugate(self, y: Vector) -> Vector:
-        # Moreau: what thresholding takes away is the projection on the spectral ball
-        return y if self.conjugate(y) == 0 else y - self.prox(y, 1.0)
-
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        return Ray(0.0, direction)
-
-    def scaling(self, y: Vector) -> float:
-        norm = self._spectral_norm(y)
-        return 1.0 if norm <= self.alpha else self.alpha / norm
-
-    def bounded_below(self) -> bool:
-        return True
-
-    def finite_everywhere(self) -> bool:
-        return True
-
-    def unpenalised(self) -> Indices:
-        return np.arange(self.shape[0] * self.shape[1] if self.alpha == 0 else 0)
-
-    def plus(self, piece: Slopes) -> Function:
-        return Tilted(self, piece.left)
+    def conjugate(self) -> Indicator:
+        return Indicator(self, SpectralBall(self))
 
     def kinks(self, z: Vector, rest: NuclearNorm) -> Kinks:
         left, values, right = np.linalg.svd(z.reshape(self.shape), full_matrices=False)
@@ -147,8 +111,31 @@ class NuclearNorm(Function):
         slope = np.ravel(np.outer(left[:, 0], right[0])) / unit
         return Kinks(values[:1] / unit, slope, np.zeros(z.size, dtype=np.int64))
 
-    def typical_slope(self) -> Vector:
-        return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))
+
+class SpectralBall(Ball):
+    r""":math:`\|Y\|_2 \le \alpha`."""
+
+    symmetric = True
+
+    def __init__(self, norm: NuclearNorm) -> None:
+        self.norm = norm
+
+    def holds(self, x: Vector) -> bool:
+        return self._spectral_norm(x) <= self.norm.alpha * (1.0 + ROUNDING + PROVED)
+
+    def project(self, x: Vector) -> Vector:
+        # Moreau: what thresholding takes away is the projection
+        return x if self.holds(x) else x - self.norm.prox(x, 1.0)
+
+    def largest_multiple(self, x: Vector) -> float:
+        length = self._spectral_norm(x)
+        return 1.0 if length <= self.norm.alpha else self.norm.alpha / length
+
+    def has_zero(self) -> bool:
+        return True
+
+    def fixed(self) -> Indices:
+        return np.arange(self.norm.shape[0] * self.norm.shape[1] if self.norm.alpha == 0 else 0)
 
     def _spectral_norm(self, y: Vector) -> float:
-        return spectral_norm(y.reshape(self.shape))
+        return spectral_norm(y.reshape(self.norm.shape))

@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Vector, constant
 from ..common.checks import LARGEST_PRODUCT, bounds, finite, multiple, nonnegative, positive_multiple, scalar
-from .contract import Function, Slopes
+from .calculus import plus
+from .contract import Convex
 from .group import GroupNorms, Groups, partition
 from .losses import Loss
+from .normal_form import PiecewiseParameters
 from .nuclear import NuclearNorm
-from .piecewise import Coordinate
+from .piecewise import PiecewiseQuadratic
 from .terms import Term, broadcast_parameter
+from .user import as_term
 
 
 class Penalty(Term):
@@ -45,11 +48,11 @@ class Piece(Penalty):
 
     kind: str
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
-        return Coordinate(*self.slopes(shape))
+    def bind(self, shape: tuple[int, ...]) -> Convex:
+        return PiecewiseQuadratic(*self.slopes(shape))
 
     @abstractmethod
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         """Return the parameters, spread over a variable of that shape."""
 
 
@@ -70,7 +73,7 @@ class Linear(Piece):
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return broadcast_parameter("c", self.c, shape)
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         c = self.linear(shape)
         return _slopes(shape, left=c, right=c)
 
@@ -92,7 +95,7 @@ class Box(Piece):
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self.lower, self.upper = bounds(lower, upper)
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         return _slopes(
             shape,
             lower=broadcast_parameter("lower", self.lower, shape),
@@ -109,7 +112,7 @@ class NonNegative(Piece):
 
     kind = "sign"
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         return _slopes(shape, lower=0.0)
 
     def times(self, factor: float) -> NonNegative:
@@ -122,7 +125,7 @@ class Zero(Piece):
 
     kind = "nothing"
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         return _slopes(shape)
 
     def times(self, factor: float) -> Zero:
@@ -164,7 +167,7 @@ class L1(Regulariser, Piece):
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.weights = None if weights is None else nonnegative("weights", weights)
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         slope = self.alpha if self.weights is None else self.alpha * broadcast_parameter("weights", self.weights, shape)
         return _slopes(shape, left=-slope, right=slope)
 
@@ -183,7 +186,7 @@ class SquaredL2(Regulariser, Piece):
     def __init__(self, alpha: float) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         return _slopes(shape, quadratic=self.alpha)
 
 
@@ -204,7 +207,7 @@ class ElasticNet(Regulariser, Piece):
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
 
-    def slopes(self, shape: tuple[int, ...]) -> Slopes:
+    def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         slope = self.alpha * self.l1_ratio
         return _slopes(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
 
@@ -233,7 +236,7 @@ class SparseGroup(Regulariser):
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
         self.weights = None if weights is None else nonnegative("weights", weights)
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         tasks = int(np.prod(shape[1:], dtype=int))
         columns = partition(self.groups, shape[0])
         weights = np.sqrt(columns.sizes) if self.weights is None else self.weights
@@ -285,7 +288,7 @@ class Nuclear(Regulariser):
         self.matrix = (int(sizes[0]), int(sizes[1]))
         self.shape = self.matrix
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         size = int(np.prod(shape))
         if size != self.matrix[0] * self.matrix[1] or (len(shape) == 2 and shape != self.matrix):
             raise ValueError(f"Nuclear has shape {self.matrix}, but its variable has shape {shape}")
@@ -322,19 +325,17 @@ class Sum(Penalty):
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return sum((term.linear(shape) for term in self.terms), constant(0.0, int(np.prod(shape))))
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         first = next((term for term in self.terms if not isinstance(term, Piece)), Zero())
         function = first.bind(shape)
         for term in self.terms:
             if isinstance(term, Piece):
-                function = function.plus(term.slopes(shape))
+                function = plus(function, term.slopes(shape))
         return function
 
 
 def add(first: object, second: object) -> Penalty:
     """Return f + g, or raise a TypeError that says why the catalogue has no such sum."""
-    from .user import as_term
-
     terms: list[Term] = []
     for term in (first, second):
         terms += term.terms if isinstance(term, Sum) else [as_term(term, "a term of the sum")]
@@ -373,6 +374,6 @@ def _slopes(
     quadratic: float = 0.0,
     lower: ArrayLike = -np.inf,
     upper: ArrayLike = np.inf,
-) -> Slopes:
+) -> PiecewiseParameters:
     size = int(np.prod(shape))
-    return Slopes(*(constant(value, size) for value in (left, right, quadratic, lower, upper)))
+    return PiecewiseParameters(*(constant(value, size) for value in (left, right, quadratic, lower, upper)))

@@ -25,8 +25,8 @@ import numpy as np
 
 from ..common.arrays import Indices, Step, Vector
 from ..common.checks import ProbeError, rounding_of
-from .contract import Function
-from .user import UserFunction
+from .contract import Convex
+from .user import UserFunction, user_functions
 
 ACCURACY = 1e-10
 """What an inequality may miss by, relative to the sizes of its terms."""
@@ -205,7 +205,7 @@ class Probe:
 
     def conjugate(self, z: Vector, claim: Claim | None = None) -> Bound | None:
         """Ask for the conjugate at z, and hold it against all points so far; ``claim`` if z is its subgradient."""
-        value = self._finite(self.f.conjugate, z)
+        value = self._finite(self.f.conjugate().value, z)
         if value is None:
             return None  # a bound of minus infinity claims nothing
         bound = Bound(z, value, _length(z))
@@ -342,7 +342,7 @@ class Probe:
 
     def conjugates(self, claim: Claim, coordinates: Indices) -> None:
         """Hold the conjugate against values: at z, between 0 and z, beyond it, and beyond it in single coordinates."""
-        if not self.f.has_conjugate:
+        if self.f.given_conjugate is None:
             return
         for bound in (self.conjugate(claim.z, claim), *(self.conjugate(t * claim.z) for t in (0.0, 0.5, 2.0, 10.0))):
             if bound is not None:
@@ -385,10 +385,10 @@ class Probe:
         return np.unique(chosen)
 
 
-def probe_all(*functions: Function) -> None:
+def probe_all(*functions: Convex) -> None:
     """Test the user's own functions inside others at random points."""
     for function in functions:
-        for own, _, _ in function.user_functions():
+        for own, _, _ in user_functions(function):
             probe(own)
 
 
@@ -449,7 +449,7 @@ def probe_at(function: UserFunction, x: Vector, z: Vector, rows: int, tests: Tes
         probe.neighbour(claim, CLOSE * unit)
         for factor in (1e-2, 1e2, 1e4) if probe.cheap else (1e2,):
             probe.far_claim(x + factor * step * z, factor * step)
-        bound = probe.conjugate(z) if function.has_conjugate else None
+        bound = None if function.given_conjugate is None else probe.conjugate(z)
         if bound is not None:
             probe.bounds.append(bound)
         most = SOME + rows // 64 if function.term.separable else SOME

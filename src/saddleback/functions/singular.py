@@ -171,6 +171,8 @@ def nuclear_norm(matrix: Matrix, memory: Memory | None = None) -> float:
     """Return the sum of the singular values, from above: what is left out of a basis counts with its largest sum."""
     if matrix.shape[0] > matrix.shape[1]:
         return nuclear_norm(matrix.T, memory)
+    if not np.any(matrix):
+        return 0.0  # before the norm, which would copy a 0 that takes no memory
     scale = float(np.linalg.norm(matrix))
     if scale == 0 or not np.isfinite(scale):
         return scale

@@ -13,11 +13,11 @@ from ..common.arrays import Step, Vector, constant
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
-    from .contract import Function
+    from .contract import Convex
 
 
 class Term(ABC):
-    """A penalty or loss as the user states it; it becomes a ``Function`` when it meets a variable of known shape."""
+    """A penalty or loss as the user states it; it becomes a ``Convex`` when it meets a variable of known shape."""
 
     shape: tuple[int, ...] | None = None
     """Shape of the variable, where the term knows it."""
@@ -72,7 +72,7 @@ class Term(ABC):
         return np.broadcast_to(0.0, (int(np.prod(shape)),))
 
     @abstractmethod
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         """Return the function of a flattened variable of that shape, or raise where the parameters do not fit."""
 
     def value(self, x: ArrayLike) -> float:
@@ -83,7 +83,7 @@ class Term(ABC):
     def conjugate(self, y: ArrayLike) -> float:
         """Return the conjugate at y, sup_x <x, y> - f(x), infinite outside its domain."""
         point = np.asarray(y, dtype=np.float64)
-        return self.bind(point.shape).conjugate(point.ravel())
+        return self.bind(point.shape).conjugate().value(point.ravel())
 
     def prox(self, v: ArrayLike, step: ArrayLike) -> Vector:
         """Return argmin_x f(x) + 1/2 sum (x - v)^2 / step, with a scalar step or one per coordinate."""
@@ -93,7 +93,7 @@ class Term(ABC):
     def prox_conjugate(self, v: ArrayLike, step: ArrayLike) -> Vector:
         """Return the prox of the conjugate."""
         point, steps = self._point_and_step(v, step)
-        return self.bind(point.shape).prox_conjugate(point.ravel(), steps).reshape(point.shape)
+        return self.bind(point.shape).conjugate().prox(point.ravel(), steps).reshape(point.shape)
 
     @staticmethod
     def _point_and_step(v: ArrayLike, step: ArrayLike) -> tuple[Vector, Step]:

@@ -19,16 +19,18 @@ All of it is tested, see ``probes.py``.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.arrays import Blocks, Indices, Step, Vector
+from ..common.arrays import Blocks, Indices, Step, Vector, multiple
 from ..common.checks import ProbeError
-from .calculus import Tilted, scaling_by_bisection
-from .contract import Callable1D, Compiled, Function, Ray, Slopes
+from .calculus import BlockSum, Tilted
+from .contract import Conjugate, Convex, Domain, Ray
+from .domains import KnownByValue
+from .normal_form import CompiledProx, NormalForm
 from .terms import Term
 
 
@@ -53,7 +55,7 @@ class UserTerm(Term):
         has_own = any("__repr__" in vars(cls) for cls in type(self.source).__mro__[:-1])
         return repr(self.source) if has_own else self.name
 
-    def bind(self, shape: tuple[int, ...]) -> Function:
+    def bind(self, shape: tuple[int, ...]) -> Convex:
         return UserFunction(self, shape)
 
 
@@ -71,41 +73,42 @@ def as_term(source: Any, name: str) -> Term:
     return UserTerm(source)
 
 
-class UserFunction(Function):
+class UserFunction(Convex):
     """A user's function of a variable of known shape."""
 
     def __init__(self, term: UserTerm, shape: tuple[int, ...]) -> None:
         self.term = term
         self.shape = shape
-        self.scalar_step = not term.separable
-        self._conjugate: Callable[[Vector], float] | None = getattr(term.source, "conjugate", None)
+        self.size = int(np.prod(shape))
+        self.diagonal_steps = term.separable
+        self.given_conjugate: Callable[[Vector], float] | None = getattr(term.source, "conjugate", None)
         self.constrained = False  # whether it was seen to be infinite anywhere
 
     def blocks(self) -> Blocks:
-        size = int(np.prod(self.shape))
-        return Blocks.scalars(size) if self.term.separable else Blocks.single(size)
+        return Blocks.scalars(self.size) if self.term.separable else Blocks.single(self.size)
 
-    # --- the function -------------------------------------------------------------------------------------------
+    @property
+    def domain(self) -> Domain:
+        return KnownByValue(self.size, self.finite_value)
 
-    def value(self, x: Vector) -> float:
-        found = self.term.value_of(x.reshape(self.shape))
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        found = self.term.value_of(multiple(x, factor).reshape(self.shape))
         if found is None or np.ndim(found) > 0:
             kind = "None" if found is None else f"an array of shape {np.shape(found)}"
             raise ProbeError(f"value of {self.term.name} returned {kind}: expected one number; is a sum missing?")
         return float(found)
 
-    def finite_value(self, x: Vector) -> float:
-        return self.value(x)
-
-    def project(self, x: Vector) -> Vector:
-        return x
-
-    def prox(self, v: Vector, step: Step) -> Vector:
-        return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be memory of the user's
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        if blocks is None or not self.diagonal_steps or blocks.size == v.size == self.size:
+            return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be memory of the user's
+        # the object may hold parameters of its own for every coordinate, so it always sees all of them
+        everywhere, steps = np.zeros(self.size), np.ones(self.size)
+        everywhere[blocks], steps[blocks] = v, step
+        return self.prox(everywhere, steps)[blocks]
 
     def raw_prox(self, v: Vector, step: Step) -> NDArray[Any]:
         """Return what the user's prox returns for a copy of v, in which it may work, in its own precision."""
-        step = float(np.max(step)) if self.scalar_step else np.broadcast_to(step, v.shape).reshape(self.shape)
+        step = np.broadcast_to(step, v.shape).reshape(self.shape) if self.diagonal_steps else float(np.max(step))
         result = np.asarray(self.term.prox_of(np.array(v).reshape(self.shape), step))
         if result.shape != self.shape or result.dtype.kind not in "biuf":
             raise ProbeError(
@@ -114,71 +117,84 @@ class UserFunction(Function):
             )
         return result
 
-    def prox_blocks(self, blocks: Indices, v: Vector, step: Vector) -> Vector:
-        if self.scalar_step or blocks.size == v.size == np.prod(self.shape):
-            return self.prox(v, step)
-        # the object may hold parameters of its own for every coordinate, so it always sees all of them
-        everywhere, steps = np.zeros(int(np.prod(self.shape))), np.ones(int(np.prod(self.shape)))
-        everywhere[blocks], steps[blocks] = v, step
-        return self.prox(everywhere, steps)[blocks]
-
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
 
-    # --- its conjugate ------------------------------------------------------------------------------------------
-
-    @property
-    def has_conjugate(self) -> bool:
-        """Whether the user gave one."""
-        return self._conjugate is not None
-
-    def conjugate(self, y: Vector) -> float:
-        if self._conjugate is None:
-            raise TypeError(f"{self.term.source!r} has no conjugate(y): add one, or use the certificate of a solve")
-        return float(self._conjugate(y.reshape(self.shape)))
-
-    def bounded_below(self) -> bool:
-        return self._conjugate is None or super().bounded_below()
-
-    def conjugate_near(self, y: Vector, x: Vector) -> tuple[Vector, float]:
-        if self._conjugate is not None and np.isfinite(value := self.conjugate(y)):
-            return y, value
-        step = self.step_near(y, x)
-        point = self.prox(x + step * y, step)
-        subgradient = (x + step * y - point) / step
-        return subgradient, float(point @ subgradient) - self.value(point)
+    def conjugate(self) -> UserConjugate:
+        return UserConjugate(self)
 
     @staticmethod
     def step_near(y: Vector, x: Vector) -> float:
         """Return the step of the prox that looks for a subgradient near y at a point near x."""
         return (1.0 + float(np.linalg.norm(x))) / (1.0 + float(np.linalg.norm(y)))
 
-    def project_conjugate(self, y: Vector) -> Vector:
-        return y
-
-    def conjugate_recession(self, direction: Vector) -> Ray:
-        return Ray(0.0, direction)
-
-    def scaling(self, y: Vector) -> float:
-        return np.nan if self._conjugate is None else scaling_by_bisection(self, y)
-
-    def unpenalised(self) -> Indices:
-        return np.zeros(0, dtype=np.int64)
-
-    def plus(self, piece: Slopes) -> Function:
-        return Tilted(self, piece.left)
-
-    def user_functions(self) -> Sequence[tuple[UserFunction, slice, Vector | float]]:
-        return [(self, slice(None), 0.0)]
-
-    def compiled(self) -> Compiled | None:
+    def normal_form(self) -> NormalForm | None:
         if self.term.compiled is None:
             return None
-        size = int(np.prod(self.shape))
-        return Compiled(Slopes.zero(size), np.zeros(size), ((0, size, self.term.compiled),))
+        return NormalForm((CompiledProx(self.size, *self.term.compiled),))
 
 
-def low_level(function: Any, arguments: int) -> Callable1D | None:
+class UserConjugate(Conjugate):
+    """The conjugate of a user's function: as the user gave it, or from pairs that the prox provides."""
+
+    of: UserFunction
+
+    def __init__(self, of: UserFunction) -> None:
+        super().__init__(of)
+
+    @property
+    def domain(self) -> Domain:
+        return KnownByValue(self.of.size, None if self.of.given_conjugate is None else self.finite_value)
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        if self.of.given_conjugate is None:
+            source = self.of.term.source
+            raise TypeError(f"{source!r} has no conjugate(y): add one, or use the certificate of a solve")
+        return float(self.of.given_conjugate(multiple(x, factor).reshape(self.of.shape)))
+
+    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+        if self.of.given_conjugate is not None and np.isfinite(value := self.finite_value(x)):
+            return x, value
+        step = self.of.step_near(x, subgradient)
+        v = subgradient + step * x
+        point = self.of.prox(v, step)
+        known = (v - point) / step
+        return known, float(point @ known) - self.of.finite_value(point)
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction)
+
+    def normal_form(self) -> NormalForm | None:
+        return self.of.normal_form()
+
+
+def user_functions(function: Convex) -> list[tuple[UserFunction, slice, Vector | float]]:
+    """Return the user's own functions inside another one.
+
+    Each comes with its coordinates and the linear term that was added to it.
+    """
+    if isinstance(function, UserFunction):
+        return [(function, slice(None), 0.0)]
+    if isinstance(function, Tilted):
+        return [(own, where, linear + function.linear[where]) for own, where, linear in user_functions(function.base)]
+    if not isinstance(function, BlockSum):
+        return []
+    return [
+        (own, slice(*(first + end for end in where.indices(size)[:2])), linear)
+        for part, first, size in zip(function.functions, function.start[:-1].tolist(), function.sizes, strict=True)
+        for own, where, linear in user_functions(part)
+    ]
+
+
+class Compiled(NamedTuple):
+    """Address of a compiled function of one or two numbers, and of data for it."""
+
+    address: int
+    data: int
+    takes_data: bool
+
+
+def low_level(function: Any, arguments: int) -> Compiled | None:
     """Return the address behind a ``scipy.LowLevelCallable``, or None for any other callable."""
     signature = getattr(function, "signature", None)
     if not isinstance(function, tuple) or signature is None:
@@ -192,22 +208,22 @@ def low_level(function: Any, arguments: int) -> Callable1D | None:
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     context = ctypes.pythonapi.PyCapsule_GetContext
     context.restype, context.argtypes = ctypes.c_void_p, [ctypes.py_object]
-    return Callable1D(pointer(capsule, signature.encode()), context(capsule) or 0, signature == with_data)
+    return Compiled(pointer(capsule, signature.encode()), context(capsule) or 0, signature == with_data)
 
 
-def coordinatewise(function: Callable1D) -> Callable[[Vector, Step], Vector]:
+def coordinatewise(function: Compiled) -> Callable[[Vector, Step], Vector]:
     """Return a compiled ``double (double, double)`` as a function of arrays."""
     call = _python_callable(function, 2)
     return np.vectorize(call, otypes=[np.float64])
 
 
-def coordinatewise_sum(function: Callable1D) -> Callable[[Vector], float]:
+def coordinatewise_sum(function: Compiled) -> Callable[[Vector], float]:
     """Return the sum of a compiled ``double (double)`` over an array."""
     call = _python_callable(function, 1)
     return lambda x: float(sum(call(value) for value in x.ravel()))
 
 
-def _python_callable(function: Callable1D, arguments: int) -> Callable[..., float]:
+def _python_callable(function: Compiled, arguments: int) -> Callable[..., float]:
     doubles = [ctypes.c_double] * arguments
     if not function.takes_data:
         return ctypes.CFUNCTYPE(ctypes.c_double, *doubles)(function.address)

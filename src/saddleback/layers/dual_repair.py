@@ -42,11 +42,11 @@ def repair(model: Model, y: Vector, z: Vector) -> Repaired:
     A, n = model.A, z.size
     passes = 0.0
     for _ in range(ROUNDS):
-        excess = z - model.f.project_conjugate(z)
+        excess = z - model.f_star.domain.project(z)
         outside = np.flatnonzero(excess)
         if outside.size == 0:
             break
-        room = model.g.conjugate_room(y) ** 2
+        room = model.g_star.domain.slack(y) ** 2
 
         def image(w: Vector, outside: Indices = outside) -> Vector:
             everywhere = np.zeros(n)
@@ -57,7 +57,7 @@ def repair(model: Model, y: Vector, z: Vector) -> Repaired:
             return A.rmatvec(room * image(w), outside)
 
         w, steps = conjugate_gradients(product, excess[outside], np.ones(outside.size), TOLERANCE, STEPS)
-        y = model.g.project_conjugate(y + room * image(w))
+        y = model.g_star.domain.project(y + room * image(w))
         z = A.rmatvec(-y)
         passes += 0.5 + (steps + 0.5) * outside.size / n
     return Repaired(y, z, passes)

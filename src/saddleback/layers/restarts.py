@@ -23,6 +23,7 @@ from ..certificates.certificate import dual_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import Whole
+from ..functions.traits import is_smooth
 from ..methods.contract import Averages, Candidates, Layer, Start, State, current_and_average, gradient
 from ..methods.report import Report
 from ..problem import Model
@@ -96,7 +97,7 @@ class Point:
         h, sigma = strengths.primal, strengths.dual
         with np.errstate(over="ignore", invalid="ignore"):  # a point may have exploded, which the residual then tells
             dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
-            dy = self.y - model.g.prox_conjugate(self.y + self.u / sigma, 1.0 / sigma)
+            dy = self.y - model.g_star.prox(self.y + self.u / sigma, 1.0 / sigma)
             return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
 
     def size(self, strengths: Strengths) -> float:
@@ -196,7 +197,7 @@ class Restarted(Layer[RestartedState]):
         inner, epoch = state.inner, state.epoch
         A = inner.model.A
         x = epoch.averages.x / epoch.averages.count
-        y = inner.model.g.project_conjugate(epoch.averages.y / epoch.averages.count)  # left by rounding only
+        y = inner.model.g_star.domain.project(epoch.averages.y / epoch.averages.count)  # left by rounding only
         u, (here, there) = A.products(x, inner.y, y)
         state.tested = [Point(inner.x.copy(), inner.y.copy(), inner.u.copy(), here), Point(x, y, u, there)]
         state.passes += 1.5
@@ -216,7 +217,7 @@ class Restarted(Layer[RestartedState]):
     def _repair(state: RestartedState) -> None:
         """Move the tested dual point until it is nearly feasible, and do so less often where that is of no use."""
         model = state.inner.model
-        if state.passes < state.repair_due or model.g.smooth or not model.surely_solvable:
+        if state.passes < state.repair_due or is_smooth(model.g) or not model.surely_solvable:
             return
         point = state.tested[0]
         state.repaired = found = repair(model, point.y, -point.z)

@@ -19,8 +19,8 @@ import numpy as np
 from ..certificates.certificate import dual_side, floor, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Restrictable
 from ..functions.points import Whole
+from ..functions.traits import SumOverRows
 from ..methods.contract import Candidates, Layer, Start, State
 from ..methods.report import Report
 from ..problem import Model
@@ -148,7 +148,7 @@ class SettledRows(Layer[SettledState]):
     @staticmethod
     def _unsettled(model: Model, u: Vector, size: int) -> Indices:
         """Return so many rows with the least distance to where their slope changes, and all that are there."""
-        assert isinstance(model.g, Restrictable)
+        assert isinstance(model.g, SumOverRows)
         far = model.g.distance_to_kink(u)
         size = min(max(size, int(np.count_nonzero(far == 0))), far.size - 1)
         return np.sort(np.argpartition(far, size)[:size])
@@ -220,7 +220,7 @@ def kept_rows(model: Model) -> int:
 def pays(model: Model) -> bool:
     """Return whether a problem has many rows for its columns, and a loss with flat parts."""
     return bool(
-        isinstance(model.g, Restrictable)
+        isinstance(model.g, SumOverRows)
         and model.A.shape[0] >= LEAST
         and model.surely_solvable
         and kept_rows(model) < LARGEST * model.A.shape[0]

@@ -20,6 +20,8 @@ from ..certificates.certificate import Admitted, DualSide, admit, best_pair, bou
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions.points import Point, Whole
+from ..functions.traits import is_smooth
+from ..functions.traits import zero_slack as slack_at_zero
 from ..methods.contract import Candidates, Kept, Layer, Method, Start, State, diverged
 from ..methods.report import Report
 from ..operators import Operator
@@ -186,7 +188,7 @@ class Products:
 
 def zero_slack(model: Model, z: Vector) -> Vector:
     """Return how far each block is from leaving 0, for a penalty that tells it."""
-    slack = model.f.zero_slack(z)
+    slack = slack_at_zero(model.f, z)
     return np.full(len(model.blocks), -np.inf) if slack is None else slack
 
 
@@ -288,7 +290,7 @@ class WorkingSet(Layer[WorkingSetState]):
         points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
         state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
         duals_offered = offered.dual
-        if model.g.smooth:  # its gradient at the current point is the best dual point, and averages are behind
+        if is_smooth(model.g):  # its gradient at the current point is the best dual point, and averages are behind
             points, duals_offered = points[:1], [(model.g.subgradient(points[0][1].vector()), None)]
         state.passes += 0.5 * small.share * sum(z is None for _, z in duals_offered)
         primals = [primal_side(model, x, u) for x, u in points]
@@ -343,7 +345,7 @@ class WorkingSet(Layer[WorkingSetState]):
         """Judge the point in the whole problem, and choose the blocks to go on with."""
         model, small, target = state.model, state.small, self._target(state)
         state.u = u = self._image(state)
-        if model.g.smooth or not np.any(y):  # at the start of a run where x is tells more than y = 0
+        if is_smooth(model.g) or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
         image = Whole(u)
@@ -502,7 +504,7 @@ def pays(model: Model) -> bool:
         and model.A.traits.splits
         and model.A.traits.entries_known
         and np.all(model.blocks.sizes % model.A.traits.tasks == 0)
-        and model.g.finite_everywhere()
-        and model.f.bounded_below()
-        and model.f.zero_slack(np.zeros(model.A.shape[1])) is not None
+        and model.g.domain.everything
+        and model.f_star.domain.has_zero()
+        and slack_at_zero(model.f, np.zeros(model.A.shape[1])) is not None
     )

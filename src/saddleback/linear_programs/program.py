@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from ..common.arrays import Vector
+from ..functions.normal_form import NormalForm, Piecewise
 from ..functions.points import Point
 from ..operators import Operator
 from ..problem import Model
@@ -44,18 +45,21 @@ def as_linear_program(model: Model) -> LinearProgram | None:
     The functions themselves say so: f is linear between its bounds, and the conjugate of g has no bounds but 0, so
     that g is 0 on an interval and infinite elsewhere.
     """
-    if not model.f.is_linear():
+    if not (_is_piecewise(model.penalty_form) and _is_piecewise(model.loss_form)):
         return None
-    penalty, loss = model.f.compiled(), model.g.conjugate_slopes()
-    if penalty is None or loss is None or np.any(loss.quadratic):
+    f, loss = model.penalty_form.parameters, model.loss_form.parameters
+    if np.any(f.quadratic) or not np.array_equal(f.left, f.right) or np.any(loss.quadratic):
         return None
     below, above = loss.lower == -np.inf, loss.upper == np.inf
     if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
         return None
-    f = penalty.slopes
     return LinearProgram(
         f.left, f.lower, f.upper, np.where(below, loss.left, -np.inf), np.where(above, loss.right, np.inf)
     )
+
+
+def _is_piecewise(form: NormalForm | None) -> TypeGuard[NormalForm]:
+    return form is not None and all(isinstance(atom, Piecewise) for atom in form.atoms)
 
 
 def at_hand(A: Operator) -> bool:

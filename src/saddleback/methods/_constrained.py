@@ -105,7 +105,7 @@ def step_blocks(state: ConstrainedState, drawn: Indices, y: Vector) -> None:
     for columns, blocks in split.blocks.pieces(drawn):
         step = 1.0 / (state.rho * state.squares[columns])
         before = state.w[columns]
-        after = split.f.prox_blocks(blocks, before - step * split.A.rmatvec(against, columns), step)
+        after = split.f.prox(before - step * split.A.rmatvec(against, columns), step, blocks)
         state.residual += split.A.matvec(after - before, columns)
         state.w[columns] = after
     state.passes += float(split.blocks.sizes[drawn] @ (split.blocks.start[drawn] < state.x.size)) / state.x.size

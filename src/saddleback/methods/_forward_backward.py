@@ -18,6 +18,8 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
+from ..functions.traits import curvature as curvature_of
+from ..functions.traits import is_smooth
 from ..problem import Model
 from ..steps.strengths import operator_norm
 from .contract import Averages, Candidates, Method, Start, State, all_blocks, positive_number
@@ -114,16 +116,16 @@ class ProximalGradient(ForwardBackward):
             positive_number("smoothing", self.smoothing)
 
     def missing(self, model: Model) -> str | None:
-        if self.smoothing == 0 and model.g.curvature() is None:
+        if self.smoothing == 0 and not is_smooth(model.g):
             return "its loss has no Lipschitz gradient; smoothing=mu gives it one where the loss is finite everywhere"
-        if self.smoothing > 0 and not model.g.finite_everywhere():
+        if self.smoothing > 0 and not model.g.domain.everything:
             return "its loss is infinite outside a set, or not known to be finite, and smoothing would relax it"
         return None
 
     def slope(self, model: Model, u: Vector) -> Vector:
         if self.smoothing == 0:
             return model.g.subgradient(u)
-        return model.g.prox_conjugate(u / self.smoothing, 1.0 / self.smoothing)
+        return model.g_star.prox(u / self.smoothing, 1.0 / self.smoothing)
 
     def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
         if self.step is not None:
@@ -137,7 +139,7 @@ class ProximalGradient(ForwardBackward):
 
 def lipschitz(model: Model, smoothing: float = 0.0) -> tuple[float, float]:
     """Return L of the gradient of x -> g(Ax), with g smoothed where that is asked for, and the passes it took."""
-    curvature = model.g.curvature()
+    curvature = curvature_of(model.g)
     if smoothing > 0:
         bound = np.full(model.A.shape[0], np.inf) if curvature is None else curvature
         curvature = np.where(bound > 0, 1.0 / (1.0 / np.where(bound > 0, bound, 1.0) + smoothing), 0.0)

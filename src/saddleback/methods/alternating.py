@@ -25,9 +25,14 @@ import numpy as np
 from ..common.arrays import Step, Vector, is_one_value
 from ..common.chunks import inner, panels
 from ..common.rebuildable import stored
+from ..functions.contract import Convex
+from ..functions.nuclear import NuclearNorm
+from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import Held, Whole
+from ..functions.traits import curvature as curvature_of
 from ..operators.deferred_points import Gradient, Image, forward, zeros
 from ..problem import Model
+from ..steps.strengths import round_up_strengths
 from .contract import Candidates, Method, Start, State
 from .report import Report
 
@@ -82,21 +87,21 @@ class Alternating(Method[AlternatingState]):
     opening = 8.0
 
     def missing(self, model: Model) -> str | None:
-        if model.g.curvature() is None:
+        if curvature_of(model.g) is None:
             return "its loss has no Lipschitz gradient in closed form"
         if model.A.traits.identity_scales is None:
             return "a block of A is not an identity"
-        if not model.f.bounded_below():
+        if not model.f_star.domain.has_zero():
             return "its penalty is unbounded below"
         return None
 
     def init(self, model: Model, start: Start) -> AlternatingState:
-        scales, curvature = model.A.traits.identity_scales, model.g.curvature()
+        scales, curvature = model.A.traits.identity_scales, curvature_of(model.g)
         assert scales is not None
         assert curvature is not None
         curvature = curvature[:1] if is_one_value(curvature) else curvature
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
-        dual = model.g.conjugate_member()
+        dual = model.g_star
         nothing = zeros(model.A, 1)
         x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
         points: list[Held] = [Whole(x[own]) for own in stretches]
@@ -115,7 +120,9 @@ class Alternating(Method[AlternatingState]):
             tol=start.tol,
             curvature=float(curvature.max()),
             value=abs(model.g.finite_value(u)),
-            exact=bool(np.all(curvature == curvature[0])) and dual is not None and dual.is_paraboloid(),
+            exact=bool(np.all(curvature == curvature[0]))
+            and isinstance(dual, PiecewiseQuadratic)
+            and dual.is_paraboloid(),
         )
 
     def advance(self, state: AlternatingState, passes: float) -> AlternatingState:
@@ -127,7 +134,7 @@ class Alternating(Method[AlternatingState]):
         return state
 
     def _sweep(self, state: AlternatingState) -> None:
-        g, f = state.model.g, state.model.f
+        g, parts = state.model.g, state.model.f.parts()
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)
@@ -136,7 +143,7 @@ class Alternating(Method[AlternatingState]):
         points: list[Held] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
             new = self._forward(g.subgradient(u), x[own], -scale / strength)
-            points.append(f.block_prox_point(j, new, np.broadcast_to(1.0 / strength, new.shape)))
+            points.append(prox_point(parts[j][0], new, np.broadcast_to(1.0 / strength, new.shape)))
             points[j].write(new)  # where x is as large as the data, there is no memory to waste
             step = x[own]
             length, product = self._turned_into_step(step, new)
@@ -223,11 +230,16 @@ class Alternating(Method[AlternatingState]):
         return Candidates([(state.x, u)], [(y, None)], kept=([x], [Gradient(g, Image(A, x))]))
 
 
+def prox_point(function: Convex, v: Vector, step: Step) -> Held:
+    """Return the prox in the form in which it takes the least memory."""
+    return function.prox_point(v, step) if isinstance(function, NuclearNorm) else Whole(function.prox(v, step))
+
+
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:
     """Return the strengths of each block under which its prox has a closed form, as numbers where they are equal."""
     if np.all(curvature == curvature[0]):
         return [scale**2 * (float(curvature[0]) or 1.0) for scale in scales]  # 0 where no row counts
     curvature = np.maximum(curvature, FLAT * curvature.max())
-    admissible = model.f.admissible(np.concatenate([scale**2 * curvature for scale in scales]))
+    admissible = round_up_strengths(model.f, np.concatenate([scale**2 * curvature for scale in scales]))
     of_blocks = [admissible[own] for own in stretches]
     return [float(own[0]) if np.all(own == own[0]) else own.copy() for own in of_blocks]

@@ -16,8 +16,10 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..common.checks import SQUARABLE, number, shown
 from ..common.rebuildable import stored
-from ..functions.contract import Function
+from ..functions.contract import Convex
+from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import Point
+from ..functions.traits import is_smooth
 from ..operators.deferred_points import zeros
 from ..problem import Model
 from .report import Report
@@ -343,18 +345,19 @@ class Affine(NamedTuple):
     weight: Vector
 
 
-def affine_gradient(g: Function) -> Affine | None:
-    """Return g* where its gradient is affine, so that a step on it is a linear system; None where it is not."""
-    slopes = g.conjugate_slopes()
-    if slopes is None or not np.array_equal(slopes.left, slopes.right):
+def affine_gradient(g: Convex) -> Affine | None:
+    """Return g* if its gradient is affine, so that a step on it is a linear system; None if it is not."""
+    g_star = g.conjugate()
+    if not isinstance(g_star, PiecewiseQuadratic):
         return None
-    unbounded = np.all(np.isinf(slopes.lower) & np.isinf(slopes.upper))
-    return Affine(slopes.left, slopes.quadratic) if unbounded else None
+    left, right, quadratic, lower, upper = g_star.contiguous()
+    affine = np.array_equal(left, right) and np.all(np.isinf(lower) & np.isinf(upper))
+    return Affine(left, quadratic) if affine else None
 
 
 def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:
     """Return the gradient of a smooth loss at u, as a dual candidate; none for another loss."""
-    return [(model.g.subgradient(u), None)] if model.g.smooth else []
+    return [(model.g.subgradient(u), None)] if is_smooth(model.g) else []
 
 
 def current_and_average(

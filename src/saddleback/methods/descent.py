@@ -16,6 +16,7 @@ from scipy.linalg import cho_solve
 
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
+from ..functions.traits import curvature_at, is_smooth
 from ..machine.tiled_blas import cholesky
 from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
 from ..problem import Model
@@ -107,12 +108,12 @@ class Descent(Method[DescentState]):
         traits = model.A.traits
         if not (traits.splits and traits.reads_columns and traits.tasks == 1):
             return "A is not a dense or sparse matrix that acts on a vector"
-        penalty, loss = model.compiled_penalty, model.compiled_loss
-        if model.g.curvature() is None or loss is None or loss.callables:
+        penalty, loss = model.penalty_form, model.loss_form
+        if not is_smooth(model.g) or loss is None or not loss.closed:
             return "its loss has no Lipschitz gradient in closed form"
-        if penalty is None or penalty.callables:
+        if penalty is None or not penalty.closed:
             return "its penalty is not one that the kernels know"
-        if not model.f.bounded_below():
+        if not model.f_star.domain.has_zero():
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:
             return f"a block has {model.blocks.sizes.max()} columns, more than {LARGEST_BLOCK}"
@@ -127,7 +128,7 @@ class Descent(Method[DescentState]):
 
     @staticmethod
     def _first(model: Model, start: Start, descender: Descender) -> DescentState:
-        x = model.f.project(start.x)
+        x = model.f.domain.project(start.x)
         start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
         u, cost = start.image(model)
         return DescentState(
@@ -164,8 +165,8 @@ class Descent(Method[DescentState]):
     def _newton(self, state: DescentState, tolerance: float) -> None:
         """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
         model, x = state.model, state.x
-        assert model.compiled_penalty is not None
-        part = smooth_part(model.compiled_penalty, model.blocks, x)
+        assert model.penalty_form is not None
+        part = smooth_part(model.penalty_form, model.blocks, x)
         part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
@@ -180,7 +181,7 @@ class Descent(Method[DescentState]):
             moved[part.kinked & (moved * x[part.free] < 0)] = 0.0
             candidate = x.copy()
             candidate[part.free] = moved
-            candidate = model.f.project(candidate)
+            candidate = model.f.domain.project(candidate)
             u = state.u + state.descender.image(part.free, candidate[part.free] - x[part.free])
             state.passes += 0.5 * share
             if model.f.finite_value(candidate) + model.g.finite_value(u) < before:
@@ -199,7 +200,7 @@ class Descent(Method[DescentState]):
     @staticmethod
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
         """Return Newton's direction, and the visits of each free column that it took."""
-        weight = state.model.g.curvature_at(state.u)
+        weight = curvature_at(state.model.g, state.u)
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..common.arrays import Vector
+from ..functions.traits import is_smooth
 from ..problem import Model
 from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
@@ -35,7 +36,7 @@ class FOBOS(ForwardBackward):
             positive_number("step", self.step)
 
     def missing(self, model: Model) -> str | None:
-        if not model.g.finite_everywhere():
+        if not model.g.domain.everything:
             return "its loss is infinite outside a set, or its subgradients are not known"
         return None
 
@@ -45,7 +46,7 @@ class FOBOS(ForwardBackward):
     def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
         if self.step is not None:
             return self.step, 0.0
-        if model.g.curvature() is not None:
+        if is_smooth(model.g):
             bound, passes = lipschitz(model)
             return (1.0 / bound if bound > 0 else 1.0), passes
         length = float(np.linalg.norm(model.A.rmatvec(y)))

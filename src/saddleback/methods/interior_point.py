@@ -20,6 +20,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
+from ..functions.normal_form import LogisticEntropy
 from ..problem import Model
 from .contract import Candidates, Method, Start, State, all_blocks
 from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
@@ -85,10 +86,10 @@ class InteriorPoint(Method[InteriorState]):
     def missing(self, model: Model) -> str | None:
         if not (model.A.traits.splits and model.A.traits.entries_known and model.A.traits.tasks == 1):
             return "A is not a matrix whose entries are known, with one task"
-        f, g = model.compiled_penalty, model.compiled_loss
-        if f is None or f.callables:
+        f, g = model.penalty_form, model.loss_form
+        if f is None or not f.closed:
             return "its penalty is not made of slopes, bounds, squares and group norms"
-        if g is None or g.callables:
+        if g is None or not g.closed:
             return "its loss is not a sum over the rows, from the catalogue"
         return None
 
@@ -176,11 +177,11 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 def matrix_bytes(model: Model) -> float:
     """Return the memory that the matrix of a step and its factor take."""
-    loss = model.compiled_loss
+    loss = model.loss_form
     assert loss is not None
-    left, right, quadratic, lower, upper = loss.slopes
+    left, right, quadratic, lower, upper = loss.parameters
     equalities = (left == right) & (quadratic == 0) & np.isinf(lower) & np.isinf(upper)
-    stiff = bool(loss.logistic is not None or not np.any(equalities)), model.unpenalised.size == 0
+    stiff = bool(isinstance(loss.atoms[0], LogisticEntropy) or not np.any(equalities)), model.unpenalised.size == 0
     return 16.0 * float(form_for(model.A.shape, *stiff).size(model.A.shape)) ** 2
 
 

@@ -77,7 +77,7 @@ class OSGA(Method[OSGAState]):
 
     def missing(self, model: Model) -> str | None:
         for what, function in (("loss", model.g), ("penalty", model.f)):
-            if not function.finite_everywhere():
+            if not function.domain.everything:
                 return f"its {what} is infinite outside a set, or its subgradients are not known"
         return None
 

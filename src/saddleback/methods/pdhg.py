@@ -75,10 +75,10 @@ class PrimalDual(Method[PDHGState]):
         )
 
     def advance(self, state: PDHGState, passes: float) -> PDHGState:
-        f, A, g = state.model.f, state.model.A, state.model.g
+        f, A, g_star = state.model.f, state.model.A, state.model.g_star
         primal, dual = 1.0 / state.strengths.primal, 1.0 / state.strengths.dual
         for _ in range(max(1, round(passes))):
-            state.y = g.prox_conjugate(state.y + dual * state.ahead, dual)
+            state.y = g_star.prox(state.y + dual * state.ahead, dual)
             state.x = f.prox(state.x - primal * A.rmatvec(state.y), primal)
             u = A.matvec(state.x)
             state.ahead = u + self.extrapolation * (u - state.u)

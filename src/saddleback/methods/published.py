@@ -27,7 +27,15 @@ from ..common.checks import one_of
 from ..common.rebuildable import stored
 from ..problem import Model
 from ..steps.sampling import KNice
-from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, measure_norms, positive, remark_strengths
+from ..steps.strengths import (
+    Strengths,
+    automatic_draw,
+    explicit_strengths,
+    measure_norms,
+    positive,
+    remark_strengths,
+    round_up_strengths,
+)
 from .contract import Averages, Candidates, Method, Start, State, current_and_average
 from .report import Report
 
@@ -106,7 +114,7 @@ class PublishedSPBCD(Method[PublishedState]):
         if isinstance(self.step, str) and self.step == "l1":
             if self.sigma_rule == "literal":
                 model.g.subgradient(np.zeros(model.A.shape[0]))  # what a row without sigma needs, or a TypeError
-            return model.f.admissible(positive(model.A.sums(1)[0])), None, 0.5
+            return round_up_strengths(model.f, positive(model.A.sums(1)[0])), None, 0.5
         if isinstance(self.step, str) and self.step == "remark":
             fixed: Strengths = remark_strengths(model, drawn)
         else:
@@ -123,7 +131,7 @@ class PublishedSPBCD(Method[PublishedState]):
             for columns, blocks in pieces:
                 step = 1.0 / state.primal_strength[columns]
                 before = state.x[columns]
-                after = f.prox_blocks(blocks, before - step * A.rmatvec(state.y, columns), step)
+                after = f.prox(before - step * A.rmatvec(state.y, columns), step, blocks)
                 bar = after + theta * (after - before)
                 changes.append(A.matvec(bar - state.x_bar[columns], columns))
                 state.x[columns], state.x_bar[columns] = after, bar
@@ -135,14 +143,14 @@ class PublishedSPBCD(Method[PublishedState]):
         return state
 
     def _dual_step(self, state: PublishedState, drawn: list[Columns], argument: Vector) -> Vector:
-        g = state.model.g
+        g, g_star = state.model.g, state.model.g_star
         if state.dual_strength is not None:
-            return g.prox_conjugate(state.y + argument / state.dual_strength, 1.0 / state.dual_strength)
+            return g_star.prox(state.y + argument / state.dual_strength, 1.0 / state.dual_strength)
         sums = reduce(np.add, [state.model.A.sums(1, columns)[1] for columns in drawn])
         sigma = state.sampling.n_blocks / state.sampling.drawn * sums
         touched = sigma > 0
-        strength = g.admissible(np.where(touched, sigma, 1.0))
-        stepped = g.prox_conjugate(state.y + argument / strength, 1.0 / strength)
+        strength = round_up_strengths(g, np.where(touched, sigma, 1.0))
+        stepped = g_star.prox(state.y + argument / strength, 1.0 / strength)
         untouched = g.subgradient(argument) if self.sigma_rule == "literal" and not np.all(touched) else state.y
         return np.where(touched, stepped, untouched)
 

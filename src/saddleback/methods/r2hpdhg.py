@@ -70,7 +70,7 @@ def pdhg_step(model: Model, strengths: Strengths, at: Point) -> Point:
     h, sigma = strengths.primal, strengths.dual
     x = model.f.prox(at.x - model.A.rmatvec(at.y) / h, 1.0 / h)
     u = model.A.matvec(x)
-    return Point(x, model.g.prox_conjugate(at.y + (2.0 * u - at.u) / sigma, 1.0 / sigma), u)
+    return Point(x, model.g_star.prox(at.y + (2.0 * u - at.u) / sigma, 1.0 / sigma), u)
 
 
 def halpern(k: int, at: Point, ahead: Point, anchor: Point) -> Point:

@@ -33,6 +33,8 @@ import numpy as np
 from ..common.arrays import Step, Vector
 from ..common.checks import number, shown
 from ..common.rebuildable import stored
+from ..functions.contract import Convex
+from ..functions.traits import curvature as curvature_of
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import typical_distance
@@ -90,7 +92,7 @@ class SPDC(Method[SPDCState]):
     def missing(self, model: Model) -> str | None:
         if len(model.g.blocks()) < model.A.shape[0]:
             return "its loss is not a sum over the rows of A"
-        if not model.g.finite_everywhere():
+        if not model.g.domain.everything:
             return "its loss is infinite outside a set, or not known to be finite"
         return None if model.A.traits.entries_known else "A is a LinearOperator, whose rows are not known"
 
@@ -123,12 +125,12 @@ class SPDC(Method[SPDCState]):
 
     def _strong_convexity(self, model: Model) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return what is added to f and g*, and how strongly convex they are then."""
-        curvature = model.g.curvature()
+        curvature = curvature_of(model.g)
         dual = 0.0 if curvature is None else 1.0 / (float(curvature.max()) or 1.0)
-        slope = float(np.linalg.norm(np.broadcast_to(model.g.typical_slope(), (model.A.shape[0],))))
+        slope = float(np.linalg.norm(np.broadcast_to(model.g.subgradient_scale(), (model.A.shape[0],))))
         added, total = [], []
         for given, own, size in (
-            (self.primal_regularisation, model.f.strong_convexity(), typical_distance(model)),
+            (self.primal_regularisation, strong_convexity(model.f), typical_distance(model)),
             (self.dual_regularisation, dual, slope),
         ):
             default = 0.0 if own > 0 else 2.0 * DISTORTION * model.value_at_zero / (size**2 or 1.0)
@@ -142,13 +144,13 @@ class SPDC(Method[SPDCState]):
         return (added[0], added[1]), (total[0], total[1])
 
     def advance(self, state: SPDCState, passes: float) -> SPDCState:
-        f, A, g = state.model.f, state.model.A, state.model.g
+        f, A, g_star = state.model.f, state.model.A, state.model.g_star
         m, K = state.sampling.n_blocks, state.sampling.drawn
         iterations = max(1, round(passes * m / K))
         step = np.full(K, state.dual_step)
         for rows in state.sampling.draw(iterations):
             argument = state.y[rows] + step * A.matvec(state.ahead, rows=rows)
-            y = with_ridge(lambda v, s, own=rows: g.prox_conjugate_blocks(own, v, s), argument, step, state.ridges[1])
+            y = with_ridge(lambda v, s, own=rows: g_star.prox(v, s, own), argument, step, state.ridges[1])
             change = A.rmatvec(y - state.y[rows], rows=rows)
             direction = state.pull + m / K * change
             x = with_ridge(f.prox, state.x - state.primal_step * direction, state.primal_step, state.ridges[0])
@@ -164,6 +166,12 @@ class SPDC(Method[SPDCState]):
         u = state.model.A.matvec(state.x)
         state.passes += 1.0
         return Candidates([(state.x, u)], [(state.y.copy(), -state.pull), *gradient(state.model, u)])
+
+
+def strong_convexity(f: Convex) -> float:
+    """Return a mu for which f - mu / 2 ||x||^2 is still convex, the largest that is known."""
+    forms = [part.normal_form() for part, _ in f.parts()]
+    return min(0.0 if form is None else float(form.parameters.quadratic.min()) for form in forms)
 
 
 def with_ridge(prox: Callable[..., Vector], v: Vector, step: Step, ridge: float) -> Vector:

@@ -12,11 +12,13 @@ import numpy as np
 
 from ..common.arrays import Vector
 from ..common.checks import LARGEST, SQUARABLE
-from ..functions.contract import Function
+from ..common.chunks import panels
+from ..functions.contract import Convex
+from ..functions.piecewise import PiecewiseQuadratic
 from ..operators import Operator
 
 
-def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Function, slope: Vector | None) -> None:
+def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Convex, slope: Vector | None) -> None:
     """Raise where A, the data of the loss, or a solution are so long or short that nothing can be computed.
 
     Parameters
@@ -27,8 +29,9 @@ def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Funct
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         longest = [_longest_column(A, name) for A, name in zip(operators, names, strict=True)]
-        length = loss.typical_length(operators[0].shape[0])
-        if length > LARGEST or (length < 1.0 / LARGEST and np.any(loss.typical_point())):
+        targets = loss.conjugate()
+        length = length_of(targets, operators[0].shape[0])
+        if length > LARGEST or (length < 1.0 / LARGEST and np.any(targets.subgradient_scale())):
             raise ValueError(_message("the data of the loss", "a vector", length))
         column = max(longest)
         if column > 0 and length > 0 and np.isfinite(column):
@@ -48,6 +51,14 @@ def _longest_column(A: Operator, name: str) -> float:
     if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
         raise ValueError(_message(name, "a column", length))
     return length
+
+
+def length_of(loss_conjugate: Convex, rows: int) -> float:
+    """Return ||b||, the length of the targets of a loss: subgradients of its conjugate have their size."""
+    if not isinstance(loss_conjugate, PiecewiseQuadratic):
+        return float(np.linalg.norm(np.broadcast_to(loss_conjugate.subgradient_scale(), (rows,))))
+    parts = (loss_conjugate.panel(own).subgradient_scale() for own in panels(loss_conjugate.left))
+    return float(np.linalg.norm([float(np.linalg.norm(part)) for part in parts]))
 
 
 def _message(name: str, what: str, length: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.contract import Function
+from ..functions.contract import Convex
 from ..functions.points import Point, Whole
 from .contract import Operator
 from .stacked import parts_of, summed_products
@@ -74,7 +74,7 @@ class Slope(Point):
 class Gradient(Point):
     """The gradient of a smooth loss at u, times a factor."""
 
-    g: Function
+    g: Convex
     u: Point
     factor: float = 1.0
 

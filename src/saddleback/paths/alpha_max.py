@@ -9,8 +9,8 @@ Let A_0 be the columns without a penalty, w their best fit alone, and f = alpha 
     -A_j'y \in \partial (\alpha p + r)_j(0) \text{ for all penalised blocks } j,
 
 so that :math:`\alpha_{max} = \min_{y \in Y} \max_j \alpha_j(-A_j'y)`, with the least alpha of a block that the penalty
-itself knows (``Function.kinks``). Y does not depend on which best fit is taken. It is a single point for a smooth loss,
-and a polytope where rows are at a kink of theirs.
+itself knows (``functions/traits.py``). Y does not depend on which best fit is taken. It is a single point for a smooth
+loss, and a polytope if rows are at a kink of theirs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy import sparse
 
 from ..common.arrays import Indices, Vector
 from ..functions import Zero
+from ..functions.traits import kinks, subdifferential
 from ..machine.threads import limited
 from ..problem import Model, Problem
 from .cutting_planes import Polytope, least_largest
@@ -110,10 +111,10 @@ class Threshold(NamedTuple):
 def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
     """Return alpha_max of a problem, in which the columns ``exempt`` count as unpenalised too."""
     unit, rest = problem.with_alpha(1.0).model, problem.with_alpha(0.0).model
-    at_zero = unit.f.kinks(np.zeros(unit.A.shape[1]), rest.f)
+    at_zero = kinks(unit.f, np.zeros(unit.A.shape[1]), rest.f)
     held = at_zero.part >= 0
     _check_kinks(problem, held)
-    if np.any(rest.f.project(np.zeros(held.size))[held]):
+    if np.any(rest.f.domain.project(np.zeros(held.size))[held]):
         raise ValueError(f"penalty={problem.penalty!r} has bounds that exclude x = 0: no alpha makes x = 0")
     if exempt is not None:
         held[exempt] = False
@@ -149,9 +150,9 @@ def best_fit(rest: Model, free: Indices, columns: Vector) -> Vector:
         if not np.isfinite(rest.g.value(np.zeros(m))):
             raise ValueError(NOT_FEASIBLE)
         return x
-    lower, upper = (rest.f.project(np.full(n, side))[free] for side in (-np.inf, np.inf))
+    lower, upper = (rest.f.domain.project(np.full(n, side))[free] for side in (-np.inf, np.inf))
     x[free] = _inside(lower, upper)
-    slope = np.where(lower < upper, rest.f.subdifferential(x, np.zeros(n))[0][free], 0.0)
+    slope = np.where(lower < upper, subdifferential(rest.f, x, np.zeros(n))[0][free], 0.0)
     if not np.all(np.isfinite(slope)):
         raise TypeError(
             "penalty: a part without alpha is not made of Zero, Linear, Box and NonNegative, which is needed"
@@ -171,9 +172,9 @@ def _inside(lower: Vector, upper: Vector) -> Vector:
 def _zero_is_dual(rest: Model, free: Indices, x: Vector, columns: Vector) -> bool:
     """Return whether y = 0 is in Y: the free columns bring the loss to its least value, at no cost of their own."""
     none = np.zeros(rest.A.shape[0])
-    if not rest.g.bounded_below():
+    if not rest.g_star.domain.has_zero():
         return False
-    least = -rest.g.conjugate(none)
+    least = -rest.g_star.value(none)
     low, high = _slopes(rest, free, x)
     costless = np.all((low <= 0) & (high >= 0))
     excess = rest.g.finite_value(columns @ x[free]) - least
@@ -183,16 +184,16 @@ def _zero_is_dual(rest: Model, free: Indices, x: Vector, columns: Vector) -> boo
 def _slopes(rest: Model, free: Indices, x: Vector) -> tuple[Vector, Vector]:
     """Return the interval of slopes of f at the free columns of x."""
     tolerance = np.full(x.size, AT_KINK * np.max(np.abs(x), initial=0.0))
-    low, high = rest.f.subdifferential(x, tolerance)
+    low, high = subdifferential(rest.f, x, tolerance)
     return low[free], high[free]
 
 
 def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope:
     """Return Y, the dual solutions of the problem of the free columns alone."""
     u, terms = columns @ x[free], np.abs(columns) @ np.abs(x[free])
-    place = np.broadcast_to(np.abs(rest.g.typical_point()), u.shape)
+    place = np.broadcast_to(np.abs(rest.g_star.subgradient_scale()), u.shape)
     # a kink at 0 has no size of its own: the others' tells what rounding leaves of it
-    low, high = rest.g.subdifferential(u, AT_KINK * (terms + place) + 1e-14 * place.max())
+    low, high = subdifferential(rest.g, u, AT_KINK * (terms + place) + 1e-14 * place.max())
     if np.any(np.isnan(low)):
         raise TypeError(
             "loss: its slopes at the fit by the columns without a penalty are not known row by row (a function of "

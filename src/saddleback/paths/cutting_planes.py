@@ -15,7 +15,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..common.arrays import Indices, Vector
-from ..functions.contract import Function, Kinks
+from ..functions.contract import Convex
+from ..functions.kinks import Kinks
+from ..functions.traits import kinks as kinks_of
 from ..problem import Model
 from .null_model import LP_OPTIONS
 
@@ -48,7 +50,7 @@ class Polytope(NamedTuple):
     free_high: Vector
 
 
-def least_largest(unit: Model, rest: Function, polytope: Polytope) -> tuple[float, Vector]:
+def least_largest(unit: Model, rest: Convex, polytope: Polytope) -> tuple[float, Vector]:
     """Return the minimum over the polytope of the largest alpha of a block, and its y.
 
     Parameters
@@ -60,15 +62,15 @@ def least_largest(unit: Model, rest: Function, polytope: Polytope) -> tuple[floa
     rows = np.flatnonzero(polytope.low < polytope.high)
     y = np.where(polytope.low == polytope.high, polytope.low, 0.0)
     if not rows.size:
-        return float(np.max(unit.f.kinks(-unit.A.rmatvec(y), rest).alpha)), y
+        return float(np.max(kinks_of(unit.f, -unit.A.rmatvec(y), rest).alpha)), y
     program = Program(polytope, y, rows)
     best, best_y, bound = np.inf, y, 0.0
     gaps: list[float] = []
-    scale = float(np.max(unit.f.kinks(-unit.A.rmatvec(program.corner()), rest).alpha))
+    scale = float(np.max(kinks_of(unit.f, -unit.A.rmatvec(program.corner()), rest).alpha))
     for _ in range(ROUNDS):
         bound, y = program.solve()
         z = -unit.A.rmatvec(y)
-        kinks = unit.f.kinks(z, rest)
+        kinks = kinks_of(unit.f, z, rest)
         largest = float(np.max(kinks.alpha))
         if largest < best:
             best, best_y = largest, y

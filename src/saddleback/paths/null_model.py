@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ..common.arrays import Vector
-from ..functions.contract import Function, Slopes
+from ..functions.contract import Convex
+from ..functions.normal_form import PiecewiseParameters
+from ..functions.piecewise import PiecewiseQuadratic
+from ..functions.traits import curvature as curvature_of
+from ..functions.traits import curvature_at
 
 LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
 """The most accurate that HiGHS has. Its presolve compares all rows of the loss with each other under an intercept."""
@@ -51,17 +55,18 @@ class Free(NamedTuple):
     linear: Vector
 
 
-def fit(free: Free, g: Function) -> Vector:
+def fit(free: Free, g: Convex) -> Vector:
     """Return the minimiser w, or raise where there is none."""
     scale = np.abs(free.columns).max(axis=0, initial=0.0)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = Free(free.columns / scale, free.lower * scale, free.upper * scale, free.linear / scale)
-    pieces = g.conjugate_slopes()
-    piecewise_linear = pieces is not None and not np.any(pieces.quadratic)
-    return (_linear_program(scaled, pieces) if pieces and piecewise_linear else _newton(scaled, g)) / scale
+    g_star = g.conjugate()
+    if isinstance(g_star, PiecewiseQuadratic) and not np.any(g_star.quadratic):
+        return _linear_program(scaled, g_star.contiguous()) / scale
+    return _newton(scaled, g) / scale
 
 
-def _linear_program(free: Free, pieces: Slopes) -> Vector:
+def _linear_program(free: Free, pieces: PiecewiseParameters) -> Vector:
     r"""Minimise over y the conjugate, min g*(y) + sup_w <-A_0'y - c, w> within the bounds of w: k rows, whatever m is.
 
     y is split at 0, where the two slopes of g* meet, and -A_0'y - c into the parts that the bounds of w hold. w are the
@@ -111,7 +116,7 @@ class Point(NamedTuple):
     size: Vector
 
     @classmethod
-    def at(cls, w: Vector, free: Free, g: Function) -> Point:
+    def at(cls, w: Vector, free: Free, g: Convex) -> Point:
         """Return the point with all that belongs to it."""
         u: Vector = free.columns @ w
         y = g.subgradient(u)
@@ -136,7 +141,7 @@ class Point(NamedTuple):
         return lower or (as_low and bool(np.linalg.norm(trial.gradient) < 0.5 * np.linalg.norm(self.gradient)))
 
 
-def _newton(free: Free, g: Function) -> Vector:
+def _newton(free: Free, g: Convex) -> Vector:
     """Newton with bounds: the variables that a bound holds back stay, the others take a step that is projected.
 
     The step is damped by the bound of the curvature as far as it takes for the objective to fall: with all of it, it
@@ -149,7 +154,7 @@ def _newton(free: Free, g: Function) -> Vector:
             break
         moving = point.moving(free)
         own = free.columns[:, moving]
-        curvature, bound = g.curvature_at(point.u), g.curvature()
+        curvature, bound = curvature_at(g, point.u), curvature_of(g)
         weight = curvature + damping * (curvature if bound is None else bound)
         step = np.zeros_like(point.w)
         step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]

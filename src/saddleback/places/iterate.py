@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ..common.arrays import Indices, Vector
-from ..functions.contract import Function
+from ..functions.contract import Convex
 from ..problem import Model
 from ..steps.strengths import Strengths
 
@@ -44,7 +44,7 @@ def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate)
     for columns, blocks in model.blocks.pieces(drawn):
         step = 1.0 / strengths.primal[columns]
         before = at.x[columns]
-        after = model.f.prox_blocks(blocks, before - step * model.A.rmatvec(at.y, columns), step)
+        after = model.f.prox(before - step * model.A.rmatvec(at.y, columns), step, blocks)
         changes.append(model.A.matvec(after - before, columns))
         at.x[columns] = after
     return reduce(np.add, changes)
@@ -60,10 +60,10 @@ def touched_rows(model: Model, drawn: Indices) -> Indices:
     return np.flatnonzero(model.A.sums(1, model.blocks.columns(drawn))[1])
 
 
-def dual_half(g: Function, strengths: Strengths, extrapolation: float, change: Vector, at: Iterate) -> None:
+def dual_half(g_star: Convex, strengths: Strengths, extrapolation: float, change: Vector, at: Iterate) -> None:
     """Take the dual step after x has changed Ax by ``change``, and add the new point to the sums."""
     step = 1.0 / strengths.dual
     at.u += change
-    at.y[:] = g.prox_conjugate(at.y + step * (at.u + extrapolation * change), step)
+    at.y[:] = g_star.prox(at.y + step * (at.u + extrapolation * change), step)
     at.averages.x += at.x
     at.averages.y += at.y

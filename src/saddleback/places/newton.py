@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector
-from ..functions.contract import Compiled
+from ..functions.normal_form import NormalForm
 from ..operators import Operator
 from .files.operator import adjoint_then_forward
 
@@ -54,9 +54,9 @@ class Smooth:
         return np.diag(self.extra) - np.where(together, np.outer(self.along, self.along), 0.0)
 
 
-def smooth_part(penalty: Compiled, blocks: Blocks, x: Vector) -> Smooth:
+def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
     """Return the penalty near x: slopes, quadratic terms and group norms."""
-    left, right, quadratic, lower, upper = penalty.slopes
+    left, right, quadratic, lower, upper = penalty.parameters
     kinked = left != right
     free = (x > lower) & (x < upper) & ((x != 0) | ~kinked)
     grouped = bool(np.any(penalty.group_weight > 0))

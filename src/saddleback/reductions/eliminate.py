@@ -25,8 +25,8 @@ import numpy as np
 
 from ..common.arrays import Vector, is_one_value, map_constants, squeeze_constant
 from ..functions.calculus import BlockSum
-from ..functions.contract import Function
-from ..functions.piecewise import ConjugateOfCoordinate, Coordinate
+from ..functions.contract import Convex
+from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import Apart, Point
 from ..methods import Kept
 from ..operators import Stacked
@@ -48,13 +48,13 @@ class Elimination(Reduction):
     stretch: slice
     scale: float
     size: int
-    penalty: Function
-    dual: Coordinate
-    before: Coordinate
+    penalty: Convex
+    dual: PiecewiseQuadratic
+    before: PiecewiseQuadratic
 
     @staticmethod
     @abstractmethod
-    def applies(dual: Coordinate, before: Coordinate) -> bool:
+    def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
         """Return whether the stretch is of this kind."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Elimination(Reduction):
         return y
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        stretches = [x.stretch(own) for _, own in self.model.f.apart()]
+        stretches = [x.stretch(own) for _, own in self.model.f.parts()]
         stretches.insert(self.block, self._eliminated(u()))
         return Apart(stretches)
 
@@ -94,7 +94,7 @@ class QuadraticEliminated(Elimination):
     """The stretch had a quadratic penalty."""
 
     @staticmethod
-    def applies(dual: Coordinate, before: Coordinate) -> bool:
+    def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
         return bool(np.any(dual.quadratic[:1]))  # the family has it for all coordinates or for none
 
     def _eliminated(self, u: Vector) -> Vector:
@@ -109,7 +109,7 @@ class KinkEliminated(Elimination):
     """The stretch had a kink or a bound at 0, under a squared loss."""
 
     @staticmethod
-    def applies(dual: Coordinate, before: Coordinate) -> bool:
+    def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
         return before.is_paraboloid() and bool(
             np.all(squeeze_constant(dual.lower) <= 0) and np.all(squeeze_constant(dual.upper) >= 0)
         )
@@ -129,19 +129,34 @@ def eliminate_identities(model: Model) -> Reduction | None:
 
     Quadratic blocks go first: after them the loss may be a squared one.
     """
-    f, A, before = model.f, model.A, model.g.conjugate_member()
-    if not (isinstance(f, BlockSum) and isinstance(A, Stacked) and len(f.parts) > 1) or before is None:
+    f, A, before = model.f, model.A, model.g_star
+    if not (isinstance(f, BlockSum) and isinstance(A, Stacked) and len(f.functions) > 1):
         return None
-    duals = [part.conjugate_member() for part in f.parts]
+    if not isinstance(before, PiecewiseQuadratic):
+        return None
+    duals = [_conjugate_member(part) for part in f.functions]
     for kind in (QuadraticEliminated, KinkEliminated):
         for j, (dual, operator) in enumerate(zip(duals, A.parts, strict=True)):
             if dual is None or operator.traits.identity_scales is None or not kind.applies(dual, before):
                 continue
             scale = operator.traits.identity_scales[0]
-            g = ConjugateOfCoordinate(before.plus_member(dual.of_multiple(-scale)))
-            least = -f.parts[j].conjugate(np.zeros(A.shape[0])) if np.any(squeeze_constant(dual.left)) else 0.0
+            g = before.plus_member(dual.of_multiple(-scale)).conjugate()
+            least = (
+                -f.functions[j].conjugate().value(np.zeros(A.shape[0])) if np.any(squeeze_constant(dual.left)) else 0.0
+            )
             smaller = replace(model, f=f.without(j), A=A.without(j), g=g, constant=model.constant + least)
-            found = kind(smaller, j, f.stretches[j], scale, A.shape[1], f.parts[j], dual, before)
+            found = kind(smaller, j, f.stretches[j], scale, A.shape[1], f.functions[j], dual, before)
             further = eliminate_identities(smaller)
             return found if further is None else found.then(further)
     return None
+
+
+def _conjugate_member(function: Convex) -> PiecewiseQuadratic | None:
+    """Return the conjugate, but for a constant, if it belongs to the family."""
+    match function:
+        case PiecewiseQuadratic():
+            return function.conjugate_member()
+        case ConjugatePiecewise():
+            return function.of
+        case _:
+            return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..common.arrays import Indices, Vector
-from ..functions.contract import Restrictable
 from ..functions.points import Point, Whole
+from ..functions.traits import SumOverCoordinates
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
@@ -78,15 +78,16 @@ def drop_empty(model: Model) -> Reduction:
     f, g, constant = model.f, model.g, model.constant
     status = None
     row_sums = np.repeat(row_sums.reshape(-1, model.A.traits.tasks).sum(axis=1), model.A.traits.tasks)
-    if isinstance(g, Restrictable) and not np.all(row_sums):
+    g_star = model.g_star
+    if isinstance(g, SumOverCoordinates) and isinstance(g_star, SumOverCoordinates) and not np.all(row_sums):
         empty, rows = np.flatnonzero(row_sums == 0), np.flatnonzero(row_sums)
-        y[empty] = g.conjugate_minimiser()[empty]
+        y[empty] = g_star.minimiser()[empty]
         if not np.all(np.isfinite(y)):
             status = Status.INFEASIBLE
         if rows.size:
             constant += g.restrict(empty).finite_value(np.zeros(empty.size))
             g = g.restrict(rows)
-    if isinstance(f, Restrictable) and not np.all(column_sums):
+    if isinstance(f, SumOverCoordinates) and not np.all(column_sums):
         # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
         settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
         settled = np.repeat(settled.reshape(-1, model.A.traits.tasks).all(axis=1), model.A.traits.tasks)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..common.arrays import Indices, Vector
-from ..functions.contract import Restrictable
 from ..functions.points import Point, Whole
+from ..functions.traits import SumOverRows
 from ..methods import Kept
 from ..problem import Model
 from ..result import Status
@@ -68,7 +68,7 @@ class Merged(Reduction):
 
 def merge_rows(model: Model) -> Reduction:
     """Return the problem with equal rows merged, where there are enough of them."""
-    if not (isinstance(model.g, Restrictable) and model.A.traits.entries_known and model.A.traits.tasks == 1):
+    if not (isinstance(model.g, SumOverRows) and model.A.traits.entries_known and model.A.traits.tasks == 1):
         return Unchanged(model)
     generator, lengths = np.random.default_rng(0), np.sqrt(model.A.sums(2)[0])
     units = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
@@ -77,12 +77,12 @@ def merge_rows(model: Model) -> Reduction:
     if np.unique(product).size > WORTHWHILE * product.size:
         return Unchanged(model, 0.5)
     other = model.A.matvec(units * generator.standard_normal(units.size))
-    first, place = _distinct(np.column_stack([model.g.kind(), other, product]))
+    first, place = _distinct(np.column_stack([model.g.row_signature(), other, product]))
     if first.size > WORTHWHILE * place.size:
         return Unchanged(model, 1.0)
-    weights = model.g.weights()
+    weights = model.g.row_weights()
     total = np.bincount(place, weights)
-    g = model.g.restrict(first).repeated(total / weights[first])
+    g = model.g.restrict(first).with_row_weights(total / weights[first])
     smaller = replace(model, A=model.A.restrict(first, np.arange(model.A.shape[1])), g=g)
     return Merged(smaller, first, place, weights / total[place], 1.0)
 

@@ -47,6 +47,9 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
+from ..functions.contract import Convex
+from ..functions.traits import curvature as curvature_of
+from ..functions.traits import is_smooth
 from ..operators import Operator
 from ..problem import Model
 from .sampling import Strata
@@ -145,7 +148,7 @@ def automatic_draw(model: Model, norms: Norms) -> int:
     that proves it is the drift of the iterates, and draws would hide it in noise.
     """
     J = model.strata.size
-    if norms.whole == 0 or not model.f.bounded_below():
+    if norms.whole == 0 or not model.f_star.domain.has_zero():
         return J
     K = 1 + (J - 1) * norms.largest_block / norms.whole
     if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
@@ -192,10 +195,10 @@ def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
     which y treats well and coordinate descent does not, and the weights are those of a non-smooth loss.
     """
     m, n = model.A.shape
-    curvature = model.g.curvature()
+    curvature = curvature_of(model.g)
     if not model.A.traits.entries_known:
         rows = np.ones(m) if curvature is None else 1.0 / positive(curvature)
-        return Weights(np.ones(n), model.g.admissible(rows), None, 0.0, curvature is not None)
+        return Weights(np.ones(n), round_up_strengths(model.g, rows), None, 0.0, curvature is not None)
     passes = 0.0
     if curvature is not None:
         passes = 1.0
@@ -203,19 +206,19 @@ def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
         lengths = positive(row_lengths(model))
         if lengths.max() <= RUIZ_SPREAD * lengths.min():
             squares = model.A.sums(2, weights=(None, 1.0 / rows))[0]
-            return Weights(model.f.admissible(positive(squares)), rows, squares, passes, descent=True)
+            return Weights(round_up_strengths(model.f, positive(squares)), rows, squares, passes, descent=True)
     scale, cost = equilibrate(model.A, even)
     columns, rows = model.A.sums(1) if scale is None else model.A.sums(1, weights=scale)
     if scale is not None:
         columns, rows = columns / scale[0], rows / scale[1]
-    rows = model.g.admissible(positive(rows))
+    rows = round_up_strengths(model.g, positive(rows))
     squares = model.A.sums(2, weights=(None, 1.0 / rows))[0]
-    return Weights(model.f.admissible(positive(columns)), rows, squares, passes + cost + 1.0)
+    return Weights(round_up_strengths(model.f, positive(columns)), rows, squares, passes + cost + 1.0)
 
 
 def row_lengths(model: Model) -> Vector:
     """Return how long each row of A is in the metric of a smooth loss, by its curvature."""
-    curvature = model.g.curvature()
+    curvature = curvature_of(model.g)
     assert curvature is not None
     return np.sqrt(model.A.sums(2)[1] * curvature)
 
@@ -330,7 +333,7 @@ def diagonal_strengths(model: Model, alpha: int) -> Strengths:
     The rule of Pock and Chambolle (2011).
     """
     columns, rows = model.A.sums(2 - alpha)[0], model.A.sums(alpha)[1]
-    return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(rows)), 1.0)
+    return Strengths(round_up_strengths(model.f, positive(columns)), round_up_strengths(model.g, positive(rows)), 1.0)
 
 
 def l1_strengths(model: Model, drawn: int) -> Strengths:
@@ -339,7 +342,7 @@ def l1_strengths(model: Model, drawn: int) -> Strengths:
     columns, rows = model.A.sums(1)
     largest = _largest_block_row_sums(model)
     dual = SLACK / model.strata.share(drawn) * ((1 - within) * largest + any_two * rows)
-    return Strengths(model.f.admissible(positive(columns)), model.g.admissible(positive(dual)), 1.0)
+    return Strengths(round_up_strengths(model.f, positive(columns)), round_up_strengths(model.g, positive(dual)), 1.0)
 
 
 def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
@@ -354,9 +357,9 @@ def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
     theta = J / drawn * coverage(count, drawn, J)
     together = theta * (1 + (count - 1) * beta)
     weights = base_weights(model)
-    dual = model.g.admissible(together * weights.rows)
+    dual = round_up_strengths(model.g, together * weights.rows)
     primal = SLACK * _products_in_blocks(model, together / dual)
-    plain = Strengths(model.f.admissible(positive(primal)), dual, weights.passes + 1.0)
+    plain = Strengths(round_up_strengths(model.f, positive(primal)), dual, weights.passes + 1.0)
     if weights.descent:
         return plain, theta
     return plain.weighted(data_weight(model, replace(plain, dual=dual / theta), 1.0)), theta
@@ -449,7 +452,7 @@ def explicit_strengths(
         if not (np.all(np.isfinite(array)) and np.all(array > 0)):
             raise ValueError(f"step: {name}_strength must be finite and positive everywhere")
         sides.append(np.broadcast_to(array.astype(np.float64), (size,))[still])
-    return Strengths(model.f.admissible(sides[0]), model.g.admissible(sides[1]))
+    return Strengths(round_up_strengths(model.f, sides[0]), round_up_strengths(model.g, sides[1]))
 
 
 def data_weight(model: Model, strengths: Strengths, share: float) -> float:
@@ -459,9 +462,9 @@ def data_weight(model: Model, strengths: Strengths, share: float) -> float:
     with the distances that y and x have to go. They are guessed from the data: y at the gradient of a smooth loss at 0,
     at the bounds of its domain, or where A'y balances the penalty; x where Ax balances the targets.
     """
-    slope = model.g.subgradient(np.zeros(model.A.shape[0])) if model.g.smooth else model.g.typical_slope()
-    y = _norm(slope, strengths.dual) or _norm(model.f.typical_slope(), 1.0 / strengths.primal)
-    x = _norm(model.g.typical_point(), 1.0 / strengths.dual)
+    slope = model.g.subgradient(np.zeros(model.A.shape[0])) if is_smooth(model.g) else model.g.subgradient_scale()
+    y = _norm(slope, strengths.dual) or _norm(model.f.subgradient_scale(), 1.0 / strengths.primal)
+    x = _norm(model.g_star.subgradient_scale(), 1.0 / strengths.dual)
     if x == 0 or y == 0:
         return 1.0
     return float(y * np.sqrt(share) / x)
@@ -480,3 +483,11 @@ def typical_distance(model: Model) -> float:
 
 def _norm(vector: Vector | float, weight: Vector) -> float:
     return float(np.sqrt(np.sum(vector * weight * vector)))  # weights first: squares leave the range of float32 soon
+
+
+def round_up_strengths(function: Convex, strength: Vector) -> Vector:
+    """Return the smallest strengths, at least the given ones, under which the prox has a closed form."""
+    parts = function.parts()
+    if len(parts) > 1 or parts[0][0] is not function:
+        return np.concatenate([round_up_strengths(part, strength[own]) for part, own in parts])
+    return strength if function.diagonal_steps else np.full_like(strength, strength.max())

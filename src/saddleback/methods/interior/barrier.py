@@ -16,7 +16,7 @@ from scipy import sparse
 from ...common.arrays import Blocks, Indices, Vector
 from ...common.cached import cached_property
 from ...common.rebuildable import stored
-from ...functions.contract import Compiled, Slopes
+from ...functions.normal_form import LogisticEntropy, NormalForm, PiecewiseParameters
 from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
 
 INSIDE = 0.1
@@ -221,14 +221,15 @@ class Guess:
     unit: Vector
 
 
-def barrier_at(function: Compiled, blocks: Blocks, guess: Guess) -> Barrier:
+def barrier_at(function: NormalForm, blocks: Blocks, guess: Guess) -> Barrier:
     """Return the barrier of a function near a guess.
 
     Between two bounds v starts in the middle, however good the guess is: near an edge an interior point cannot turn,
     and from the middle it is back in a few steps.
     """
-    if function.logistic is not None:
-        return _entropy_at(*function.logistic)
+    match function.atoms:
+        case (LogisticEntropy(labels, weight),):
+            return _entropy_at(labels, weight)
     slopes, weight, norm = normalised(function, blocks)
     left, right, quadratic, lower, upper = slopes
     mu, fixed = guess.mu, lower == upper
@@ -275,12 +276,14 @@ def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vect
     return Norm(at, start, weight, t, v, k)
 
 
-def normalised(function: Compiled, blocks: Blocks) -> tuple[Slopes, Vector, tuple[Indices, Indices] | None]:
+def normalised(
+    function: NormalForm, blocks: Blocks
+) -> tuple[PiecewiseParameters, Vector, tuple[Indices, Indices] | None]:
     """Return slopes that are finite and jump only inside the bounds, and the groups with a norm.
 
     An infinite slope is a bound at 0; the norm of one coordinate is a kink.
     """
-    left, right, quadratic, lower, upper = (parameter.copy() for parameter in function.slopes)
+    left, right, quadratic, lower, upper = (parameter.copy() for parameter in function.parameters)
     lower[np.isneginf(left)] = np.maximum(lower, 0.0)[np.isneginf(left)]
     upper[np.isposinf(right)] = np.minimum(upper, 0.0)[np.isposinf(right)]
     left, right = np.where(lower >= 0, right, left), np.where(upper <= 0, left, right)
@@ -294,10 +297,10 @@ def normalised(function: Compiled, blocks: Blocks) -> tuple[Slopes, Vector, tupl
     right[at] += function.group_weight[alone]
     grouped = np.flatnonzero(weighted & ~alone)
     if grouped.size == 0:
-        return Slopes(left, right, quadratic, lower, upper), np.zeros(0), None
+        return PiecewiseParameters(left, right, quadratic, lower, upper), np.zeros(0), None
     sizes = blocks.sizes[grouped]
     norm = (blocks.columns(grouped), np.cumsum(sizes) - sizes)
-    return Slopes(left, right, quadratic, lower, upper), function.group_weight[grouped], norm
+    return PiecewiseParameters(left, right, quadratic, lower, upper), function.group_weight[grouped], norm
 
 
 def _entropy_at(labels: Vector, weight: Vector) -> Barrier:

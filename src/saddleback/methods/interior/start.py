@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     def barriers(self, model: Model) -> tuple[Barrier, Barrier]:
         """Return the barriers of f and g* there."""
-        f, g = model.compiled_penalty, model.compiled_loss
+        f, g = model.penalty_form, model.loss_form
         assert f is not None
         assert g is not None
         return (
@@ -71,15 +71,15 @@ def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
 
 
 def _least_squares(model: Model) -> Place:
-    f = model.compiled_penalty
+    f = model.penalty_form
     assert f is not None
     (left, right, quadratic, _, _), weight, norm = normalised(f, model.blocks)
     columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.sums(2))
-    nearest = model.f.project(np.zeros(columns.size))
+    nearest = model.f.domain.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
     slack = SLACK * rows**2 / np.mean(rows**2)  # without a unit: it weighs lengths of Ax against lengths of Ax
     system = factored(model.A, Stiffness(columns**2, None), Stiffness(slack, None))
-    x = nearest + system.refined(np.zeros_like(columns), image - model.g.project(image)).dx
+    x = nearest + system.refined(np.zeros_like(columns), image - model.g.domain.project(image)).dx
     y = system.refined(-0.5 * (left + right) - quadratic * x, np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)
     jump = 0.5 * (right - left)  # by which a kink may change the slope, and a norm
@@ -95,7 +95,7 @@ def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
     """Return the units of x and y, from mu and the slopes against them where the data have none."""
     units = []
     for unit, slope in zip(
-        (model.x_unit, model.y_unit), (model.f.typical_slope(), model.g.typical_point()), strict=True
+        (model.x_unit, model.y_unit), (model.f.subgradient_scale(), model.g_star.subgradient_scale()), strict=True
     ):
         size = float(np.abs(slope).mean())
         units.append(UNIT * np.where(unit > 0, unit, mu / size if size > 0 else 1.0))

@@ -39,10 +39,10 @@ class StreamedSweeper:
             for panel, columns, own in islice(panels, drawn.size):  # all against the same y
                 step = 1.0 / strengths.primal[columns]
                 before = at.x[columns]
-                after = model.f.prox_blocks(np.array([panel]), before - step * own.rmatvec(at.y), step)
+                after = model.f.prox(before - step * own.rmatvec(at.y), step, np.array([panel]))
                 at.x[columns] = after
                 change += own.matvec(after - before)
-            dual_half(model.g, strengths, extrapolation, change, at)
+            dual_half(model.g_star, strengths, extrapolation, change, at)
 
 
 class StreamedDescender:

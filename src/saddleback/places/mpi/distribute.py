@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...common.arrays import Blocks, Indices, Vector
-from ...functions import Function, Loss
+from ...functions import Convex, Loss
 from ...functions.calculus import side_by_side
 from ...functions.penalties import Penalty
 from ...io.column_files import ColumnFile
@@ -110,7 +110,7 @@ def _joined(part: Problem, ranks: Ranks) -> Problem:
     if not model.A.traits.splits:
         raise TypeError("shard: A has a block that is no matrix; give the columns of this process as a matrix")
     probe = np.random.default_rng(0).standard_normal(model.A.shape[0])
-    told = model.g.finite_value(probe), float(probe @ model.g.project(probe))
+    told = model.g.finite_value(probe), float(probe @ model.g.domain.project(probe))
     mine = (part.terms, part.x_shapes, part.is_list, part.y_shape, model.linear_norm, told)
     parts = ranks.all(mine)
     terms, shapes, lists, y_shapes, linear_norms, values = (list(column) for column in zip(*parts, strict=True))
@@ -137,5 +137,5 @@ def _joined(part: Problem, ranks: Ranks) -> Problem:
     return whole
 
 
-def _bound(terms: list[Any], shapes: list[Any]) -> list[Function]:
+def _bound(terms: list[Any], shapes: list[Any]) -> list[Convex]:
     return [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]

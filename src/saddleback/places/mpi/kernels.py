@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...common.arrays import Indices, Vector
-from ...functions import Function, Zero
+from ...functions import Convex, Zero
 from ...operators import Sharded
 from ...problem import Model
 from ...steps.strengths import Strengths
@@ -34,7 +34,7 @@ def local_model(model: Model, A: Sharded) -> Model:
     return Model(_own_penalty(model, A, blocks), A.local, model.g, model.linear_norm)
 
 
-def _own_penalty(model: Model, A: Sharded, blocks: Indices) -> Function:
+def _own_penalty(model: Model, A: Sharded, blocks: Indices) -> Convex:
     """Return the penalty of the columns that this process holds."""
     if blocks.size == len(model.blocks) and np.array_equal(A.own, np.arange(A.own.size)):
         return model.f

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import _native
 from ...common.arrays import Indices, Vector
-from ...functions.contract import Slopes
+from ...functions.normal_form import CompiledProx, LogisticEntropy, NormalForm, PiecewiseParameters
 from ...operators.contract import Operator
 from ...operators.dense import Dense
 from ...operators.sparse import Compressed, Transposed
@@ -25,7 +25,7 @@ class NativeSweeper:
         self.model = model
         self.lazy = lazy
         self.exchange = exchange
-        self.fused = model.compiled_loss is not None
+        self.fused = model.loss_form is not None
         self.kernel = make_kernel(model)
 
     def sweep(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
@@ -40,7 +40,7 @@ class NativeSweeper:
             self.kernel.primal_step(existing(self.model, drawn), strengths.primal, at.x, at.y, change)
             if self.exchange is not None:
                 self.exchange(change)
-            dual_half(self.model.g, strengths, extrapolation, change, at)
+            dual_half(self.model.g_star, strengths, extrapolation, change, at)
 
 
 def matrices(A: Operator) -> list[_native.Matrix]:
@@ -53,35 +53,36 @@ def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
     if not matrices(model.A):
         return "A is not a dense or sparse matrix"
-    if model.compiled_penalty is None:
+    if model.penalty_form is None:
         return "its penalty is not one that the kernels know"
     return None
 
 
 def make_kernel(model: Model) -> _native.Kernel:
     """Return the kernel of a problem that they can treat."""
-    penalty = model.compiled_penalty
+    penalty = model.penalty_form
     assert penalty is not None
-    callables = [(a, b, f.address, f.data, f.takes_data) for a, b, f in penalty.callables]
+    proxes = penalty.compiled_proxes()
+    callables = [(own.start, own.stop, prox.address, prox.data, prox.takes_data) for own, prox in proxes]
     return _native.Kernel(*columns_and_penalty(model), row_loss(model), callables)
 
 
-def columns_and_penalty(model: Model) -> tuple[list[_native.Matrix], Indices, Indices, Slopes, Vector]:
+def columns_and_penalty(model: Model) -> tuple[list[_native.Matrix], Indices, Indices, PiecewiseParameters, Vector]:
     """Return the arguments with which every kernel begins: matrices, blocks, slopes and group weights."""
-    penalty = model.compiled_penalty
+    penalty = model.penalty_form
     assert penalty is not None
     blocks = model.blocks
-    return matrices(model.A), blocks.start, blocks.order, penalty.slopes, penalty.group_weight
+    return matrices(model.A), blocks.start, blocks.order, penalty.parameters, penalty.group_weight
 
 
 def row_loss(model: Model) -> _native.RowLoss:
     """Return the compiled loss of a problem; 0 if it has none, for kernels that leave the dual steps to others."""
-    loss, rows = model.compiled_loss, model.A.shape[0]
-    if loss is None:
-        return _native.RowLoss.coordinate(*Slopes.zero(rows))
-    if loss.logistic is not None:
-        return _native.RowLoss.logistic(*loss.logistic)
-    if loss.callables:
-        function = loss.callables[0][2]
-        return _native.RowLoss.callable(rows, function.address, function.data, function.takes_data)
-    return _native.RowLoss.coordinate(*loss.slopes)
+    match model.loss_form:
+        case None:
+            return _native.RowLoss.coordinate(*PiecewiseParameters.zero(model.A.shape[0]))
+        case NormalForm((LogisticEntropy(labels, weight),)):
+            return _native.RowLoss.logistic(labels, weight)
+        case NormalForm((CompiledProx(rows, address, data, takes_data),)):
+            return _native.RowLoss.callable(rows, address, data, takes_data)
+        case form:
+            return _native.RowLoss.coordinate(*form.parameters)

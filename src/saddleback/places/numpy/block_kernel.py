@@ -37,7 +37,7 @@ class ArraySweeper:
             change = primal_half(self.model, existing(self.model, drawn), strengths, at)
             if self.exchange is not None:
                 self.exchange(change)
-            dual_half(self.model.g, strengths, extrapolation, change, at)
+            dual_half(self.model.g_star, strengths, extrapolation, change, at)
 
     def _sweep_lazily(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
         """Run the same iterations, but look only at the rows that the drawn blocks touch."""

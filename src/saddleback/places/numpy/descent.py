@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _native
 from ...common.arrays import Indices, Vector
+from ...functions.traits import curvature as curvature_of
 from ...problem import DESCENDER, Model
 from ..iterate import Exchange
 from ..native import kernels as native
@@ -63,7 +64,7 @@ class ArrayDescender:
     pace = np.inf  # processes meet after a sweep
 
     def __init__(self, model: Model, width: int, exchange: Exchange | None = None) -> None:
-        curvature = model.g.curvature()
+        curvature = curvature_of(model.g)
         assert curvature is not None
         self.model = model
         self.width = width
@@ -119,7 +120,7 @@ class ArrayDescender:
             step = 1.0 / self.strength[columns]
             before = x[columns]
             pull = A.rmatvec(y + self.curvature * change, columns)
-            x[columns] = f.prox_blocks(block, before - step * pull, step)
+            x[columns] = f.prox(before - step * pull, step, block)
             change += A.matvec(x[columns] - before, columns)
         u += change
         y[:] = self.model.g.subgradient(u)

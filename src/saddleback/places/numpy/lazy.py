@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...common.arrays import Indices, Vector
-from ...functions.piecewise import Coordinate
+from ...functions.piecewise import PiecewiseQuadratic
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate
@@ -41,7 +41,7 @@ WORTHWHILE = 64.0
 
 def missing(model: Model) -> str | None:
     """Return what keeps the steps of a problem from being skipped, or None where they can be."""
-    if model.g.conjugate_slopes() is None:
+    if not isinstance(model.g_star, PiecewiseQuadratic):
         return "repeated steps on its loss have no closed form"
     if not model.A.traits.entries_known:
         return "the entries of A are not known"
@@ -58,9 +58,8 @@ class LazyRows:
     """The rows of y during a sweep, each with the number of dual steps it has taken so far."""
 
     def __init__(self, model: Model, strengths: Strengths, at: Iterate) -> None:
-        slopes = model.g.conjugate_slopes()
-        assert slopes is not None
-        self.dual = Coordinate(*slopes)
+        assert isinstance(model.g_star, PiecewiseQuadratic)
+        self.dual = PiecewiseQuadratic(*model.g_star.contiguous())
         self.step_size = 1.0 / strengths.dual
         self.at = at
         self.taken = np.zeros(at.y.size, dtype=np.int64)
@@ -82,7 +81,9 @@ class LazyRows:
         self.taken[rows] += 1
 
 
-def repeated_steps(dual: Coordinate, y: Vector, u: Vector, step: Vector, count: Indices) -> tuple[Vector, Vector]:
+def repeated_steps(
+    dual: PiecewiseQuadratic, y: Vector, u: Vector, step: Vector, count: Indices
+) -> tuple[Vector, Vector]:
     """Return y after ``count`` dual steps at the same u, row by row, and the sum of the iterates on the way."""
     y, total, left = y.copy(), np.zeros_like(y), count.astype(np.float64)
     while np.any(left > 0):
@@ -104,7 +105,7 @@ def repeated_steps(dual: Coordinate, y: Vector, u: Vector, step: Vector, count: 
     return y, total
 
 
-def _run(dual: Coordinate, y: Vector, u: Vector, step: Vector) -> tuple[Vector, Vector]:
+def _run(dual: PiecewiseQuadratic, y: Vector, u: Vector, step: Vector) -> tuple[Vector, Vector]:
     """Return how many steps stay on the side of 0 where they begin and within the bounds, and d - q y there."""
     q = dual.quadratic
     above = (y > 0) | ((y == 0) & (u > dual.right))

@@ -37,16 +37,16 @@ class ArrayPureSweeper:
         self.model = model
 
     def sweep(self, draws: Indices, strengths: Strengths, theta: Vector, at: PureIterate) -> None:
-        g, step = self.model.g, 1.0 / strengths.dual
+        g_star, step = self.model.g_star, 1.0 / strengths.dual
         for drawn in draws:
             touched = touched_rows(self.model, drawn)
-            at.y[:] = g.prox_conjugate(at.memory + step * at.u, step)
+            at.y[:] = g_star.prox(at.memory + step * at.u, step)
             change = primal_half(self.model, drawn, strengths, at)
             at.memory[touched] = (at.y + theta * step * change)[touched]
             at.u += change
             at.averages.x += at.x
             at.averages.y += at.y
-        at.y[:] = g.prox_conjugate(at.memory + step * at.u, step)
+        at.y[:] = g_star.prox(at.memory + step * at.u, step)
 
 
 class NativePureSweeper:
@@ -60,7 +60,7 @@ class NativePureSweeper:
     @staticmethod
     def missing(model: Model) -> str | None:
         """Return what the kernel lacks for a problem, or None where it can treat it."""
-        return native.missing(model) or (None if model.g.compiled() else "its loss is not one that the kernels know")
+        return native.missing(model) or (None if model.loss_form else "its loss is not one that the kernels know")
 
     def sweep(self, draws: Indices, strengths: Strengths, theta: Vector, at: PureIterate) -> None:
         self.kernel.sweep_pure(

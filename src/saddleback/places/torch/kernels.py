@@ -17,7 +17,9 @@ import numpy as np
 import torch
 
 from ...common.arrays import Indices, Vector
-from ...functions.contract import Function
+from ...functions.contract import Convex
+from ...functions.normal_form import GroupNorm, LogisticEntropy
+from ...functions.traits import curvature as curvature_of
 from ...problem import Model
 from ...steps.strengths import Strengths, operator_norm
 from ..iterate import Iterate, dual_half
@@ -39,7 +41,7 @@ def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None where they can treat it."""
     if not matrices(model.A):
         return "A is not a matrix on a device: pass device="
-    if any(known is None or known.callables for known in (model.f.compiled(), model.g.compiled())):
+    if any(known is None or not known.closed for known in (model.penalty_form, model.loss_form)):
         return "its penalty or its loss is not one that the kernels know"
     return None
 
@@ -122,7 +124,7 @@ class DeviceDescender:
 
     def __init__(self, model: Model, width: int) -> None:
         self.width = width
-        curvature = model.g.curvature()
+        curvature = curvature_of(model.g)
         assert curvature is not None
         self.A = beside(matrices(model.A)).widened()
         self.f, self.g = (function.placed(self.place) for function in (model.f, model.g))
@@ -140,9 +142,9 @@ class DeviceDescender:
         self.beta, self.uphill = self.place(np.zeros(1)), self.place(np.zeros(1))
         self.left = np.empty(0)
         self.momentum = 1.0
-        penalty = model.f.compiled()
+        penalty = model.penalty_form
         assert penalty is not None
-        self.replayed = Replayed(self.A.device, waits=bool(np.any(penalty.group_weight)))
+        self.replayed = Replayed(self.A.device, waits=any(isinstance(atom, GroupNorm) for atom in penalty.atoms))
 
     def place(self, array: Any) -> Any:
         """Return an array on the device."""
@@ -248,7 +250,7 @@ class Drawn:
 
     place: Any
     A: OnDevice
-    f: Function
+    f: Convex
     step: Any
 
 
@@ -261,17 +263,17 @@ class DeviceSweeper:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.A = beside(matrices(model.A)).widened()
-        self.g = model.g.placed(self.place)
+        self.g_star = model.g_star.placed(self.place)
         m, n = self.A.shape
         self.whole = Drawn(slice(None), self.A, model.f.placed(self.place), self.place(np.ones(n)))
         self.strengths = Strengths(self.place(np.ones(n)), self.place(np.ones(m)))
         x, y, u, of_x, of_y = (self.place(np.zeros(size)) for size in (n, m, m, n, m))
         self.point = Point(x, y, u, Sums(of_x, of_y))
         self.extrapolation: Any = self.place(np.ones(1))
-        penalty, loss = model.f.compiled(), model.g.compiled()
+        penalty, loss = model.penalty_form, model.loss_form
         assert penalty is not None
         assert loss is not None
-        waits = bool(np.any(penalty.group_weight)) or loss.logistic is not None
+        waits = any(isinstance(atom, GroupNorm | LogisticEntropy) for atom in (*penalty.atoms, *loss.atoms))
         self.replayed = Replayed(self.A.device, waits)
 
     def place(self, array: Any) -> Any:
@@ -300,7 +302,7 @@ class DeviceSweeper:
         after = drawn.f.prox(before - drawn.step * drawn.A.rmatvec(point.y), drawn.step)
         change = drawn.A.matvec(after - before)
         point.x[drawn.place] = after
-        dual_half(self.g, self.strengths, self.extrapolation, change, point)
+        dual_half(self.g_star, self.strengths, self.extrapolation, change, point)
 
     def _drawn(self, blocks: Indices) -> Drawn:
         """Return what is needed for some blocks."""

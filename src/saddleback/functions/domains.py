@@ -1,0 +1,199 @@
+"""Sets on which functions are finite."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..common.arrays import Indices, Vector, is_one_value, squeeze_constant
+from ..common.cached import cached_property
+from ..common.chunks import chunked_flatnonzero, chunked_map, double
+from .contract import ROUNDING, Conjugate, Convex, Domain, Ray
+from .points import Apart
+
+BISECTIONS = 60
+
+
+class Everywhere(Domain):
+    """The whole space."""
+
+    everything = True
+
+    def project(self, x: Vector) -> Vector:
+        return x
+
+    def largest_multiple(self, x: Vector) -> float:
+        return 1.0
+
+    def has_zero(self) -> bool:
+        return True
+
+
+class Interval(Domain):
+    """lower <= x <= upper; bounds may be equal or infinite."""
+
+    def __init__(self, lower: Vector, upper: Vector) -> None:
+        self.lower = lower
+        self.upper = upper
+
+    def panel(self, own: slice) -> Interval:
+        """Return the set of neighbouring coordinates, in float64."""
+        return Interval(double(self.lower[own]), double(self.upper[own]))
+
+    @cached_property
+    def everything(self) -> bool:
+        bounded = np.any(squeeze_constant(self.lower) > -np.inf) or np.any(squeeze_constant(self.upper) < np.inf)
+        return not bounded
+
+    def project(self, x: Vector) -> Vector:
+        return double(self.lower) if self.lower is self.upper else self._project(x)  # a single point needs no memory
+
+    @chunked_map
+    def _project(self, x: Vector) -> Vector:
+        if self.everything:
+            return x
+        inside = np.clip(x, squeeze_constant(self.lower), squeeze_constant(self.upper))
+        return x if np.array_equal(inside, x) else inside
+
+    def largest_multiple(self, x: Vector) -> float:
+        if self.everything:
+            return 1.0
+        outside = chunked_flatnonzero(lambda x, low, high: (x > high) | (x < low), x, self.lower, self.upper)
+        far, up, down = x[outside], self.upper[outside], self.lower[outside]
+        beyond = np.maximum(far - up, down - far) > ROUNDING * np.abs(far)
+        if not np.any(beyond):
+            return 1.0
+        if not self.has_zero():
+            return np.nan
+        bound = np.where(far > 0, up, down)
+        return float(np.min(bound[beyond] / far[beyond]))
+
+    def has_zero(self) -> bool:
+        return bool(np.all(squeeze_constant(self.lower) <= 0) and np.all(squeeze_constant(self.upper) >= 0))
+
+    def fixed(self) -> Indices:
+        low, high = self.lower, self.upper
+        apart = low.size and is_one_value(low, high) and low[0] != high[0]
+        return np.zeros(0, dtype=np.int64) if apart else np.flatnonzero(low == high)
+
+    def slack(self, x: Vector) -> Vector:
+        """Return the distance to the nearer end, relative to the length of the interval."""
+        room = np.minimum(x - self.lower, self.upper - x)
+        with np.errstate(invalid="ignore"):
+            length = self.upper - self.lower
+        length = np.where(np.isfinite(length), length, 1.0)
+        return np.where(np.isfinite(room), np.clip(room / np.maximum(length, 1e-300), 0.0, 1.0), 1.0)
+
+
+class Ball(Domain):
+    """The set whose support function is a norm: the domain of the conjugate of that norm."""
+
+    @abstractmethod
+    def holds(self, x: Vector) -> bool:
+        """Return whether x is in the set, up to rounding."""
+
+
+class Indicator(Conjugate):
+    """0 on such a set, infinite elsewhere: the conjugate of the norm."""
+
+    def __init__(self, of: Convex, ball: Ball) -> None:
+        super().__init__(of)
+        self.ball = ball
+
+    @property
+    def domain(self) -> Ball:
+        return self.ball
+
+    def value(self, x: Vector) -> float:
+        return 0.0 if self.ball.holds(x) else np.inf
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return 0.0
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, self.of.domain.project(direction))  # the domain of the norm is a cone: its support function
+
+
+class KnownByValue(Domain):
+    """The domain of a user's function, of which values are all that is known; None if there are no values either."""
+
+    def __init__(self, size: int, value: Callable[[Vector], float] | None) -> None:
+        self.size = size
+        self.value = value
+
+    def project(self, x: Vector) -> Vector:
+        return x
+
+    def largest_multiple(self, x: Vector) -> float:
+        return np.nan if self.value is None else largest_finite_multiple(self.value, x)
+
+    def has_zero(self) -> bool:
+        return self.value is None or bool(np.isfinite(self.value(np.zeros(self.size))))
+
+
+class Translated(Domain):
+    """A set moved by a vector."""
+
+    def __init__(self, base: Domain, by: Vector, value: Callable[[Vector], float]) -> None:
+        self.base = base
+        self.by = by
+        self.value = value
+
+    def project(self, x: Vector) -> Vector:
+        return self.base.project(x - self.by) + self.by
+
+    def largest_multiple(self, x: Vector) -> float:
+        known = not np.isnan(self.base.largest_multiple(x - self.by))
+        return largest_finite_multiple(self.value, x) if known else np.nan
+
+    def has_zero(self) -> bool:
+        return not self.base.largest_multiple(-self.by) < 1.0  # nan if it is not known
+
+    def fixed(self) -> Indices:
+        return self.base.fixed()
+
+
+class Product(Domain):
+    """Sets side by side, each of neighbouring coordinates."""
+
+    def __init__(self, sets: Sequence[tuple[Domain, slice]]) -> None:
+        self.sets = sets
+
+    @cached_property
+    def everything(self) -> bool:
+        return all(each.everything for each, _ in self.sets)
+
+    def project(self, x: Vector) -> Vector:
+        return x if self.everything else Apart([each.project(x[own]) for each, own in self.sets]).vector()
+
+    def largest_multiple(self, x: Vector) -> float:
+        multiples: list[Any] = [each.largest_multiple(x[own]) for each, own in self.sets]
+        return float(np.min(multiples))  # nan, if one set has none, is kept
+
+    def has_zero(self) -> bool:
+        return all(each.has_zero() for each, _ in self.sets)
+
+    def fixed(self) -> Indices:
+        return np.concatenate([each.fixed() + own.start for each, own in self.sets])
+
+    def slack(self, x: Vector) -> Vector:
+        return np.concatenate([each.slack(x[own]) for each, own in self.sets])
+
+
+def largest_finite_multiple(value: Callable[[Vector], float], x: Vector) -> float:
+    """Return the largest t in [0, 1] with a finite value at t x, by bisection; nan if there is none."""
+    if np.isfinite(value(x)):
+        return 1.0
+    if not np.isfinite(value(np.zeros_like(x))):
+        return np.nan
+    inside, outside = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if np.isfinite(value(middle * x)):
+            inside = middle
+        else:
+            outside = middle
+    return inside

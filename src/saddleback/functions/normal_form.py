@@ -1,0 +1,129 @@
+r"""Functions as data: what the kernels, Newton's method, interior points and linear programs read.
+
+A function of the catalogue is a sum of atoms, each over neighbouring coordinates. A consumer reads the atoms in one
+``match``; a function without a normal form, or an atom that a consumer does not know, takes the path over arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..common.arrays import Vector
+from ..common.cached import cached_property
+
+
+class PiecewiseParameters(NamedTuple):
+    """Parameters of the family in ``piecewise.py``, one value per coordinate."""
+
+    left: Vector
+    right: Vector
+    quadratic: Vector
+    lower: Vector
+    upper: Vector
+
+    @classmethod
+    def zero(cls, size: int) -> PiecewiseParameters:
+        """Return the parameters of the function 0."""
+        none, free = np.zeros(size), np.full(size, np.inf)
+        return cls(none, none, none, -free, free)
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """A member of the family in ``piecewise.py``."""
+
+    parameters: PiecewiseParameters
+
+    @property
+    def group_weight(self) -> Vector:
+        """Each coordinate is a block without a norm."""
+        return np.zeros(self.parameters.left.size)
+
+
+@dataclass(frozen=True)
+class GroupNorm:
+    """The norm of each block times its weight, plus a member of that family."""
+
+    parameters: PiecewiseParameters
+    group_weight: Vector
+
+
+@dataclass(frozen=True)
+class LogisticEntropy:
+    """The conjugate of the logistic loss (``logistic.py``)."""
+
+    labels: Vector
+    weight: Vector
+
+    @property
+    def parameters(self) -> PiecewiseParameters:
+        """It adds nothing to the family."""
+        return PiecewiseParameters.zero(self.labels.size)
+
+    @property
+    def group_weight(self) -> Vector:
+        """Each coordinate is a block without a norm."""
+        return np.zeros(self.labels.size)
+
+
+@dataclass(frozen=True)
+class CompiledProx:
+    """Address of a compiled prox, ``double (double v, double step[, void *data])``, the same for each coordinate.
+
+    In the normal form of a conjugate it is the prox of the function itself: Moreau's identity gives the other.
+    """
+
+    size: int
+    address: int
+    data: int
+    takes_data: bool
+
+    @property
+    def parameters(self) -> PiecewiseParameters:
+        """It adds nothing to the family."""
+        return PiecewiseParameters.zero(self.size)
+
+    @property
+    def group_weight(self) -> Vector:
+        """Each coordinate is a block without a norm."""
+        return np.zeros(self.size)
+
+
+Atom = Piecewise | GroupNorm | LogisticEntropy | CompiledProx
+
+
+@dataclass(frozen=True)
+class NormalForm:
+    """The atoms of a function, each of its own neighbouring coordinates, in order."""
+
+    atoms: tuple[Atom, ...]
+
+    @cached_property
+    def parameters(self) -> PiecewiseParameters:
+        """The piecewise part of all coordinates; 0 where an atom has none."""
+        own = [atom.parameters for atom in self.atoms]
+        return own[0] if len(own) == 1 else PiecewiseParameters(*map(np.concatenate, zip(*own, strict=True)))
+
+    @cached_property
+    def group_weight(self) -> Vector:
+        """The weight of the norm of each block; 0 for none."""
+        own = [atom.group_weight for atom in self.atoms]
+        return own[0] if len(own) == 1 else np.concatenate(own)
+
+    def compiled_proxes(self) -> Iterator[tuple[slice, CompiledProx]]:
+        """Yield the coordinates with a compiled prox, and that prox."""
+        first = 0
+        for atom in self.atoms:
+            size = atom.parameters.left.size
+            if isinstance(atom, CompiledProx):
+                yield slice(first, first + size), atom
+            first += size
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether all atoms are formulas, and none a compiled prox."""
+        return not any(isinstance(atom, CompiledProx) for atom in self.atoms)
