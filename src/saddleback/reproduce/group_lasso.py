@@ -82,7 +82,7 @@ def run(settings: Settings, say: Say) -> Outcome:
         panels.append(_panels(f"lambda = {alpha:.0e}", traces, optimum))
     table = Table(
         "group-lasso",
-        f"Group Lasso with hinge loss, {source}, N = {N}: relative suboptimality after so many passes",
+        f"Group Lasso with hinge loss, {source}, N = {N}: relative suboptimality by passes",
         (
             "lambda",
             "method",
