@@ -87,8 +87,10 @@ class Certificate:
 
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""
-        own, others = ((c.primal_value, c.dual_value) for c in (self, other))
-        return np.allclose(own, others, ROUNDING, 0.0) and np.allclose(self.error, other.error, ROUNDING, ROUNDING)
+        pairs = (self.primal_value, other.primal_value), (self.dual_value, other.dual_value)
+        return all(math.isclose(*pair, rel_tol=ROUNDING) for pair in pairs) and math.isclose(
+            self.error, other.error, rel_tol=ROUNDING, abs_tol=ROUNDING
+        )
 
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""

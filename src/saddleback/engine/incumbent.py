@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import zip_longest
+from functools import cache, partial
 
 import numpy as np
 
-from ..certificates.certificate import DualSide, PrimalSide, best_pair, dual_side, pair, primal_side, trivial_side
+from ..certificates.candidates import Candidates, evaluate
+from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, primal_side, trivial_side
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import Point, Whole
-from ..methods import Candidates
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
 from ..problem import Model
@@ -71,16 +70,12 @@ class Judge:
         self.forget()
         model = self.reduction.model
         primals, duals = (self._zero(), []) if self._best is None else ([self._best[0]], [self._best[1]])
-        of_x, of_y = candidates.kept
-        offered = [(kept or Whole(x), u) for (x, u), kept in zip_longest(candidates.primal, of_x)]
-        points = [(x, self._image(model, x) if u is None else Whole(u)) for x, u in offered]
-        primals += [primal_side(model, x, u) for x, u in points]
-        duals += [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(candidates.dual, of_y)]
-        self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
         trivial = trivial_side(model)
-        duals += [] if trivial is None else [trivial]
-        self.certificate, primal, dual = best_pair(model, primals, duals)
+        others = [] if trivial is None else [trivial]
+        image = partial(self._image, model)
+        self.certificate, primal, dual = evaluate(model, candidates, image, primals, duals, others)
         self._best = primal, dual
+        self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..checkpoints import Keeper
 from ..common.rebuildable import stored
-from ..methods import Candidates, Method, Start, State, diverged
+from ..methods import Method, Start, State, diverged
 from ..operators.deferred_points import zeros
 from ..problem import Model
 from ..reductions import Reduction
@@ -78,6 +79,7 @@ class Run:
     due : passes of the method at which the next certificate is taken.
     weights : passes and primal weights at the certificates so far.
     unheard : passes and error of the last certificate, until the method has heard of it.
+    finishing : whether an interior point has been at work, which ends close to kinks and bounds and not on them.
     tries, settled : how often x was to be settled, and whether it is.
     seconds : at the last checkpoint.
     """
@@ -90,17 +92,13 @@ class Run:
     judging: Judging = field(default_factory=Judging)
     weights: list[tuple[float, float]] = field(default_factory=list)
     unheard: tuple[float, float] | None = None
+    finishing: bool = False
     tries: int = 0
     settled: bool = False
     seconds: float = 0.0
 
-    @property
-    def finishing(self) -> bool:
-        """Whether an interior point has been at work, which ends beside kinks and bounds and not on them."""
-        return self.state.report().finish_steps is not None
-
     def name_of(self, method: Method[Any]) -> str:
-        """Return the name of the method for the result, with those that have gone on from its point."""
+        """Return the name of the method for the result, with those that have continued from its point."""
         after = self.state.report().continued_by or []
         return " + ".join([method.name, *after, *(["finish"] if self.finishing and method.name != "finish" else [])])
 
@@ -132,11 +130,13 @@ class Run:
                 self.judge.look_at(method.candidates(self.state))
             elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
                 self.judge.look_at(_origin(self.judge.reduction.model))
+        report = self.state.report()
+        self.finishing = report.finish_steps is not None
         if self.finishing and self.history.finish_begins is None:
             self.history.finish_begins = self.passes
         self.history.add(self.passes, clock.seconds(), self.judge.certificate)
-        if (weight := self.state.report().primal_weight) is not None:
-            self.weights.append((self.passes, weight))
+        if report.primal_weight is not None:
+            self.weights.append((self.passes, report.primal_weight))
 
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
         """Return how the run ends after this judgement, or None where it goes on."""

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificates.certificate import best_pair, dual_side, pair, primal_side
+from ..certificates.candidates import Candidates, evaluate
+from ..certificates.certificate import dual_side, pair, primal_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import Whole
-from ..methods.contract import Candidates, Layer, Method, Start, State, diverged
+from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
 from ..problem import Model
@@ -71,7 +72,7 @@ class FinishState(State):
     start : where the run began, and from the first switch on where the last one was made.
     blocks : state of the block method; None while it is not running.
     interior : state of the interior point; None while it is not running.
-    earlier : report of what has run before it.
+    earlier : report of what has run before it, if anything has.
     errors : passes and errors of the certificates so far.
     retry : passes before which the finish is not tried (again).
     """
@@ -80,7 +81,7 @@ class FinishState(State):
     start: Start
     blocks: Any
     interior: Any
-    earlier: Report = field(default_factory=Report)
+    earlier: Report | None = None
     errors: list[tuple[float, float]] = field(default_factory=list)
     retry: float = 0.0
     at_switch: float = np.inf
@@ -91,7 +92,8 @@ class FinishState(State):
         return self.blocks if self.interior is None else self.interior
 
     def report(self) -> Report:
-        return self.earlier.updated(self.running.report())
+        running: Report = self.running.report()
+        return running if self.earlier is None else self.earlier.updated(running)
 
 
 @dataclass(frozen=True)
@@ -195,13 +197,9 @@ class Finish(Layer[FinishState]):
 
     def _best(self, state: FinishState) -> Start:
         """Return the best pair that the running method offers, as a start."""
-        model = state.model
-        offered = self.method.candidates(state.blocks)
-        points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
-        primals = [primal_side(model, x, u) for x, u in points]
-        duals = [dual_side(model, y, *points[0], z) for y, z in offered.dual]
-        state.passes += 0.5 * (len(primals) + len(duals))
-        _, primal, dual = best_pair(model, primals, duals)
+        offer = self.method.candidates(state.blocks)
+        state.passes += 0.5 * (len(offer.primal) + len(offer.dual))
+        _, primal, dual = evaluate(state.model, offer)
         weight = state.report().primal_weight
         return replace(state.start, x=primal.x, y=dual.y, weight=state.start.weight if weight is None else weight)
 

@@ -19,12 +19,13 @@ from typing import Protocol
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..certificates.certificate import dual_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import Whole
 from ..functions.traits import is_smooth
-from ..methods.contract import Averages, Candidates, Layer, Start, State, current_and_average, gradient
+from ..methods.contract import Averages, Layer, Start, State, current_and_average, gradient
 from ..methods.report import Report
 from ..problem import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..certificates.certificate import dual_side, floor, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
 from ..functions.points import Whole
 from ..functions.traits import SumOverRows
-from ..methods.contract import Candidates, Layer, Start, State
+from ..methods.contract import Layer, Start, State
 from ..methods.report import Report
 from ..problem import Model
 

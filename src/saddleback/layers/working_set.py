@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.certificate import Admitted, DualSide, admit, best_pair, bound, dual_side, pair, primal_side
+from ..certificates.candidates import Candidates, evaluate
+from ..certificates.certificate import Admitted, DualSide, admit, bound, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions.points import Point, Whole
 from ..functions.traits import is_smooth
 from ..functions.traits import zero_slack as slack_at_zero
-from ..methods.contract import Candidates, Kept, Layer, Method, Start, State, diverged
+from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.report import Report
+from ..model.index_map import IndexMap
 from ..operators import Operator
 from ..operators.stacked import hstack
 from ..places.files.operator import memories
@@ -286,16 +288,12 @@ class WorkingSet(Layer[WorkingSetState]):
         if self._leap(state, small):
             return
         model = small.model
-        offered = self._method(model).candidates(small.state)
-        points = [(Whole(x), Whole(model.A.matvec(x) if u is None else u)) for x, u in offered.primal]
-        state.passes += 0.5 * small.share * sum(u is None for _, u in offered.primal)
-        duals_offered = offered.dual
+        offer = self._method(model).candidates(small.state)
         if is_smooth(model.g):  # its gradient at the current point is the best dual point, and averages are behind
-            points, duals_offered = points[:1], [(model.g.subgradient(points[0][1].vector()), None)]
-        state.passes += 0.5 * small.share * sum(z is None for _, z in duals_offered)
-        primals = [primal_side(model, x, u) for x, u in points]
-        duals = [dual_side(model, y, *points[0], z) for y, z in duals_offered]
-        certificate, primal, dual = best_pair(model, primals, duals)
+            offer = self._with_gradient(model, offer)
+        state.passes += 0.5 * small.share * sum(u is None for _, u in offer.primal)
+        state.passes += 0.5 * small.share * sum(z is None for _, z in offer.dual)
+        certificate, primal, dual = evaluate(model, offer)
         small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
         state.x[:] = 0.0
         state.x[small.columns] = primal.x
@@ -305,6 +303,13 @@ class WorkingSet(Layer[WorkingSetState]):
             self._choose(state, dual.y)
         else:
             small.state.goal = self._end(state) / certificate.error
+
+    @staticmethod
+    def _with_gradient(model: Model, offer: Candidates) -> Candidates:
+        """Return the first primal point of an offer, with the gradient of the loss there as its dual point."""
+        x, u = offer.primal[0]
+        u = model.A.matvec(x) if u is None else u
+        return Candidates([(x, u)], [(model.g.subgradient(u), None)])
 
     def _leap(self, state: WorkingSetState, small: Small) -> bool:
         """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
@@ -458,7 +463,7 @@ class WorkingSet(Layer[WorkingSetState]):
             found = state.small.state.report().primal_weight
             weight = weight if found is None else found
         drawn = None if start.drawn is None else min(start.drawn, small.blocks.size)
-        kept = start.kept or Kept(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
+        kept = start.kept or IndexMap(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
         kept = kept._replace(columns=kept.columns[small.columns])
         return replace(start, x=state.x[small.columns], u=state.u, y=y, drawn=drawn, weight=weight, kept=kept)
 

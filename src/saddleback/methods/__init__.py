@@ -1,9 +1,10 @@
 """The methods, one file each."""
 
+from ..certificates.candidates import Candidates
 from .admm import ADMM
 from .alternating import Alternating
 from .checked import Checked
-from .contract import Candidates, Kept, Method, Start, State, diverged, drawn_blocks
+from .contract import Method, Start, State, diverged, drawn_blocks
 from .descent import Descent
 from .fista import FISTA
 from .fobos import FOBOS
@@ -41,7 +42,6 @@ __all__ = [
     "DiagonalPDHG",
     "Highs",
     "InteriorPoint",
-    "Kept",
     "Method",
     "PublishedSPBCD",
     "PureCD",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Equality
@@ -24,7 +25,7 @@ from ..operators import ScaledIdentity, Stacked
 from ..problem import Model
 from ..steps.strengths import block_squares, data_weight, uniform_strengths
 from ._balance import Balance
-from .contract import Candidates, Start, State, affine_gradient, all_blocks, gradient
+from .contract import Start, State, affine_gradient, all_blocks, gradient
 from .report import Report
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
@@ -22,7 +23,7 @@ from ..functions.traits import curvature as curvature_of
 from ..functions.traits import is_smooth
 from ..problem import Model
 from ..steps.strengths import operator_norm
-from .contract import Averages, Candidates, Method, Start, State, all_blocks, positive_number
+from .contract import Averages, Method, Start, State, all_blocks, positive_number
 
 
 @stored

@@ -30,13 +30,14 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..operators import Operator
 from ..problem import Model
 from ..steps.strengths import data_weight, uniform_strengths
 from ._balance import Balance
-from .contract import Candidates, Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
+from .contract import Method, Start, State, affine_gradient, all_blocks, gradient, positive_number
 from .report import Report
 
 DENSE = 0.1

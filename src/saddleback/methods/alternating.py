@@ -22,6 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Step, Vector, is_one_value
 from ..common.chunks import inner, panels
 from ..common.rebuildable import stored
@@ -33,7 +34,7 @@ from ..functions.traits import curvature as curvature_of
 from ..operators.deferred_points import Gradient, Image, forward, zeros
 from ..problem import Model
 from ..steps.strengths import round_up_strengths
-from .contract import Candidates, Method, Start, State
+from .contract import Method, Start, State
 from .report import Report
 
 FLAT = 1e-12

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..problem import Model
-from .contract import Candidates, Layer, Start, State
+from .contract import Layer, Start, State
 
 
 @dataclass(frozen=True)

@@ -7,31 +7,23 @@ options are the fields of its class. What wraps a method is a method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector
+from ..certificates.candidates import Candidates
+from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, number, shown
 from ..common.rebuildable import stored
 from ..functions.contract import Convex
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import Point
 from ..functions.traits import is_smooth
+from ..model.index_map import IndexMap
 from ..operators.deferred_points import zeros
 from ..problem import Model
 from .report import Report
-
-
-@stored
-class Kept(NamedTuple):
-    """What a reduction has left of a problem: the shape that it had, and the rows and columns that are still there."""
-
-    shape: tuple[int, int]
-    rows: Indices
-    columns: Indices
 
 
 @stored
@@ -51,7 +43,7 @@ class Start:
         Seed of the draws.
     weight : float
         Initial primal weight, relative to that of the data.
-    kept : Kept or None
+    kept : IndexMap or None
         Which rows and columns of the given problem are left; None for all of them.
     tol : float
         The error at which the run will end, so that no part of it is solved more accurately than needed.
@@ -64,7 +56,7 @@ class Start:
     drawn: int | None = None
     seed: int = 0
     weight: float = 1.0
-    kept: Kept | None = None
+    kept: IndexMap | None = None
     tol: float = 0.0
     u: Vector | None = None
     seconds: float = np.inf
@@ -74,27 +66,6 @@ class Start:
         if self.u is not None:
             return self.u.copy(), 0.0
         return model.A.matvec(self.x), 0.5 * np.count_nonzero(self.x) / self.x.size
-
-
-class Candidates(NamedTuple):
-    """Points that a method offers to the certificate.
-
-    Parameters
-    ----------
-    primal : sequence of (ndarray, ndarray or None)
-        Each x with its image u = Ax, or with None if the image is not known.
-    dual : sequence of (ndarray, ndarray or None)
-        Each y with its image z = -A'y, or with None if the image is not known.
-    rays : sequence of (ndarray, ndarray), optional
-        Directions of x and y that may prove that there is no solution.
-    kept : pair of sequences of Point, optional
-        The first x and the first y in a form that needs less memory.
-    """
-
-    primal: Sequence[tuple[Vector, Vector | None]]
-    dual: Sequence[tuple[Vector, Vector | None]]
-    rays: Sequence[tuple[Vector, Vector]] = ()
-    kept: tuple[Sequence[Point], Sequence[Point]] = ((), ())
 
 
 @dataclass(kw_only=True)

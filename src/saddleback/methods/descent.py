@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.traits import curvature_at, is_smooth
 from ..machine.tiled_blas import cholesky
 from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
 from ..problem import Model
-from .contract import Candidates, Method, Start, State
+from .contract import Method, Start, State
 from .report import Report
 
 PANEL = 16

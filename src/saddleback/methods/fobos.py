@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..functions.traits import is_smooth
 from ..problem import Model
 from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
-from .contract import Candidates, current_and_average, positive_number
+from .contract import current_and_average, positive_number
 
 
 @dataclass(frozen=True)

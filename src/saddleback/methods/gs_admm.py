@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..problem import Model
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
-from .contract import Candidates, Method, Start, positive_number
+from .contract import Method, Start, positive_number
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..linear_programs.highs import Answer, Program, Running, conflict, falling, in_range, stated
 from ..linear_programs.program import as_linear_program
 from ..problem import Model
-from .contract import Candidates, Method, Start, State, all_blocks
+from .contract import Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
 from .report import Report
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..functions.normal_form import LogisticEntropy
 from ..problem import Model
-from .contract import Candidates, Method, Start, State, all_blocks
+from .contract import Method, Start, State, all_blocks
 from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
 from .report import Report
 

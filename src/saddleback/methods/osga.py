@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..problem import Model
 from ..steps.strengths import typical_distance
-from .contract import Candidates, Method, Start, State, all_blocks, gradient, positive_number
+from .contract import Method, Start, State, all_blocks, gradient, positive_number
 
 DELTA, ALPHA_MAX, KAPPA = 0.9, 0.7, 0.5
 """Neumaier's parameters of the steps: how much of the promised decrease is enough, and how alpha shrinks and grows."""

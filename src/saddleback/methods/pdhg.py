@@ -14,12 +14,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
 from ..problem import Model
 from ..steps.strengths import Strengths, uniform_strengths
-from .contract import Averages, Candidates, Method, Start, State, all_blocks, current_and_average, positive_number
+from .contract import Averages, Method, Start, State, all_blocks, current_and_average, positive_number
 
 
 @stored

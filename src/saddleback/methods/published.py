@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Columns, Vector
 from ..common.checks import one_of
 from ..common.rebuildable import stored
@@ -36,7 +37,7 @@ from ..steps.strengths import (
     remark_strengths,
     round_up_strengths,
 )
-from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .contract import Averages, Method, Start, State, current_and_average
 from .report import Report
 
 

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..places.choose import BackendName, PureSweeper, pure_sweeper_for
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, pure_strengths
-from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .contract import Averages, Method, Start, State, current_and_average
 from .report import Report
 
 

@@ -29,11 +29,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..problem import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
-from .contract import Candidates, Method, Start, State, all_blocks, gradient
+from .contract import Method, Start, State, all_blocks, gradient
 from .report import Report
 
 SUFFICIENT = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.rebuildable import stored
@@ -72,7 +72,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that apply, by name."""
-        return {own.name: value for own in fields(self) if (value := getattr(self, own.name)) is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def updated(self, inner: Report) -> Report:
         """Return the report of a layer, given that of the method inside: its fields replace those that it has."""

@@ -18,13 +18,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..places.choose import BackendName, DualName, Sweeper, sweeper_for
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
-from .contract import Averages, Candidates, Method, Start, State, current_and_average
+from .contract import Averages, Method, Start, State, current_and_average
 from .report import Report
 
 

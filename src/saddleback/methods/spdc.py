@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.candidates import Candidates
 from ..common.arrays import Step, Vector
 from ..common.checks import number, shown
 from ..common.rebuildable import stored
@@ -38,7 +39,7 @@ from ..functions.traits import curvature as curvature_of
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import typical_distance
-from .contract import Candidates, Method, Start, State, all_blocks, gradient, positive_number
+from .contract import Method, Start, State, all_blocks, gradient, positive_number
 
 DISTORTION = 1e-3
 """Change of the objective by each default regularisation, relative to that at x = 0, at the point that the data

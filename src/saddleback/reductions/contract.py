@@ -11,7 +11,7 @@ import numpy as np
 
 from ..common.arrays import Vector
 from ..functions.points import Point
-from ..methods import Kept
+from ..model.index_map import IndexMap
 from ..problem import Model
 from ..result import Status
 
@@ -33,7 +33,7 @@ class Reduction(ABC):
     status: Status | None = None
 
     @abstractmethod
-    def kept(self) -> Kept:
+    def kept(self) -> IndexMap:
         """Return which rows and columns are left; with explicit strengths a method asks for it."""
 
     @abstractmethod
@@ -73,9 +73,9 @@ class Unchanged(Reduction):
     passes: float = 0.0
     status: Status | None = None
 
-    def kept(self) -> Kept:
+    def kept(self) -> IndexMap:
         m, n = self.model.A.shape
-        return Kept((m, n), np.arange(m), np.arange(n))
+        return IndexMap((m, n), np.arange(m), np.arange(n))
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x
@@ -123,9 +123,9 @@ class Chain(Reduction):
         """What either decides."""
         return self.first.status or self.second.status
 
-    def kept(self) -> Kept:
+    def kept(self) -> IndexMap:
         first, second = self.first.kept(), self.second.kept()
-        return Kept(first.shape, first.rows[second.rows], first.columns[second.columns])
+        return IndexMap(first.shape, first.rows[second.rows], first.columns[second.columns])
 
     def reduce_x(self, x: Vector) -> Vector:
         return self.second.reduce_x(self.first.reduce_x(x))

@@ -28,7 +28,7 @@ from ..functions.calculus import BlockSum
 from ..functions.contract import Convex
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import Apart, Point
-from ..methods import Kept
+from ..model.index_map import IndexMap
 from ..operators import Stacked
 from ..problem import Model
 from .contract import Reduction
@@ -61,9 +61,9 @@ class Elimination(Reduction):
     def _eliminated(self, u: Vector) -> Vector:
         """Return the stretch, given Ax of the others."""
 
-    def kept(self) -> Kept:
+    def kept(self) -> IndexMap:
         columns = np.delete(np.arange(self.size), self.stretch)
-        return Kept((self.model.A.shape[0], self.size), np.arange(self.model.A.shape[0]), columns)
+        return IndexMap((self.model.A.shape[0], self.size), np.arange(self.model.A.shape[0]), columns)
 
     def reduce_x(self, x: Vector) -> Vector:
         return np.concatenate([x[: self.stretch.start], x[self.stretch.stop :]])

@@ -14,7 +14,7 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..functions.points import Point, Whole
 from ..functions.traits import SumOverCoordinates
-from ..methods import Kept
+from ..model.index_map import IndexMap
 from ..problem import Model
 from ..result import Status
 from .contract import Reduction, Unchanged
@@ -35,8 +35,8 @@ class WithoutEmpty(Reduction):
     passes: float = 0.0
     status: Status | None = None
 
-    def kept(self) -> Kept:
-        return Kept((self.y.size, self.x.size), self.rows, self.columns)
+    def kept(self) -> IndexMap:
+        return IndexMap((self.y.size, self.x.size), self.rows, self.columns)
 
     def reduce_x(self, x: Vector) -> Vector:
         return x[self.columns]

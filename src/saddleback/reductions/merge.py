@@ -14,7 +14,7 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..functions.points import Point, Whole
 from ..functions.traits import SumOverRows
-from ..methods import Kept
+from ..model.index_map import IndexMap
 from ..problem import Model
 from ..result import Status
 from .contract import Reduction, Unchanged
@@ -40,9 +40,9 @@ class Merged(Reduction):
     passes: float = 0.0
     status: Status | None = None
 
-    def kept(self) -> Kept:
+    def kept(self) -> IndexMap:
         columns = self.model.A.shape[1]
-        return Kept((self.place.size, columns), self.first, np.arange(columns))
+        return IndexMap((self.place.size, columns), self.first, np.arange(columns))
 
     def reduce_x(self, x: Vector) -> Vector:
         return x
