@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Reduction(ABC):
     """
 
     model: Model
-    eliminates: ClassVar[bool] = False
+    eliminates: bool = False
     passes: float = 0.0
     status: Status | None = None
 
@@ -62,7 +61,8 @@ class Reduction(ABC):
 
     def then(self, second: Reduction) -> Reduction:
         """Return this reduction followed by one of its smaller problem."""
-        return Chain(self, second)
+        eliminates, passes = self.eliminates or second.eliminates, self.passes + second.passes
+        return Chain(self, second, second.model, eliminates, passes, self.status or second.status)
 
 
 @dataclass(frozen=True)
@@ -103,25 +103,10 @@ class Chain(Reduction):
     first: Reduction
     second: Reduction
 
-    @property
-    def model(self) -> Model:  # type: ignore[override]
-        """The smaller problem of the second."""
-        return self.second.model
-
-    @property
-    def eliminates(self) -> bool:  # type: ignore[override]
-        """Whether either does."""
-        return self.first.eliminates or self.second.eliminates
-
-    @property
-    def passes(self) -> float:  # type: ignore[override]
-        """What both took."""
-        return self.first.passes + self.second.passes
-
-    @property
-    def status(self) -> Status | None:  # type: ignore[override]
-        """What either decides."""
-        return self.first.status or self.second.status
+    model: Model
+    eliminates: bool
+    passes: float
+    status: Status | None
 
     def kept(self) -> IndexMap:
         first, second = self.first.kept(), self.second.kept()
