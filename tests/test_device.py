@@ -14,7 +14,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 from saddleback.datasets import make_lasso, make_robust_pca
-from saddleback.functions.traits import zero_slack
+from saddleback.functions.domains import slack
+from saddleback.functions.traits import moved, near, zero_slack
 from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
 from saddleback.operators.stacked import hstack
@@ -36,9 +37,9 @@ CALLS = {
     "prox": (lambda f, x, s: f.prox(x, s), "xs"),
     "subgradient": (lambda f, x: f.subgradient(x), "x"),
     "largest multiple": (lambda f, x: f.domain.largest_multiple(x), "x"),
-    "near": (lambda f, x, z: f.near(x, z), "xz"),
+    "near": (near, "xz"),
     "recession": (lambda f, x: f.recession(x), "x"),
-    "slack": (lambda f, x: f.domain.slack(x), "x"),
+    "slack": (lambda f, x: slack(f.domain, x), "x"),
     "zero slack": (zero_slack, "x"),
 }
 
@@ -51,7 +52,7 @@ def flat(value):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_the_same_there(name, rng):
     here = FUNCTIONS[name].bind((SIZE,))
-    sides = [(here, here.placed(CPU.place)), (here.conjugate(), here.conjugate().placed(CPU.place))]
+    sides = [(here, moved(here, CPU.place)), (here.conjugate(), moved(here.conjugate(), CPU.place))]
     for (here, there), (method, (call, letters)) in product(sides, CALLS.items()):
         point = {"x": rng.standard_normal(SIZE), "z": rng.standard_normal(SIZE), "s": rng.random(SIZE) + 0.5}
         if not here.diagonal_steps:

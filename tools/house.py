@@ -21,7 +21,7 @@ from compare.environments import ROOT, extract
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 CONTRACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "function": (("functions",), ("Function", "Restrictable", "Convex", "Kinked", "Smooth", "SumOverRows", "Domain")),
+    "function": (("functions",), ("Function", "Restrictable", "Convex", "Domain")),
     "operator": (("operators",), ("Operator", "Traits")),
     "place": (("places", "backends"), ("Place", "Sweeper", "PureSweeper", "Descender", "BlockKernel", "DescentKernel")),
 }

@@ -22,13 +22,14 @@ from .common.cached import cached_property
 from .common.checks import unmasked
 from .common.rebuildable import derived
 from .functions import Convex, Loss, Term, as_term
-from .functions.calculus import BlockSum, plus
+from .functions.calculus import BlockSum, parts_of, plus
 from .functions.contract import ROUNDING
+from .functions.domains import fixed
 from .functions.normal_form import NormalForm, PiecewiseParameters
 from .functions.penalties import Penalty
 from .functions.points import Apart, Point
 from .functions.probes import probe_all
-from .functions.traits import SumOverRows, is_smooth
+from .functions.traits import SumOverRows, is_smooth, moved, near, subgradient_scale
 from .functions.traits import memories as memories_of
 from .functions.traits import with_memory as with_own_memory
 from .model.ranges import check_range, length_of
@@ -170,7 +171,7 @@ class Model:
         """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
         if A.traits.identity_scales is None:
             return replace(self, A=A)
-        return replace(self, f=self.f.placed(device.place), A=A, g=self.g.placed(device.place))
+        return replace(self, f=moved(self.f, device.place), A=A, g=moved(self.g, device.place))
 
     def memories(self) -> list[Any]:
         """Return what functions and operator remember from call to call, in a fixed order."""
@@ -224,7 +225,7 @@ class Model:
     @cached_property
     def unpenalised(self) -> Indices:
         """Columns along which f is linear, whose dual constraint is an equation."""
-        return self.f_star.domain.fixed()
+        return fixed(self.f_star.domain)
 
     @cached_property
     def penalty_at_zero(self) -> float:
@@ -235,7 +236,7 @@ class Model:
     def penalty_vanishes_at_zero(self) -> bool:
         """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
         zero = self._nothing(self.A.shape[1])
-        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and self.f_star.near(zero, zero)[1] == 0
+        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and near(self.f_star, zero, zero)[1] == 0
 
     @cached_property
     def loss_bounded_below(self) -> bool:
@@ -250,7 +251,7 @@ class Model:
     @cached_property
     def rays_prove_nothing(self) -> bool:
         """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
-        onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in self.f.parts())
+        onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in parts_of(self.f))
         return self.surely_solvable or (onto and self.loss_bounded_below and self.f_star.domain.has_zero())
 
     @cached_property
@@ -279,8 +280,8 @@ class Model:
         penalty.
         """
         nothing = self._nothing(self.A.shape[0])
-        slope = self.g.subgradient(nothing) if is_smooth(self.g) else self.g.subgradient_scale()
-        balance = np.abs(self.f.subgradient_scale()) * _quotients(1.0, self.column_lengths)
+        slope = self.g.subgradient(nothing) if is_smooth(self.g) else subgradient_scale(self.g)
+        balance = np.abs(subgradient_scale(self.f)) * _quotients(1.0, self.column_lengths)
         return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
 
     @cached_property
@@ -333,7 +334,7 @@ class Model:
             return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
         infimum = self.constant
         for function, size in ((self.f_star, self.A.shape[1]), (self.g_star, self.A.shape[0])):
-            at, conjugate = function.near(self._nothing(size), self._nothing(size))
+            at, conjugate = near(function, self._nothing(size), self._nothing(size))
             if np.any(at):
                 return -np.inf
             infimum -= conjugate

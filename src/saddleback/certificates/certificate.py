@@ -15,13 +15,16 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
+from ..functions.calculus import parts_of
+from ..functions.conjugates import Ball
 from ..functions.contract import Convex
+from ..functions.domains import slack
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import Point, Whole
-from ..functions.traits import rise
+from ..functions.traits import near, rise
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint, zeros
-from ..operators.stacked import parts_of
+from ..operators.stacked import parts_of as blocks_of
 from ..problem import Model
 from ..result import Certificate
 
@@ -115,7 +118,7 @@ class DualSide:
 
 def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    value = sum(f.finite_value(x.stretch(own)) for f, own in model.f.parts())
+    value = sum(f.finite_value(x.stretch(own)) for f, own in parts_of(model.f))
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.domain.everything else _violation(model.f, x.vector())
@@ -161,7 +164,7 @@ class Admitted:
 
 def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
-    y, conjugate_g = model.g_star.near(y, u.vector())
+    y, conjugate_g = near(model.g_star, y, u.vector())
     scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
     if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
         y, balanced = _project_unpenalised(model, y, model.unpenalised)
@@ -210,9 +213,9 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
         conjugate_f = model.f_star.finite_value(z, t)
         scale = _best_multiple(model, point.y, t, conjugate_f)
         return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
-    near, conjugate_f = model.f_star.near(z, x)
-    missed = _beyond(z, near)
-    if near is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
+    inside, conjugate_f = near(model.f_star, z, x)
+    missed = _beyond(z, inside)
+    if inside is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
     return _Feasible(1.0, conjugate_f, Whole(z), missed)
 
@@ -224,7 +227,7 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
     """
     if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
-    parts = [(f_star, A) for (f_star, _), A in zip(model.f_star.parts(), parts_of(model.A), strict=True)]
+    parts = [(f_star, A) for (f_star, _), A in zip(parts_of(model.f_star), blocks_of(model.A), strict=True)]
     multiples = [f_star.domain.largest_multiple(_slope(f_star, A, point.y)) for f_star, A in parts]
     t = float(np.min(multiples))  # nan, if one has none, is kept
     if not t > 0:
@@ -235,7 +238,7 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
 
 def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
     """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
-    return adjoint(A, y) if f_star.domain.symmetric else Slope(A, Whole(y)).vector()
+    return adjoint(A, y) if isinstance(f_star.domain, Ball) and f_star.domain.symmetric else Slope(A, Whole(y)).vector()
 
 
 def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
@@ -350,7 +353,7 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
         if np.all(np.abs(residual) <= FEASIBLE * size):
             return point, True
         # rows at a bound may come back from it, but the others move first
-        weight = np.maximum(model.g_star.domain.slack(point), 1e-8) ** 2
+        weight = np.maximum(slack(model.g_star.domain, point), 1e-8) ** 2
         normal = columns.T @ (weight[:, None] * columns)
         multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]
         point = model.g_star.domain.project(point - weight * (columns @ multipliers))

@@ -13,6 +13,7 @@ from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, pr
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
+from ..functions.calculus import parts_of
 from ..functions.points import Point, Whole
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
@@ -182,7 +183,7 @@ class Judge:
         return False
 
     def _image(self, model: Model, x: Point) -> Point:
-        used = sum(np.count_nonzero(x.stretch(own)) for _, own in model.f.parts())
+        used = sum(np.count_nonzero(x.stretch(own)) for _, own in parts_of(model.f))
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 

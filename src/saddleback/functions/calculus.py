@@ -9,17 +9,34 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from ..common.cached import cached_property
-from .contract import Conjugate, Convex, Domain, Ray
+from .conjugates import Conjugate
+from .contract import Convex, Domain, Ray
 from .domains import Product, Translated
 from .kinks import Kinks
 from .normal_form import NormalForm, PiecewiseParameters
 from .points import Apart
-from .traits import Addable, Joinable, Kinked, Remembers, kinks, memories, subdifferential, with_memory, zero_slack
+from .traits import (
+    Addable,
+    Joinable,
+    Kinked,
+    KnownByProx,
+    Movable,
+    Remembers,
+    Scaled,
+    kinks,
+    memories,
+    moved,
+    near,
+    subdifferential,
+    subgradient_scale,
+    with_memory,
+    zero_slack,
+)
 
 T = TypeVar("T")
 
 
-class Tilted(Convex, Addable, Kinked, Remembers):
+class Tilted(Convex, Addable, Kinked, Scaled, Movable, Remembers):
     """f + <c, x> for a function that has no parameter for a linear term."""
 
     def __init__(self, base: Convex, linear: Vector) -> None:
@@ -53,13 +70,13 @@ class Tilted(Convex, Addable, Kinked, Remembers):
         return self.base.subgradient(x) + self.linear
 
     def subgradient_scale(self) -> Vector:
-        return np.abs(self.linear) + self.base.subgradient_scale()
+        return np.abs(self.linear) + subgradient_scale(self.base)
 
     def conjugate(self) -> TiltedConjugate:
         return TiltedConjugate(self)
 
-    def placed(self, place: ToDevice) -> Tilted:
-        return Tilted(self.base.placed(place), place(self.linear))
+    def moved(self, place: ToDevice) -> Tilted:
+        return Tilted(moved(self.base, place), place(self.linear))
 
     def plus(self, piece: PiecewiseParameters) -> Tilted:
         return Tilted(self.base, self.linear + piece.left)
@@ -79,7 +96,7 @@ class Tilted(Convex, Addable, Kinked, Remembers):
         return memories(self.base)
 
 
-class TiltedConjugate(Conjugate):
+class TiltedConjugate(Conjugate, KnownByProx):
     """Its conjugate, f*(y - c)."""
 
     def __init__(self, of: Tilted) -> None:
@@ -101,11 +118,11 @@ class TiltedConjugate(Conjugate):
         return self.base.recession(direction)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        point, value = self.base.near(x - self.linear, subgradient)
+        point, value = near(self.base, x - self.linear, subgradient)
         return point + self.linear, value
 
 
-class BlockSum(Convex, Addable, Kinked, Remembers):
+class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers):
     """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
@@ -149,6 +166,7 @@ class BlockSum(Convex, Addable, Kinked, Remembers):
         return self._blocks
 
     def parts(self) -> Sequence[tuple[Convex, slice]]:
+        """Return the functions, each with its coordinates."""
         return list(zip(self.functions, self.stretches, strict=True))
 
     def _each(self, call: Callable[..., T], *vectors: Vector | Step) -> list[T]:
@@ -201,13 +219,13 @@ class BlockSum(Convex, Addable, Kinked, Remembers):
 
     def subgradient_scale(self) -> Vector:
         own = zip(self.functions, self.sizes, strict=True)
-        return np.concatenate([np.broadcast_to(part.subgradient_scale(), (size,)) for part, size in own])
+        return np.concatenate([np.broadcast_to(subgradient_scale(part), (size,)) for part, size in own])
 
     def conjugate(self) -> BlockSum:
         return BlockSum([part.conjugate() for part in self.functions], self.sizes, self.split)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        points, values = zip(*self._each(lambda part, x, s: part.near(x, s), x, subgradient), strict=True)
+        points, values = zip(*self._each(near, x, subgradient), strict=True)
         return Apart(points).vector(), float(sum(values))
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
@@ -227,8 +245,8 @@ class BlockSum(Convex, Addable, Kinked, Remembers):
         rest = [i for i in range(len(self.functions)) if i != part]
         return BlockSum([self.functions[i] for i in rest], [self.sizes[i] for i in rest], [self.split[i] for i in rest])
 
-    def placed(self, place: ToDevice) -> BlockSum:
-        return self._with([part.placed(place) for part in self.functions])
+    def moved(self, place: ToDevice) -> BlockSum:
+        return self._with([moved(part, place) for part in self.functions])
 
     def normal_form(self) -> NormalForm | None:
         forms = [part.normal_form() if split else None for part, split in zip(self.functions, self.split, strict=True)]
@@ -270,6 +288,11 @@ class BlockSum(Convex, Addable, Kinked, Remembers):
 
     def memories(self) -> Sequence[Any]:
         return [memory for part in self.functions for memory in memories(part)]
+
+
+def parts_of(function: Convex) -> Sequence[tuple[Convex, slice]]:
+    """Return the functions, each of neighbouring coordinates, of which a function is the sum; or just itself."""
+    return function.parts() if isinstance(function, BlockSum) else [(function, slice(None))]
 
 
 def plus(function: Convex, piece: PiecewiseParameters) -> Convex:

@@ -8,12 +8,11 @@ can tell, and only one part of the library asks, is in ``traits.py``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from ..common.arrays import Blocks, Indices, Step, Vector
 from .normal_form import NormalForm
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
@@ -37,9 +36,6 @@ class Ray(NamedTuple):
 class Domain(ABC):
     """The closure of the set where a function is finite."""
 
-    symmetric: bool = False
-    """Whether it is known to hold -x with each x."""
-
     @property
     def everything(self) -> bool:
         """Whether it is known to be the whole space."""
@@ -56,14 +52,6 @@ class Domain(ABC):
     @abstractmethod
     def has_zero(self) -> bool:
         """Return whether 0 is in the set."""
-
-    def fixed(self) -> Indices:
-        """Return the coordinates that have the same value in the whole set."""
-        return np.zeros(0, dtype=np.int64)
-
-    def slack(self, x: Vector) -> Vector:
-        """Return how freely each coordinate of x can move in the set: 0 at a bound, 1 if there is none."""
-        return np.ones_like(x)
 
 
 class Convex(ABC):
@@ -107,10 +95,6 @@ class Convex(ABC):
         """Return argmax_y <x, y> - f*(y): the gradient of a smooth f, infinite outside the domain."""
         raise TypeError(f"{type(self).__name__} has no subgradient in closed form")
 
-    def subgradient_scale(self) -> Vector | float:
-        """Return a vector of the size that a subgradient has at a solution, for the units of the steps."""
-        return 0.0
-
     @abstractmethod
     def recession(self, direction: Vector) -> Ray:
         """Return how f grows along a direction, lim f(x + t d) / t."""
@@ -119,50 +103,10 @@ class Convex(ABC):
     def conjugate(self) -> Convex:
         """Return f*(y) = sup_x <x, y> - f(x)."""
 
-    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        """Return a point near x where the value is known, and that value.
-
-        It is the projection on the domain, unless the function is the conjugate of one that is known by its prox only:
-        then ``subgradient``, which ought to be one at x, leads to the point.
-        """
-        inside = self.domain.project(x)
-        return inside, self.finite_value(inside)
-
-    def parts(self) -> Sequence[tuple[Convex, slice]]:
-        """Return the functions, each of neighbouring coordinates, of which this one is the sum; or just itself."""
-        return [(self, slice(None))]
-
     def restrict_blocks(self, blocks: Indices) -> Convex:
         """Return the function of some blocks alone, their coordinates one block after the other."""
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
-    def placed(self, place: ToDevice) -> Convex:
-        """Return the function with its parameters on a device, where its arguments then lie."""
-        raise TypeError(f"{type(self).__name__} cannot be moved to a device: leave device at None")
-
     def normal_form(self) -> NormalForm | None:
         """Return the function as data; None if it is known by its methods only."""
         return None
-
-
-class Conjugate(Convex):
-    """The conjugate of a function, with the prox that Moreau's identity gives."""
-
-    def __init__(self, of: Convex) -> None:
-        self.of = of
-        self.diagonal_steps = of.diagonal_steps
-
-    def blocks(self) -> Blocks:
-        return self.of.blocks()
-
-    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
-        return v - step * self.of.prox(v / step, 1.0 / step, blocks)
-
-    def conjugate(self) -> Convex:
-        return self.of
-
-    def restrict_blocks(self, blocks: Indices) -> Convex:
-        return self.of.restrict_blocks(blocks).conjugate()
-
-    def placed(self, place: ToDevice) -> Convex:
-        return self.of.placed(place).conjugate()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,10 +11,28 @@ import numpy as np
 from ..common.arrays import Indices, Vector, is_one_value, squeeze_constant
 from ..common.cached import cached_property
 from ..common.chunks import chunked_flatnonzero, chunked_map, double
-from .contract import ROUNDING, Conjugate, Convex, Domain, Ray
+from .contract import ROUNDING, Domain
 from .points import Apart
 
 BISECTIONS = 60
+
+
+class PartlyFixed(ABC):
+    """A set in which some coordinates have one value only: the columns of such a penalty are unpenalised."""
+
+    @abstractmethod
+    def fixed(self) -> Indices:
+        """Return the coordinates that have the same value in the whole set."""
+
+
+def fixed(domain: Domain) -> Indices:
+    """Return the coordinates that have the same value in the whole set."""
+    return domain.fixed() if isinstance(domain, PartlyFixed) else np.zeros(0, dtype=np.int64)
+
+
+def slack(domain: Domain, x: Vector) -> Vector:
+    """Return how freely each coordinate of x can move in a set: 0 at a bound, 1 if there is none."""
+    return domain.slack(x) if isinstance(domain, Interval) else np.ones_like(x)
 
 
 class Everywhere(Domain):
@@ -32,7 +50,7 @@ class Everywhere(Domain):
         return True
 
 
-class Interval(Domain):
+class Interval(Domain, PartlyFixed):
     """lower <= x <= upper; bounds may be equal or infinite."""
 
     def __init__(self, lower: Vector, upper: Vector) -> None:
@@ -88,35 +106,6 @@ class Interval(Domain):
         return np.where(np.isfinite(room), np.clip(room / np.maximum(length, 1e-300), 0.0, 1.0), 1.0)
 
 
-class Ball(Domain):
-    """The set whose support function is a norm: the domain of the conjugate of that norm."""
-
-    @abstractmethod
-    def holds(self, x: Vector) -> bool:
-        """Return whether x is in the set, up to rounding."""
-
-
-class Indicator(Conjugate):
-    """0 on such a set, infinite elsewhere: the conjugate of the norm."""
-
-    def __init__(self, of: Convex, ball: Ball) -> None:
-        super().__init__(of)
-        self.ball = ball
-
-    @property
-    def domain(self) -> Ball:
-        return self.ball
-
-    def value(self, x: Vector) -> float:
-        return 0.0 if self.ball.holds(x) else np.inf
-
-    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
-        return 0.0
-
-    def recession(self, direction: Vector) -> Ray:
-        return Ray(0.0, self.of.domain.project(direction))  # the domain of the norm is a cone: its support function
-
-
 class KnownByValue(Domain):
     """The domain of a user's function, of which values are all that is known; None if there are no values either."""
 
@@ -134,7 +123,7 @@ class KnownByValue(Domain):
         return self.value is None or bool(np.isfinite(self.value(np.zeros(self.size))))
 
 
-class Translated(Domain):
+class Translated(Domain, PartlyFixed):
     """A set moved by a vector."""
 
     def __init__(self, base: Domain, by: Vector, value: Callable[[Vector], float]) -> None:
@@ -153,10 +142,10 @@ class Translated(Domain):
         return not self.base.largest_multiple(-self.by) < 1.0  # nan if it is not known
 
     def fixed(self) -> Indices:
-        return self.base.fixed()
+        return fixed(self.base)
 
 
-class Product(Domain):
+class Product(Domain, PartlyFixed):
     """Sets side by side, each of neighbouring coordinates."""
 
     def __init__(self, sets: Sequence[tuple[Domain, slice]]) -> None:
@@ -177,10 +166,7 @@ class Product(Domain):
         return all(each.has_zero() for each, _ in self.sets)
 
     def fixed(self) -> Indices:
-        return np.concatenate([each.fixed() + own.start for each, own in self.sets])
-
-    def slack(self, x: Vector) -> Vector:
-        return np.concatenate([each.slack(x[own]) for each, own in self.sets])
+        return np.concatenate([fixed(each) + own.start for each, own in self.sets])
 
 
 def largest_finite_multiple(value: Callable[[Vector], float], x: Vector) -> float:

@@ -16,12 +16,13 @@ import numpy as np
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
 from ..common.cached import cached_property
 from ..common.checks import shown
+from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
-from .domains import Ball, Indicator, Interval
+from .domains import Interval, PartlyFixed
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
-from .traits import Addable, Joinable, Kinked
+from .traits import Addable, Joinable, Kinked, Movable, Scaled
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]]
 
@@ -100,7 +101,7 @@ def partition(groups: Groups, n: int) -> Blocks:
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
 
 
-class GroupNorms(Convex, Kinked, Addable, Joinable):
+class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
     """Group norms over a known partition, with two slopes per coordinate."""
 
     def __init__(self, partition_: Blocks, weight: Vector, left: Vector, right: Vector) -> None:
@@ -112,7 +113,7 @@ class GroupNorms(Convex, Kinked, Addable, Joinable):
     def blocks(self) -> Blocks:
         return self.partition
 
-    def placed(self, place: ToDevice) -> GroupNorms:
+    def moved(self, place: ToDevice) -> GroupNorms:
         partition_ = Blocks(place(self.partition.order), place(self.partition.start))
         return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right)))
 
@@ -211,7 +212,7 @@ class GroupNorms(Convex, Kinked, Addable, Joinable):
         return NormalForm((GroupNorm(parameters, self.weight),))
 
 
-class BoxPlusBall(Ball):
+class BoxPlusBall(Ball, PartlyFixed):
     """The sums of a point between the slopes and one of the ball of the weight, group by group."""
 
     def __init__(self, norms: GroupNorms) -> None:

@@ -6,15 +6,16 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
 from ..common.cached import cached_property
-from .contract import Conjugate, Ray
+from .conjugates import Conjugate
+from .contract import Ray
 from .domains import Everywhere, Interval
 from .normal_form import LogisticEntropy, NormalForm
-from .traits import Kinked, Lipschitz, Smooth, SumOverCoordinates, SumOverRows
+from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
 
 NEWTON_STEPS = 60
 
 
-class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked):
+class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
     r""":math:`\sum_i s_i \log(1 + e^{-z_i u_i})`."""
 
     domain = Everywhere()
@@ -32,7 +33,7 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked):
     def restrict_blocks(self, blocks: Indices) -> LogisticLoss:
         return self.restrict(blocks)
 
-    def placed(self, place: ToDevice) -> LogisticLoss:
+    def moved(self, place: ToDevice) -> LogisticLoss:
         return LogisticLoss(place(self.labels), place(self.weight))
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
@@ -103,7 +104,7 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked):
         return LogisticLoss(self.labels, self.weight * factors)
 
 
-class Entropy(Conjugate, SumOverCoordinates):
+class Entropy(Conjugate, SumOverCoordinates, Scaled):
     r"""The conjugate of the logistic loss.
 
     At :math:`y_i = -z_i s_i p_i`, p in [0, 1], it is :math:`s_i (p_i \log p_i + (1 - p_i) \log(1 - p_i))`.

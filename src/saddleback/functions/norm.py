@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
-from .contract import Conjugate, Convex, Domain, Ray
+from .conjugates import Conjugate
+from .contract import Convex, Domain, Ray
 from .domains import Everywhere
 from .group import shrink_norms
-from .traits import Kinked, Lipschitz, Smooth
+from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
 
 
-class WeightedNorm(Convex, Smooth, Lipschitz, Kinked):
+class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
     r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`. A row of weight 0 does not count."""
 
     domain = Everywhere()
@@ -26,7 +27,7 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked):
     def blocks(self) -> Blocks:
         return Blocks.single(self.b.size)
 
-    def placed(self, place: ToDevice) -> WeightedNorm:
+    def moved(self, place: ToDevice) -> WeightedNorm:
         return WeightedNorm(place(self.b), place(self.weight), self.scale)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
@@ -95,11 +96,8 @@ class Ellipsoid(Domain):
     def has_zero(self) -> bool:
         return True
 
-    def fixed(self) -> Indices:
-        return np.flatnonzero(~self.norm.counted)
 
-
-class LinearOnEllipsoid(Conjugate):
+class LinearOnEllipsoid(Conjugate, Scaled):
     """The conjugate of that norm: <b, y> on an ellipsoid."""
 
     of: WeightedNorm

@@ -9,12 +9,13 @@ import numpy as np
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, squeeze_constant
 from ..common.chunks import panels_of_rows
 from ..common.rebuildable import stored
+from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
-from .domains import Ball, Everywhere, Indicator
+from .domains import Everywhere, PartlyFixed
 from .kinks import Kinks
 from .points import Held, Whole
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
-from .traits import Kinked, Remembers
+from .traits import Kinked, Movable, Remembers, Scaled
 
 
 @stored
@@ -51,7 +52,7 @@ class LowRank(Held):
         return vector.reshape(self.pairs.left.shape[0], self.pairs.right.shape[1])
 
 
-class NuclearNorm(Convex, Kinked, Remembers):
+class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
     r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
 
     ``memory`` holds the singular vectors that were found last; what is shared between runs has none.
@@ -68,7 +69,7 @@ class NuclearNorm(Convex, Kinked, Remembers):
     def with_memory(self) -> NuclearNorm:
         return NuclearNorm(self.alpha, self.shape, Memory())
 
-    def placed(self, place: ToDevice) -> NuclearNorm:
+    def moved(self, place: ToDevice) -> NuclearNorm:
         return self
 
     def memories(self) -> list[Memory]:
@@ -112,7 +113,7 @@ class NuclearNorm(Convex, Kinked, Remembers):
         return Kinks(values[:1] / unit, slope, np.zeros(z.size, dtype=np.int64))
 
 
-class SpectralBall(Ball):
+class SpectralBall(Ball, PartlyFixed):
     r""":math:`\|Y\|_2 \le \alpha`."""
 
     symmetric = True

@@ -35,11 +35,12 @@ from ..common.arrays import (
 )
 from ..common.cached import cached_property
 from ..common.chunks import chunked_map, chunked_sum, double, inner
-from .contract import ROUNDING, Conjugate, Convex, Ray
+from .conjugates import Conjugate
+from .contract import ROUNDING, Convex, Ray
 from .domains import Interval
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import NormalForm, Piecewise, PiecewiseParameters
-from .traits import Addable, Joinable, Kinked, Lipschitz, Smooth, SumOverCoordinates, SumOverRows
+from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
 
 
 def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
@@ -48,7 +49,7 @@ def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     return np.subtract(v, taken, out=taken)
 
 
-class PiecewiseQuadratic(SumOverCoordinates, Kinked, Addable, Joinable):
+class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, Joinable):
     """A member of the family: five parameters, one value per coordinate."""
 
     def __init__(self, left: Vector, right: Vector, quadratic: Vector, lower: Vector, upper: Vector) -> None:
@@ -80,7 +81,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Addable, Joinable):
         """Return the function of neighbouring coordinates, in float64."""
         return self._each(lambda parameter: double(parameter[own]))
 
-    def placed(self, place: ToDevice) -> PiecewiseQuadratic:
+    def moved(self, place: ToDevice) -> PiecewiseQuadratic:
         return self._each(lambda parameter: place(double(parameter)))
 
     def _each(self, change: Callable[[Vector], Vector]) -> PiecewiseQuadratic:
@@ -342,7 +343,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Addable, Joinable):
         return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
 
-class ConjugatePiecewise(Conjugate, SumOverRows, Smooth, Lipschitz, Kinked):
+class ConjugatePiecewise(Conjugate, SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
     """The conjugate of a member of the family: a separable loss, written down by its dual."""
 
     of: PiecewiseQuadratic

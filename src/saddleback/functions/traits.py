@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector
+from ..common.arrays import Indices, ToDevice, Vector
 from .contract import Convex
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
@@ -122,6 +122,50 @@ class Remembers(ABC):
     @abstractmethod
     def memories(self) -> Sequence[Any]:
         """Return what it remembers: a checkpoint restores a function and its memory separately."""
+
+
+class Scaled(ABC):
+    """Steps and units ask how large points are at a solution."""
+
+    @abstractmethod
+    def subgradient_scale(self) -> Vector | float:
+        """Return a vector of the size that a subgradient has at a solution."""
+
+
+class KnownByProx(ABC):
+    """The certificate asks for a value of the conjugate of a function that is known by its prox only."""
+
+    @abstractmethod
+    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+        """Return a point near x where the value is known, and that value, given what ought to be a subgradient at x."""
+
+
+class Movable(ABC):
+    """A device asks for functions whose parameters lie there."""
+
+    @abstractmethod
+    def moved(self, place: ToDevice) -> Convex:
+        """Return the function with its parameters on a device, where its arguments then lie."""
+
+
+def subgradient_scale(function: Convex) -> Vector | float:
+    """Return a vector of the size that a subgradient has at a solution; 0 if that is not known."""
+    return function.subgradient_scale() if isinstance(function, Scaled) else 0.0
+
+
+def near(function: Convex, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+    """Return a point near x where the value is known, and that value: the projection on the domain in most cases."""
+    if isinstance(function, KnownByProx):
+        return function.near(x, subgradient)
+    inside = function.domain.project(x)
+    return inside, function.finite_value(inside)
+
+
+def moved(function: Convex, place: ToDevice) -> Convex:
+    """Return the function with its parameters on a device."""
+    if not isinstance(function, Movable):
+        raise TypeError(f"{type(function).__name__} cannot be moved to a device: leave device at None")
+    return function.moved(place)
 
 
 def curvature(function: Convex) -> Vector | None:

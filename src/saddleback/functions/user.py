@@ -28,10 +28,12 @@ from numpy.typing import NDArray
 from ..common.arrays import Blocks, Indices, Step, Vector, multiple
 from ..common.checks import ProbeError
 from .calculus import BlockSum, Tilted
-from .contract import Conjugate, Convex, Domain, Ray
+from .conjugates import Conjugate
+from .contract import Convex, Domain, Ray
 from .domains import KnownByValue
 from .normal_form import CompiledProx, NormalForm
 from .terms import Term
+from .traits import KnownByProx
 
 
 class UserTerm(Term):
@@ -134,7 +136,7 @@ class UserFunction(Convex):
         return NormalForm((CompiledProx(self.size, *self.term.compiled),))
 
 
-class UserConjugate(Conjugate):
+class UserConjugate(Conjugate, KnownByProx):
     """The conjugate of a user's function: as the user gave it, or from pairs that the prox provides."""
 
     of: UserFunction

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
+from ..functions.domains import slack
 from ..places.newton import conjugate_gradients
 from ..problem import Model
 
@@ -46,7 +47,7 @@ def repair(model: Model, y: Vector, z: Vector) -> Repaired:
         outside = np.flatnonzero(excess)
         if outside.size == 0:
             break
-        room = model.g_star.domain.slack(y) ** 2
+        room = slack(model.g_star.domain, y) ** 2
 
         def image(w: Vector, outside: Indices = outside) -> Vector:
             everywhere = np.zeros(n)

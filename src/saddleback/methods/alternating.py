@@ -26,6 +26,7 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Step, Vector, is_one_value
 from ..common.chunks import inner, panels
 from ..common.rebuildable import stored
+from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.nuclear import NuclearNorm
 from ..functions.piecewise import PiecewiseQuadratic
@@ -135,7 +136,7 @@ class Alternating(Method[AlternatingState]):
         return state
 
     def _sweep(self, state: AlternatingState) -> None:
-        g, parts = state.model.g, state.model.f.parts()
+        g, parts = state.model.g, parts_of(state.model.f)
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)

@@ -34,8 +34,10 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Step, Vector
 from ..common.checks import number, shown
 from ..common.rebuildable import stored
+from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.traits import curvature as curvature_of
+from ..functions.traits import subgradient_scale
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import typical_distance
@@ -128,7 +130,7 @@ class SPDC(Method[SPDCState]):
         """Return what is added to f and g*, and how strongly convex they are then."""
         curvature = curvature_of(model.g)
         dual = 0.0 if curvature is None else 1.0 / (float(curvature.max()) or 1.0)
-        slope = float(np.linalg.norm(np.broadcast_to(model.g.subgradient_scale(), (model.A.shape[0],))))
+        slope = float(np.linalg.norm(np.broadcast_to(subgradient_scale(model.g), (model.A.shape[0],))))
         added, total = [], []
         for given, own, size in (
             (self.primal_regularisation, strong_convexity(model.f), typical_distance(model)),
@@ -171,7 +173,7 @@ class SPDC(Method[SPDCState]):
 
 def strong_convexity(f: Convex) -> float:
     """Return a mu for which f - mu / 2 ||x||^2 is still convex, the largest that is known."""
-    forms = [part.normal_form() for part, _ in f.parts()]
+    forms = [part.normal_form() for part, _ in parts_of(f)]
     return min(0.0 if form is None else float(form.parameters.quadratic.min()) for form in forms)
 
 

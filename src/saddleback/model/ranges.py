@@ -15,6 +15,7 @@ from ..common.checks import LARGEST, SQUARABLE
 from ..common.chunks import panels
 from ..functions.contract import Convex
 from ..functions.piecewise import PiecewiseQuadratic
+from ..functions.traits import subgradient_scale
 from ..operators import Operator
 
 
@@ -31,7 +32,7 @@ def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Conve
         longest = [_longest_column(A, name) for A, name in zip(operators, names, strict=True)]
         targets = loss.conjugate()
         length = length_of(targets, operators[0].shape[0])
-        if length > LARGEST or (length < 1.0 / LARGEST and np.any(targets.subgradient_scale())):
+        if length > LARGEST or (length < 1.0 / LARGEST and np.any(subgradient_scale(targets))):
             raise ValueError(_message("the data of the loss", "a vector", length))
         column = max(longest)
         if column > 0 and length > 0 and np.isfinite(column):
@@ -56,7 +57,7 @@ def _longest_column(A: Operator, name: str) -> float:
 def length_of(loss_conjugate: Convex, rows: int) -> float:
     """Return ||b||, the length of the targets of a loss: subgradients of its conjugate have their size."""
     if not isinstance(loss_conjugate, PiecewiseQuadratic):
-        return float(np.linalg.norm(np.broadcast_to(loss_conjugate.subgradient_scale(), (rows,))))
+        return float(np.linalg.norm(np.broadcast_to(subgradient_scale(loss_conjugate), (rows,))))
     parts = (loss_conjugate.panel(own).subgradient_scale() for own in panels(loss_conjugate.left))
     return float(np.linalg.norm([float(np.linalg.norm(part)) for part in parts]))
 

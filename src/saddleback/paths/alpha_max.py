@@ -22,7 +22,7 @@ from scipy import sparse
 
 from ..common.arrays import Indices, Vector
 from ..functions import Zero
-from ..functions.traits import kinks, subdifferential
+from ..functions.traits import kinks, subdifferential, subgradient_scale
 from ..machine.threads import limited
 from ..problem import Model, Problem
 from .cutting_planes import Polytope, least_largest
@@ -191,7 +191,7 @@ def _slopes(rest: Model, free: Indices, x: Vector) -> tuple[Vector, Vector]:
 def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope:
     """Return Y, the dual solutions of the problem of the free columns alone."""
     u, terms = columns @ x[free], np.abs(columns) @ np.abs(x[free])
-    place = np.broadcast_to(np.abs(rest.g_star.subgradient_scale()), u.shape)
+    place = np.broadcast_to(np.abs(subgradient_scale(rest.g_star)), u.shape)
     # a kink at 0 has no size of its own: the others' tells what rounding leaves of it
     low, high = subdifferential(rest.g, u, AT_KINK * (terms + place) + 1e-14 * place.max())
     if np.any(np.isnan(low)):

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..common.arrays import Vector, is_one_value, map_constants, squeeze_constant
-from ..functions.calculus import BlockSum
+from ..functions.calculus import BlockSum, parts_of
 from ..functions.contract import Convex
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import Apart, Point
@@ -72,7 +72,7 @@ class Elimination(Reduction):
         return y
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        stretches = [x.stretch(own) for _, own in self.model.f.parts()]
+        stretches = [x.stretch(own) for _, own in parts_of(self.model.f)]
         stretches.insert(self.block, self._eliminated(u()))
         return Apart(stretches)
 

@@ -47,9 +47,10 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
+from ..functions.calculus import BlockSum
 from ..functions.contract import Convex
 from ..functions.traits import curvature as curvature_of
-from ..functions.traits import is_smooth
+from ..functions.traits import is_smooth, subgradient_scale
 from ..operators import Operator
 from ..problem import Model
 from .sampling import Strata
@@ -462,9 +463,9 @@ def data_weight(model: Model, strengths: Strengths, share: float) -> float:
     with the distances that y and x have to go. They are guessed from the data: y at the gradient of a smooth loss at 0,
     at the bounds of its domain, or where A'y balances the penalty; x where Ax balances the targets.
     """
-    slope = model.g.subgradient(np.zeros(model.A.shape[0])) if is_smooth(model.g) else model.g.subgradient_scale()
-    y = _norm(slope, strengths.dual) or _norm(model.f.subgradient_scale(), 1.0 / strengths.primal)
-    x = _norm(model.g_star.subgradient_scale(), 1.0 / strengths.dual)
+    slope = model.g.subgradient(np.zeros(model.A.shape[0])) if is_smooth(model.g) else subgradient_scale(model.g)
+    y = _norm(slope, strengths.dual) or _norm(subgradient_scale(model.f), 1.0 / strengths.primal)
+    x = _norm(subgradient_scale(model.g_star), 1.0 / strengths.dual)
     if x == 0 or y == 0:
         return 1.0
     return float(y * np.sqrt(share) / x)
@@ -487,7 +488,6 @@ def _norm(vector: Vector | float, weight: Vector) -> float:
 
 def round_up_strengths(function: Convex, strength: Vector) -> Vector:
     """Return the smallest strengths, at least the given ones, under which the prox has a closed form."""
-    parts = function.parts()
-    if len(parts) > 1 or parts[0][0] is not function:
-        return np.concatenate([round_up_strengths(part, strength[own]) for part, own in parts])
+    if isinstance(function, BlockSum):
+        return np.concatenate([round_up_strengths(part, strength[own]) for part, own in function.parts()])
     return strength if function.diagonal_steps else np.full_like(strength, strength.max())

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...common.arrays import Blocks, Vector
+from ...functions.traits import subgradient_scale
 from ...problem import Model
 from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
 from .system import factored
@@ -95,7 +96,7 @@ def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
     """Return the units of x and y, from mu and the slopes against them where the data have none."""
     units = []
     for unit, slope in zip(
-        (model.x_unit, model.y_unit), (model.f.subgradient_scale(), model.g_star.subgradient_scale()), strict=True
+        (model.x_unit, model.y_unit), (subgradient_scale(model.f), subgradient_scale(model.g_star)), strict=True
     ):
         size = float(np.abs(slope).mean())
         units.append(UNIT * np.where(unit > 0, unit, mu / size if size > 0 else 1.0))

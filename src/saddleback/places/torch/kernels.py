@@ -20,6 +20,7 @@ from ...common.arrays import Indices, Vector
 from ...functions.contract import Convex
 from ...functions.normal_form import GroupNorm, LogisticEntropy
 from ...functions.traits import curvature as curvature_of
+from ...functions.traits import moved
 from ...problem import Model
 from ...steps.strengths import Strengths, operator_norm
 from ..iterate import Iterate, dual_half
@@ -127,7 +128,7 @@ class DeviceDescender:
         curvature = curvature_of(model.g)
         assert curvature is not None
         self.A = beside(matrices(model.A)).widened()
-        self.f, self.g = (function.placed(self.place) for function in (model.f, model.g))
+        self.f, self.g = (moved(function, self.place) for function in (model.f, model.g))
         self.strength = block_sums(model, self.A.sums(2, weights=(None, np.ascontiguousarray(curvature)))[0])
         rows, columns = self.place(np.sqrt(curvature)), self.place(1.0 / np.sqrt(self.strength))
         norm, self.passes = operator_norm(
@@ -263,9 +264,9 @@ class DeviceSweeper:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.A = beside(matrices(model.A)).widened()
-        self.g_star = model.g_star.placed(self.place)
+        self.g_star = moved(model.g_star, self.place)
         m, n = self.A.shape
-        self.whole = Drawn(slice(None), self.A, model.f.placed(self.place), self.place(np.ones(n)))
+        self.whole = Drawn(slice(None), self.A, moved(model.f, self.place), self.place(np.ones(n)))
         self.strengths = Strengths(self.place(np.ones(n)), self.place(np.ones(m)))
         x, y, u, of_x, of_y = (self.place(np.zeros(size)) for size in (n, m, m, n, m))
         self.point = Point(x, y, u, Sums(of_x, of_y))
@@ -309,4 +310,4 @@ class DeviceSweeper:
         columns = self.model.blocks.columns(blocks)
         place = as_slice(columns) or self.place(columns)
         part = self.A.part(columns)
-        return Drawn(place, part, self.model.f.restrict_blocks(blocks).placed(self.place), self.whole.step[place])
+        return Drawn(place, part, moved(self.model.f.restrict_blocks(blocks), self.place), self.whole.step[place])
