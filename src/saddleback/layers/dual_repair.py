@@ -21,7 +21,7 @@ import numpy as np
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
 from ..functions.domains import slack
-from ..places.newton import conjugate_gradients
+from ..places.newton import Product, conjugate_gradients
 from ..problem import Model
 
 ROUNDS = 5
@@ -57,7 +57,7 @@ def repair(model: Model, y: Vector, z: Vector) -> Repaired:
         def product(w: Vector, outside: Indices = outside, room: Vector = room) -> Vector:
             return A.rmatvec(room * image(w), outside)
 
-        w, steps = conjugate_gradients(product, excess[outside], np.ones(outside.size), TOLERANCE, STEPS)
+        w, steps = conjugate_gradients(Product(product, np.ones(outside.size)), excess[outside], TOLERANCE, STEPS)
         y = model.g_star.domain.project(y + room * image(w))
         z = A.rmatvec(-y)
         passes += 0.5 + (steps + 0.5) * outside.size / n

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,63 @@ def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
     return Smooth(at, gradient + weight[group] * unit, quadratic[at] + ratio, along, group.astype(np.int64), kinked[at])
 
 
+class System(Protocol):
+    """A symmetric matrix Q and its diagonal, as conjugate gradients need them for the direction p of a step."""
+
+    diagonal: Vector
+
+    def curvature(self, p: Vector, ratio: float) -> float:
+        """Return p'Qp, where p is the preconditioned residual plus ``ratio`` times the last direction."""
+
+    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
+        """Return the residual less ``length`` Qp, and that divided by the diagonal."""
+
+
+class Product:
+    """A system given by p -> Qp."""
+
+    def __init__(self, product: Callable[[Vector], Vector], diagonal: Vector) -> None:
+        self.product, self.diagonal = product, diagonal
+
+    def curvature(self, p: Vector, ratio: float) -> float:
+        self.image = self.product(p)
+        return float(p @ self.image)
+
+    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
+        residual = residual - length * self.image
+        return residual, residual / self.diagonal
+
+
+class ReadOnce:
+    """The Newton system over a matrix that is read once per step, column by column.
+
+    p'Qp = (Ap)'D(Ap) + p'f''p is known before the products with the columns. So a column that is in memory for its
+    product with D Ap has its residual at once, and adds its part of A s, for the next direction s + b p and its image
+    As + b Ap.
+    """
+
+    def __init__(self, A: Operator, part: Smooth, weight: Vector, diagonal: Vector) -> None:
+        self.A, self.part, self.weight, self.diagonal = A, part, weight, diagonal
+        self.image: Vector | None = None
+        self.following = np.zeros(A.shape[0])
+
+    def curvature(self, p: Vector, ratio: float) -> float:
+        self.image = self.A.matvec(p) if self.image is None else self.following + ratio * self.image
+        self.weighted, self.bent = self.weight * self.image, self.part.hessian(p)
+        return float(self.image @ self.weighted + p @ self.bent)
+
+    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
+        scaled = np.empty_like(residual)
+
+        def renewed(columns: Indices, product: Vector) -> Vector:
+            residual[columns] -= length * (product + self.bent[columns])
+            scaled[columns] = residual[columns] / self.diagonal[columns]
+            return scaled[columns]
+
+        self.following = adjoint_then_forward(self.A, self.weighted, renewed)
+        return residual, scaled
+
+
 def newton_system(
     image: Callable[[Vector], Vector], products: Callable[[Vector], Vector], part: Smooth, weight: Vector
 ) -> Callable[[Vector], Vector]:
@@ -85,62 +143,24 @@ def newton_system(
     return lambda d: products(weight * image(d)) + part.hessian(d)
 
 
-def conjugate_gradients(
-    product: Callable[[Vector], Vector], right: Vector, diagonal: Vector, tolerance: float, most: int
-) -> tuple[Vector, int]:
-    """Return d with product(d) = right, to a relative residual in the metric of the diagonal, and the steps taken."""
+def conjugate_gradients(system: System, right: Vector, tolerance: float, most: int) -> tuple[Vector, int]:
+    """Return d with Qd = right, to a relative residual in the metric of the diagonal, and the number of steps."""
     d = np.zeros_like(right)
     residual = right.copy()
-    scaled = residual / diagonal
+    scaled = residual / system.diagonal
     direction = scaled.copy()
     size = first = float(residual @ scaled)
+    ratio = 0.0
     for step in range(most):
         if size <= tolerance * tolerance * first:
             return d, step
-        image = product(direction)
-        curvature = float(direction @ image)
-        if not curvature > 1e-14 * float(direction @ (diagonal * direction)):
-            return d, step + 1  # flat: d is a descent direction as it is
+        curvature = system.curvature(direction, ratio)
+        if not curvature > 1e-14 * float(direction @ (system.diagonal * direction)):
+            return d, step + 1  # flat: d is already a descent direction
         length = size / curvature
         d += length * direction
-        residual -= length * image
-        scaled = residual / diagonal
+        residual, scaled = system.reduced(residual, length)
         before, size = size, float(residual @ scaled)
-        direction = scaled + (size / before) * direction
-    return d, most
-
-
-def conjugate_gradients_by_columns(
-    A: Operator, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
-) -> tuple[Vector, int]:
-    """Return the same for the Newton system over a matrix that is best read once a step, column by column.
-
-    How far to go along p is known before the products with the columns, from p'Qp = (Ap)'D(Ap) + p'f''p. So a column at
-    hand for its product with D Ap has its residual at once, and gives its part of A s for the next direction s + b p,
-    whose image is As + b Ap.
-    """
-    d = np.zeros_like(right)
-    residual = right.copy()
-    scaled = residual / diagonal
-    direction, image = scaled.copy(), A.matvec(scaled)
-    size = first = float(residual @ scaled)
-    for step in range(most):
-        if size <= tolerance * tolerance * first:
-            return d, step
-        bent = part.hessian(direction)
-        curvature = float(image @ (weight * image) + direction @ bent)
-        if not curvature > 1e-14 * float(direction @ (diagonal * direction)):
-            return d, step + 1  # flat: d is a descent direction as it is
-        length = size / curvature
-        d += length * direction
-
-        def renewed(columns: Indices, product: Vector, length: float = length, bent: Vector = bent) -> Vector:
-            residual[columns] -= length * (product + bent[columns])
-            scaled[columns] = residual[columns] / diagonal[columns]
-            return scaled[columns]
-
-        following = adjoint_then_forward(A, weight * image, renewed)
-        before, size = size, float(residual @ scaled)
-        direction = scaled + (size / before) * direction
-        image = following + (size / before) * image
+        ratio = size / before
+        direction = scaled + ratio * direction
     return d, most

@@ -17,7 +17,7 @@ from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate, dual_half
 from ..native.kernels import matrices, row_loss
-from ..newton import Smooth, conjugate_gradients_by_columns
+from ..newton import ReadOnce, Smooth, conjugate_gradients
 from ..numpy.descent import NativeDescender
 
 
@@ -99,5 +99,5 @@ class StreamedDescender:
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
-        A = self._packed(part.free)
-        return conjugate_gradients_by_columns(A, part, weight, right, diagonal, tolerance, most)
+        system = ReadOnce(self._packed(part.free), part, weight, diagonal)
+        return conjugate_gradients(system, right, tolerance, most)

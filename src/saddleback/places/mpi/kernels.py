@@ -18,7 +18,7 @@ from ...operators import Sharded
 from ...problem import Model
 from ...steps.strengths import Strengths
 from ..iterate import Iterate
-from ..newton import Smooth, conjugate_gradients, newton_system
+from ..newton import Product, Smooth, conjugate_gradients, newton_system
 from ..numpy.descent import ArrayDescender, NativeDescender
 
 if TYPE_CHECKING:
@@ -126,4 +126,4 @@ class ShardedDescender:
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
         system = newton_system(partial(self.image, part.free), partial(self.products, part.free), part, weight)
-        return conjugate_gradients(system, right, diagonal, tolerance, most)
+        return conjugate_gradients(Product(system, diagonal), right, tolerance, most)

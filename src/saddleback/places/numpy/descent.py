@@ -13,7 +13,7 @@ from ...functions.traits import curvature as curvature_of
 from ...problem import DESCENDER, Model
 from ..iterate import Exchange
 from ..native import kernels as native
-from ..newton import Smooth, conjugate_gradients, newton_system
+from ..newton import Product, Smooth, conjugate_gradients, newton_system
 
 
 class Descender(Protocol):
@@ -135,7 +135,7 @@ class ArrayDescender:
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
         system = newton_system(partial(self.image, part.free), partial(self.products, part.free), part, weight)
-        return conjugate_gradients(system, right, diagonal, tolerance, most)
+        return conjugate_gradients(Product(system, diagonal), right, tolerance, most)
 
 
 def _panels(sizes: Indices, width: int) -> list[list[int]]:

@@ -24,7 +24,7 @@ from ...functions.traits import moved
 from ...problem import Model
 from ...steps.strengths import Strengths, operator_norm
 from ..iterate import Iterate, dual_half
-from ..newton import Smooth, conjugate_gradients
+from ..newton import Product, Smooth, conjugate_gradients
 from .array import DeviceArray, tensor_of
 from .operator import OnDevice, as_slice, beside, matrices, weighted_gram
 
@@ -213,7 +213,7 @@ class DeviceDescender:
             curved: Vector = own.rmatvec(weights * own.matvec(d)) + there.hessian(d)
             return curved
 
-        d, steps = conjugate_gradients(product, target, self.place(diagonal), tolerance, most)
+        d, steps = conjugate_gradients(Product(product, self.place(diagonal)), target, tolerance, most)
         return bring(d), steps
 
 
