@@ -23,7 +23,7 @@ using LossPointer = std::shared_ptr<const RowLoss>;
 /// What a compiled proximal map is in Python: its address, that of its data or 0, and whether it takes data.
 inline Callable callable(Address address, Address user_data, bool takes_user_data) {
   require(address != 0, "a callable must have an address");
-  return {reinterpret_cast<const void*>(address), reinterpret_cast<void*>(user_data), takes_user_data};
+  return {reinterpret_cast<void*>(address), reinterpret_cast<void*>(user_data), takes_user_data};
 }
 
 /// The first and the last column that a penalty callable serves, the latter excluded, and the callable.
@@ -214,9 +214,8 @@ need not be measured again.)")
 
 Update x, u = A @ x and y, the gradient of the loss at u, in place; return the number of columns visited. With ``exchange``
 the columns are those of one process: it is called with numbers to which it adds those of the other processes.)")
-      .def_prop_rw("columns_between_exchanges", &Descent::columns_between_exchanges,
-                   &Descent::set_columns_between_exchanges,
-                   "Columns that a process visits between exchanges. It falls when a step had to be shortened.")
+      .def_rw("columns_between_exchanges", &Descent::columns_between_exchanges,
+              "Columns that a process visits between exchanges. It falls when a step had to be shortened.")
       .def(
           "strength",
           [](const Descent& descent) {

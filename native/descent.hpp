@@ -28,9 +28,10 @@ class Descent {
         parts_(matrix().sliceable() ? parts_for(matrix().stored() * static_cast<double>(panels_.widest()) /
                                                     static_cast<double>(std::max<Index>(1, columns())),
                                                 1 << 14)
-                                    : 1),
-        columns_between_exchanges_(kEntriesPerRow * static_cast<double>(rows()) /
-                                   std::max(1.0, matrix().stored_per_column())) {}
+                                    : 1) {
+    columns_between_exchanges =
+        kEntriesPerRow * static_cast<double>(rows()) / std::max(1.0, matrix().stored_per_column());
+  }
 
   /// Uses from now on matrices with the same entries elsewhere in memory.
   void rebind(Stack matrix) {
@@ -44,9 +45,7 @@ class Descent {
   Index columns() const { return matrix().columns(); }
   const std::vector<double>& strength() const { return panels_.strength(); }
 
-  /// Columns that a process visits between exchanges.
-  double columns_between_exchanges() const { return columns_between_exchanges_; }
-  void set_columns_between_exchanges(double columns) { columns_between_exchanges_ = columns; }
+  double columns_between_exchanges;  ///< of the processes: see Rounds
 
   /// Visits all blocks once, and then `sweeps` - 1 times those whose panel is not all 0, and updates u = A x and y with
   /// x. Returns the number of columns visited. With `exchange` the columns are those of one process: see Rounds.
@@ -61,7 +60,7 @@ class Descent {
       moves.clear();
     };
     std::optional<Rounds> rounds;
-    if (exchange) rounds.emplace(problem_, exchange, columns_between_exchanges_, x, u, y);
+    if (exchange) rounds.emplace(problem_, exchange, columns_between_exchanges, x, u, y);
     Index visited = 0;
     for (Index s = 0; s < sweeps; ++s) {
       for (const Panel& panel : panels_) {
@@ -123,7 +122,6 @@ class Descent {
   SmoothProblem problem_;
   Panels panels_;
   int parts_;
-  double columns_between_exchanges_;
   std::mutex mutex_;
 };
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <iterator>
 
 #include "types.hpp"
 
@@ -23,9 +22,8 @@ class DrawOrder {
 
   /// The same for draws that may include blocks that do not exist.
   std::span<const Index> existing(const Index* draws, Index size) {
-    existing_.clear();
-    std::copy_if(draws, draws + size, std::back_inserter(existing_),
-                 [this](Index block) { return block >= 0 && block < blocks_; });
+    existing_.assign(draws, draws + size);
+    std::erase_if(existing_, [this](Index block) { return block < 0 || block >= blocks_; });
     return (*this)(existing_.data(), length(existing_));
   }
 

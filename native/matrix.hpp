@@ -58,15 +58,7 @@ class Columns {
   virtual bool valid(const Index*, int) const { return true; }
 
   /// Whether all columns are valid.
-  bool all_valid() const {
-    for (Index at = 0; at < count_; at += kBatch) {
-      const int count = static_cast<int>(std::min<Index>(kBatch, count_ - at));
-      Index column[kBatch];
-      for (int k = 0; k < count; ++k) column[k] = at + k;
-      if (!valid(column, count)) return false;
-    }
-    return true;
-  }
+  virtual bool all_valid() const { return true; }
 
   /// Whether the row indices of every column increase, given that all columns are valid.
   virtual bool canonical() const { return true; }
@@ -229,17 +221,15 @@ template <class I, class T> class Sparse final : public Columns {
 
   bool valid(const Index* column, int count) const override {
     for (int k = 0; k < count;) {
-      // Neighbouring columns are one stretch of memory and are checked together.
       int size = 1;
       while (k + size < count && column[k + size] == column[k] + size) ++size;
-      const I* start = indptr_ + column[k];
-      if (start[0] < 0 || static_cast<Index>(start[size]) > stored_ || !std::is_sorted(start, start + size + 1))
-        return false;
-      if (!simd::all_below(indices_ + start[0], start[size] - start[0], rows())) return false;
+      if (!valid_stretch(column[k], size)) return false;
       k += size;
     }
     return true;
   }
+
+  bool all_valid() const override { return valid_stretch(0, count()); }
 
   bool canonical() const override {
     for (Index c = 0; c < count(); ++c)
@@ -248,6 +238,13 @@ template <class I, class T> class Sparse final : public Columns {
   }
 
  private:
+  /// Neighbouring columns are one stretch of memory.
+  bool valid_stretch(Index first, Index size) const {
+    const I* start = indptr_ + first;
+    return start[0] >= 0 && static_cast<Index>(start[size]) <= stored_ && std::is_sorted(start, start + size + 1) &&
+           simd::all_below(indices_ + start[0], start[size] - start[0], rows());
+  }
+
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
   // Neighbouring columns are one stream, which the hardware prefetches.

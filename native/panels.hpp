@@ -25,15 +25,7 @@ struct SmoothProblem {
 struct Moves {
   std::vector<Index> column;
   std::vector<double> change;
-
-  void clear() {
-    column.clear();
-    change.clear();
-  }
-  void add(Index d, double by) {
-    column.push_back(d);
-    change.push_back(by);
-  }
+  void clear() { column.clear(), change.clear(); }
 };
 
 struct Panel {
@@ -82,7 +74,8 @@ class Panels {
         const double change = scratch[k - at] - x[d];
         if (change == 0) continue;
         x[d] = scratch[k - at];
-        moves.add(d, change);
+        moves.column.push_back(d);
+        moves.change.push_back(change);
         const double* row = &panel.gram[k * size];
         for (Index other = stop; other < size; ++other) product[other] += change * row[other];
       }

@@ -41,40 +41,45 @@ inline int lanes_for(double work, Index rows) {
   return parts_for(work, std::max<double>(1 << 15, 4.0 * static_cast<double>(rows)));
 }
 
-/// Calls body(columns, count, at) for the range in batches, except for invalid ones; returns whether all were valid.
-/// The columns are those of a list, or all columns if it is null.
+/// Calls body(lane, columns, count, at) for batches of a list of columns, or of all columns if it is null, which the
+/// lanes share. Throws if a batch is invalid.
 template <class Body>
-bool in_batches(const Columns& matrix, Range range, const Body& body, const Index* list = nullptr) {
-  bool all_valid = true;
-  for (Index at = range.begin; at < range.end; at += kBatch) {
-    const int count = static_cast<int>(std::min<Index>(kBatch, range.end - at));
-    Index column[kBatch];
-    for (int k = 0; k < count; ++k) column[k] = list ? list[at + k] : at + k;
-    const bool valid = matrix.valid(column, count);
-    if (valid) body(column, count, at);
-    all_valid &= valid;
-  }
-  return all_valid;
-}
-
-/// Runs body(range, sums) over the lanes, which share `count` columns, and leaves the total of the sums in `rows`.
-template <class Body>
-void sum_over_columns(const Columns& matrix, Index count, double work, double* rows, const Body& body) {
-  const Index m = matrix.rows();
-  Accumulators sums(lanes_for(work, m), m);
-  const int lanes = sums.lanes();
+void for_each_batch(Lease& lease, const Columns& matrix, const Index* list, Index size, int lanes, const Body& body) {
   std::atomic<bool> valid = true;
-  Lease lease;
-  lease.run(lanes, [&](int i) {
-    if (!body(part(count, i, lanes), sums.lane(i))) valid = false;
+  lease.run(lanes, [&](int lane) {
+    const Range own = part(size, lane, lanes);
+    for (Index at = own.begin; at < own.end; at += kBatch) {
+      const int count = static_cast<int>(std::min<Index>(kBatch, own.end - at));
+      Index column[kBatch];
+      for (int k = 0; k < count; ++k) column[k] = list ? list[at + k] : at + k;
+      if (matrix.valid(column, count)) body(lane, column, count, at);
+      else valid = false;
+    }
   });
   require_valid(valid);
-  const int chunks = parts_for(static_cast<double>(m) * lanes);
+}
+
+/// Calls body(columns, count, at, sums) for the same batches, and leaves the total of the sums of all lanes in `rows`.
+template <class Body>
+void sum_over_columns(const Columns& matrix, const Index* list, Index size, double work, double* rows,
+                      const Body& body) {
+  const Index m = matrix.rows();
+  Accumulators sums(lanes_for(work, m), m);
+  Lease lease;
+  for_each_batch(lease, matrix, list, size, sums.lanes(),
+                 [&](int lane, const Index* column, int count, Index at) { body(column, count, at, sums.lane(lane)); });
+  const int chunks = parts_for(static_cast<double>(m) * sums.lanes());
   lease.run(chunks, [&](int i) {
     const Range chunk = part(m, i, chunks);
     sums.fold(chunk);
     std::copy(sums.lane(0) + chunk.begin, sums.lane(0) + chunk.end, rows + chunk.begin);
   });
+}
+
+/// The entries of some of the columns, if all have about as many.
+inline double entries_of(const Columns& matrix, Index size) {
+  const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
+  return static_cast<double>(matrix.stored()) * share;
 }
 
 /// out = A x. Columns in which x is 0, often nearly all, are not read.
@@ -86,49 +91,38 @@ inline void multiply(const Columns& matrix, const double* x, double* out) {
     used.push_back(j);
     factor.push_back(x[j]);
   }
-  const auto count = length(used);
-  const double share = static_cast<double>(count) / static_cast<double>(std::max<Index>(1, matrix.count()));
-  const double work = static_cast<double>(matrix.stored()) * share;
-  sum_over_columns(matrix, count, work, out, [&](Range range, double* sums) {
-    return in_batches(
-        matrix, range,
-        [&](const Index* column, int size, Index at) { matrix.add(matrix.all(), column, size, &factor[at], sums); },
-        used.data());
-  });
+  const double work = entries_of(matrix, length(used));
+  const auto add = [&](const Index* column, int count, Index at, double* sums) {
+    matrix.add(matrix.all(), column, count, &factor[at], sums);
+  };
+  sum_over_columns(matrix, used.data(), length(used), work, out, add);
 }
 
 /// out = A_S' y for a list S of columns, or for all columns if it is null.
 inline void multiply_transposed(const Columns& matrix, const Index* list, Index size, const double* y, double* out) {
-  const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
-  const int parts = parts_for(static_cast<double>(matrix.stored()) * share);
-  std::atomic<bool> valid = true;
-  Lease().run(parts, [&](int i) {
-    const bool inside = in_batches(
-        matrix, part(size, i, parts),
-        [&](const Index* column, int count, Index at) { matrix.dots(matrix.all(), column, count, y, out + at); }, list);
-    if (!inside) valid = false;
-  });
-  require_valid(valid);
+  Lease lease;
+  const auto dots = [&](int, const Index* column, int count, Index at) {
+    matrix.dots(matrix.all(), column, count, y, out + at);
+  };
+  for_each_batch(lease, matrix, list, size, parts_for(entries_of(matrix, size)), dots);
 }
 
 /// Sums of squares over each column and each row, and out = A' y, in one reading.
 inline void scan(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
   const auto work = 2 * static_cast<double>(matrix.stored());
-  sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
-    return in_batches(matrix, range, [&](const Index* column, int count, Index at) {
-      matrix.scan(column, count, y, out + at, columns + at, sums);
-    });
-  });
+  const auto add = [&](const Index* column, int count, Index at, double* sums) {
+    matrix.scan(column, count, y, out + at, columns + at, sums);
+  };
+  sum_over_columns(matrix, nullptr, matrix.count(), work, rows, add);
 }
 
 /// Sums of |A|^power over each column and each row.
 inline void sum_powers(const Columns& matrix, int power, double* columns, double* rows) {
   const auto work = static_cast<double>(matrix.stored());
-  sum_over_columns(matrix, matrix.count(), work, rows, [&](Range range, double* sums) {
-    return in_batches(matrix, range, [&](const Index* column, int count, Index) {
-      for (int k = 0; k < count; ++k) columns[column[k]] = matrix.add_powers(column[k], power, sums);
-    });
-  });
+  const auto add = [&](const Index* column, int count, Index, double* sums) {
+    for (int k = 0; k < count; ++k) columns[column[k]] = matrix.add_powers(column[k], power, sums);
+  };
+  sum_over_columns(matrix, nullptr, matrix.count(), work, rows, add);
 }
 
 /// Adds the lower triangle of A diag(weight) A' to an m x m matrix stored by columns, for a sparse A whose row indices

@@ -121,14 +121,12 @@ inline double logistic_dual_prox(double v, double step, double label, double wei
 
 /// A user's compiled proximal map, called with or without its data.
 struct Callable {
-  const void* address;
-  void* user_data;
+  void *address, *user_data;
   bool takes_user_data;
 
   double operator()(double v, double step) const {
-    if (takes_user_data)
-      return reinterpret_cast<double (*)(double, double, void*)>(const_cast<void*>(address))(v, step, user_data);
-    return reinterpret_cast<double (*)(double, double)>(const_cast<void*>(address))(v, step);
+    if (takes_user_data) return reinterpret_cast<double (*)(double, double, void*)>(address)(v, step, user_data);
+    return reinterpret_cast<double (*)(double, double)>(address)(v, step);
   }
 };
 

@@ -16,6 +16,11 @@ struct DualSteps {
   std::vector<double> size, low, high, factor;
 };
 
+template <class Map> std::vector<double> mapped(std::vector<double> values, const Map& map) {
+  std::ranges::transform(values, values.begin(), map);
+  return values;
+}
+
 class RowLoss {
  public:
   /// `curvature` bounds the second derivative by row, and is empty if there is no such bound.
@@ -86,13 +91,11 @@ template <class Derived> class SteppingLoss : public RowLoss {
 class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
  public:
   explicit CoordinateLoss(Coordinates conjugate)
-      : SteppingLoss(length(conjugate.left), inverse(conjugate.quadratic)), f_(std::move(conjugate)) {
+      : SteppingLoss(length(conjugate.left), mapped(conjugate.quadratic, inverse)), f_(std::move(conjugate)) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    const auto all = [](const std::vector<double>& p, double value) {
-      return std::all_of(p.begin(), p.end(), [=](double entry) { return entry == value; });
-    };
     kinked_ = f_.left != f_.right;
-    bounded_ = !all(f_.lower, -infinity) || !all(f_.upper, infinity);
+    bounded_ = std::ranges::any_of(f_.lower, [](double bound) { return bound != -infinity; }) ||
+               std::ranges::any_of(f_.upper, [](double bound) { return bound != infinity; });
   }
 
   void prepare(Range rows, const double* sigma, DualSteps& steps) const override {
@@ -119,10 +122,7 @@ class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
 
  private:
   /// Without a quadratic term a smooth loss is linear, and the bounds alone determine y.
-  static std::vector<double> inverse(std::vector<double> quadratic) {
-    for (double& q : quadratic) q = q > 0 ? 1 / q : 0;
-    return quadratic;
-  }
+  static double inverse(double quadratic) { return quadratic > 0 ? 1 / quadratic : 0; }
 
   template <class Map> SADDLEBACK_CLONES static void map_range(Range rows, const double* u, double* y, Map map) {
 #pragma omp simd
@@ -157,7 +157,8 @@ class CoordinateLoss final : public SteppingLoss<CoordinateLoss> {
 class LogisticLoss final : public SteppingLoss<LogisticLoss> {
  public:
   LogisticLoss(std::vector<double> label, std::vector<double> weight)
-      : SteppingLoss(length(label), quarter(weight)), label_(std::move(label)), weight_(std::move(weight)) {}
+      : SteppingLoss(length(label), mapped(weight, [](double w) { return 0.25 * w; })), label_(std::move(label)),
+        weight_(std::move(weight)) {}
 
   template <class Body> void visit(const DualSteps& steps, const Body& body) const {
     body([this, step = steps.size.data()](Index i, double v) {
@@ -170,11 +171,6 @@ class LogisticLoss final : public SteppingLoss<LogisticLoss> {
   }
 
  private:
-  static std::vector<double> quarter(std::vector<double> weight) {
-    for (double& w : weight) w *= 0.25;
-    return weight;
-  }
-
   std::vector<double> label_, weight_;
 };
 
