@@ -57,6 +57,14 @@ def test_the_links_lead_somewhere(page):
             assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_and_folders_that_a_page_names_exist(page):
+    names = re.findall(r"`([\w.]+/[\w./]*)`", (ROOT / page).read_text(encoding="utf-8"))
+    roots = ROOT, ROOT / "src/saddleback"
+    missing = [name for name in names if not any((root / name).exists() for root in roots)]
+    assert {name for name in missing if not name.startswith(("out/", "build/"))} == set()  # those are made by runs
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
 def test_a_page_begins_with_what_one_can_do_after_reading_it(page):
     opening = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
