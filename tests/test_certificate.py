@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 import saddleback as sb
 from saddleback.certificates.certificate import dual_side
-from saddleback.functions.points import Whole
+from saddleback.functions.points import DensePoint
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -29,7 +29,7 @@ def test_weak_duality_at_random_points(penalty, loss, rng):
         certificate = sb.certify(problem, shaped, y)
         if certificate.dual_infeasibility > 0:
             continue
-        side = dual_side(model, y, Whole(x), Whole(A @ x))
+        side = dual_side(model, y, DensePoint(x), DensePoint(A @ x))
         assert model.g_star.value(side.y) < np.inf
         assert model.f_star.value(model.f_star.domain.project(-A.T @ side.y)) < np.inf
         assert np.allclose(model.f_star.domain.project(-A.T @ side.y), -A.T @ side.y, atol=1e-10)

@@ -7,7 +7,7 @@ import pytest
 
 import saddleback as sb
 from saddleback.datasets import make_robust_pca
-from saddleback.functions.points import Whole
+from saddleback.functions.points import DensePoint
 from saddleback.reductions import eliminate_identities
 
 
@@ -90,7 +90,7 @@ def test_points_there_and_back(rng):
     found = eliminate_identities(problem.model)
     x = rng.standard_normal(found.model.A.shape[1])
     u = found.model.A.matvec(x)
-    full = found.restore_x(Whole(x), lambda: u).vector()
+    full = found.restore_x(DensePoint(x), lambda: u).vector()
     assert np.array_equal(found.reduce_x(full), x)
     assert np.array_equal(full[found.kept().columns], x)
     assert np.allclose(problem.model.A.matvec(full), found.restore_u(u))

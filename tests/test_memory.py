@@ -14,7 +14,7 @@ from saddleback.common import chunks
 from saddleback.estimators import RobustPCA
 from saddleback.functions import singular
 from saddleback.functions.piecewise import PiecewiseQuadratic
-from saddleback.functions.points import Apart, Whole
+from saddleback.functions.points import BlockPoint, DensePoint
 from saddleback.functions.traits import is_smooth
 from saddleback.model.ranges import length_of
 from saddleback.operators import ScaledIdentity, Stacked
@@ -86,17 +86,17 @@ def test_read_only_data_stay_where_they_are(rng):
 def test_a_low_rank_point_is_known_by_its_factors(rng):
     nuclear = sb.Nuclear(3.0, (12, 9)).bind((108,))
     v, other = rng.standard_normal((2, 108))
-    point, whole = nuclear.prox_point(v, 1.0), Whole(nuclear.prox(v, 1.0))
+    point, whole = nuclear.prox_point(v, 1.0), DensePoint(nuclear.prox(v, 1.0))
     assert np.array_equal(point.vector(), whole.vector())
     memory = np.empty(108)
     point.write(memory)
     assert np.array_equal(memory, whole.vector())
     assert point.inner(other) == pytest.approx(whole.inner(other), rel=1e-12)
-    point.lie_in(memory)
+    point.use_buffer(memory)
     assert point.vector() is memory
-    assert point.fold()
+    assert point.release_buffer()
     assert point.vector() is not memory
-    assert not whole.fold()
+    assert not whole.release_buffer()
     assert np.array_equal(point.times(0.5).vector(), 0.5 * memory)
     assert point.times(1.0) is point
 
@@ -173,15 +173,15 @@ def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
     assert again.error == pytest.approx(result.certificate.error, rel=1e-5)
 
 
-def test_a_vector_in_stretches_is_the_vector(rng):
+def test_a_vector_in_segments_is_the_vector(rng):
     x = rng.standard_normal(12)
-    apart = Apart([x[:5], x[5:9], x[9:]])
+    apart = BlockPoint([x[:5], x[5:9], x[9:]])
     assert np.array_equal(apart.vector(), x)
-    assert apart.stretch(slice(5, 9)) is apart.stretches[1]
-    assert np.array_equal(apart.stretch(slice(3, 7)), x[3:7])
-    assert np.array_equal(apart.stretch(slice(None)), x)
+    assert apart.segment(slice(5, 9)) is apart.segments[1]
+    assert np.array_equal(apart.segment(slice(3, 7)), x[3:7])
+    assert np.array_equal(apart.segment(slice(None)), x)
     A = Stacked([ScaledIdentity(4, 2.0), ScaledIdentity(4, 1.0), ScaledIdentity(4, -1.0)])
-    fitting = Apart([x[:4], x[4:8], x[8:]])
+    fitting = BlockPoint([x[:4], x[4:8], x[8:]])
     assert np.array_equal(forward(A, fitting), A.matvec(x))
     assert np.array_equal(forward(A, apart), A.matvec(x))
 

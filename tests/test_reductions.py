@@ -10,7 +10,7 @@ from profiles import examples
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.functions.points import Whole
+from saddleback.functions.points import DensePoint
 from saddleback.reductions import drop_empty, merge_rows
 
 M, N, COPIES = 8, 5, 3
@@ -57,7 +57,7 @@ def test_merged_values_are_those_of_the_rows_as_given(name, seed, weighted):
     assert np.allclose(reduction.restore_u(u), problem.model.A.matvec(x), atol=1e-13)
     assert small.value(u) == pytest.approx(g.value(A @ x), rel=1e-12, abs=1e-12)
     y = small.conjugate().domain.project(rng.standard_normal(u.size))
-    full = reduction.restore_y(Whole(y)).vector()
+    full = reduction.restore_y(DensePoint(y)).vector()
     assert small.conjugate().value(y) == pytest.approx(g.conjugate().value(full), rel=1e-9, abs=1e-12)
     assert np.allclose(problem.model.A.rmatvec(full), reduction.model.A.rmatvec(y))
     assert np.allclose(reduction.reduce_y(full), y)

@@ -8,7 +8,7 @@ import pytest
 import saddleback as sb
 from saddleback.certificates.certificate import dual_side
 from saddleback.datasets import make_group_hinge
-from saddleback.functions.points import Whole
+from saddleback.functions.points import DensePoint
 from saddleback.layers import restarts
 from saddleback.layers.dual_repair import repair
 
@@ -44,7 +44,7 @@ def test_it_comes_closer_and_stays_inside(loss, penalty, rng):
     assert np.allclose(model.g_star.domain.project(found.y), found.y, atol=1e-14)
     off, left = (np.linalg.norm(v - model.f_star.domain.project(v)) for v in (z, found.z))
     assert left < 0.5 * off
-    x, u = Whole(np.zeros(60)), Whole(np.zeros(200))
+    x, u = DensePoint(np.zeros(60)), DensePoint(np.zeros(200))
     assert dual_side(model, found.y, x, u, found.z).value > dual_side(model, y, x, u, z).value
 
 

@@ -27,7 +27,7 @@ from .functions.contract import ROUNDING
 from .functions.domains import fixed
 from .functions.normal_form import NormalForm, PiecewiseParameters
 from .functions.penalties import Penalty
-from .functions.points import Apart, Point
+from .functions.points import BlockPoint, Point
 from .functions.probes import probe_all
 from .functions.traits import SumOverRows, is_smooth, moved, near, subgradient_scale
 from .functions.traits import memories as memories_of
@@ -496,7 +496,7 @@ class Problem:
             shapes = ", ".join(map(str, self.x_shapes))
             raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
         names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
-        return Apart([_flat(*part, largest) for part in zip(blocks, self.x_shapes, names, strict=True)])
+        return BlockPoint([_flat(*part, largest) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
     def flatten_y(self, y: Any, name: str = "y", largest: float = np.inf) -> Vector:
         """Return y, in the shape of the loss's data, as a flat float64 vector; raise if it exceeds a size."""
@@ -505,7 +505,7 @@ class Problem:
     def shape_x(self, x: Point) -> Any:
         """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
         ends = [0, *np.cumsum([int(np.prod(shape)) for shape in self.x_shapes]).tolist()]
-        flat = (x.stretch(slice(*own)) for own in pairwise(ends))
+        flat = (x.segment(slice(*own)) for own in pairwise(ends))
         blocks = [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
         return blocks if self.is_list else blocks[0]
 

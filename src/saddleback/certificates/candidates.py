@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from ..common.arrays import Vector
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..problem import Model
 from ..result import Certificate
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, primal_side
@@ -55,10 +55,10 @@ def evaluate(
     primals, duals, others : sequences of sides
         Known sides of points. Among equal ones the first wins: primals and duals come before the offer, others after.
     """
-    product = image or (lambda x: Whole(model.A.matvec(x.vector())))
+    product = image or (lambda x: DensePoint(model.A.matvec(x.vector())))
     of_x, of_y = offer.kept
-    offered = [(kept or Whole(x), u) for (x, u), kept in zip_longest(offer.primal, of_x)]
-    points = [(x, product(x) if u is None else Whole(u)) for x, u in offered]
+    offered = [(kept or DensePoint(x), u) for (x, u), kept in zip_longest(offer.primal, of_x)]
+    points = [(x, product(x) if u is None else DensePoint(u)) for x, u in offered]
     new = [primal_side(model, x, u) for x, u in points]
     bounds = [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(offer.dual, of_y)]
     return best_pair(model, [*primals, *new], [*duals, *bounds, *others])

@@ -20,7 +20,7 @@ from ..functions.conjugates import Ball
 from ..functions.contract import Convex
 from ..functions.domains import slack
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..functions.traits import near, rise
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint, zeros
@@ -118,7 +118,7 @@ class DualSide:
 
 def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    value = sum(f.finite_value(x.stretch(own)) for f, own in parts_of(model.f))
+    value = sum(f.finite_value(x.segment(own)) for f, own in parts_of(model.f))
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.domain.everything else _violation(model.f, x.vector())
@@ -184,7 +184,7 @@ def bound(
     scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
     known = point.conjugate_g if scale == 1.0 else None
     conjugate_g = model.g_star.finite_value(point.y, scale) if known is None else known
-    place = (kept or Whole(point.y)).times(scale)
+    place = (kept or DensePoint(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
     length = scale * float(np.linalg.norm(point.y))
     return DualSide(place, value, slope or Slope(model.A, place), missed, scale, length)
@@ -203,7 +203,7 @@ class _Feasible(NamedTuple):
 
 
 def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Feasible:
-    z = Slope(model.A, Whole(point.y)).vector() if z is None else z
+    z = Slope(model.A, DensePoint(point.y)).vector() if z is None else z
     if point.balanced:
         free = model.unpenalised
         z = z.copy()
@@ -212,12 +212,12 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
     if t > 0:
         conjugate_f = model.f_star.finite_value(z, t)
         scale = _best_multiple(model, point.y, t, conjugate_f)
-        return _Feasible(scale, conjugate_f, Whole(z).times(scale), np.empty(0))
+        return _Feasible(scale, conjugate_f, DensePoint(z).times(scale), np.empty(0))
     inside, conjugate_f = near(model.f_star, z, x)
     missed = _beyond(z, inside)
     if inside is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
-    return _Feasible(1.0, conjugate_f, Whole(z), missed)
+    return _Feasible(1.0, conjugate_f, DensePoint(z), missed)
 
 
 def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
@@ -238,7 +238,11 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
 
 def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
     """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
-    return adjoint(A, y) if isinstance(f_star.domain, Ball) and f_star.domain.symmetric else Slope(A, Whole(y)).vector()
+    return (
+        adjoint(A, y)
+        if isinstance(f_star.domain, Ball) and f_star.domain.symmetric
+        else Slope(A, DensePoint(y)).vector()
+    )
 
 
 def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
@@ -263,7 +267,7 @@ def trivial_side(model: Model) -> DualSide | None:
     if model.trivial_bound == -np.inf:
         return None
     zero = zeros(model.A, 1)  # vectors for those who ask, no memory until then
-    z, y = (Whole(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
+    z, y = (DensePoint(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 

@@ -14,7 +14,7 @@ from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.calculus import parts_of
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
 from ..problem import Model
@@ -98,15 +98,17 @@ class Judge:
         """Return what gives the best x and y so far, to those who ask for it."""
         assert self._best is not None
         reduction, (primal, dual) = self.reduction, self._best
-        return lambda: (reduction.restore_x(Whole(primal.x), lambda: primal.u), reduction.restore_y(dual.point))
+        return lambda: (reduction.restore_x(DensePoint(primal.x), lambda: primal.u), reduction.restore_y(dual.point))
 
     def restored(self, x: Vector, y: Vector) -> tuple[Point, Point]:
         """Return any x and y of the problem that is solved as points of the user's problem."""
-        return self._restored_x(x), self.reduction.restore_y(Whole(y))
+        return self._restored_x(x), self.reduction.restore_y(DensePoint(y))
 
     def _restored_x(self, x: Vector) -> Point:
         # several reductions may ask for the product, most for none
-        return self.reduction.restore_x(Whole(x), cache(lambda: image(self.reduction.model.A, Whole(x)).vector()))
+        return self.reduction.restore_x(
+            DensePoint(x), cache(lambda: image(self.reduction.model.A, DensePoint(x)).vector())
+        )
 
     def confirm(self) -> Certificate:
         """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
@@ -171,7 +173,7 @@ class Judge:
             return True
         for length in lengths:
             step = length * size / slope
-            x = Whole(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
+            x = DensePoint(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
             u = self._image(self.model, x)
             primal = primal_side(self.model, x, u)
             if pair(self.model, primal, dual).error > max(tol, error):
@@ -183,7 +185,7 @@ class Judge:
         return False
 
     def _image(self, model: Model, x: Point) -> Point:
-        used = sum(np.count_nonzero(x.stretch(own)) for _, own in parts_of(model.f))
+        used = sum(np.count_nonzero(x.segment(own)) for _, own in parts_of(model.f))
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 
@@ -195,7 +197,7 @@ class Judge:
         rays, self._rays = self._rays, []
         points = [self._restored_x(point).vector() for point in (x, *self._others)]
         self.passes += 0.5 * len(points) * reduction.eliminates
-        found = self.unsolvable.found(points, reduction.restore_y(Whole(y)).vector(), rays, passes, tol, clock)
+        found = self.unsolvable.found(points, reduction.restore_y(DensePoint(y)).vector(), rays, passes, tol, clock)
         self.passes += self.unsolvable.passes - before
         self.proof = found
         return None if found is None else found.status

@@ -21,7 +21,7 @@ from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Interval
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..linear_programs.highs import Answer, Program, conflict, falling, pays, run, stated
 from ..linear_programs.program import as_linear_program
 from ..methods import R2HPDHG, Start
@@ -201,7 +201,7 @@ class Unsolvable:
     def _feasible(self, x: Vector, tol: float) -> bool:
         """Return whether a point is feasible up to the tolerance, and up to the rounding of its own products."""
         self.passes += 1.0
-        side = primal_side(self.model, Whole(x), Whole(self.model.A.matvec(x)))
+        side = primal_side(self.model, DensePoint(x), DensePoint(self.model.A.matvec(x)))
         limit = max(tol, FEASIBLE) * (1.0 + self.model.target_norm)
         rounding = sides(self.model)[1].rounding(x)
         if side.u_violation.size and np.all(np.abs(side.u_violation) <= rounding):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..common.cached import cached_property
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..problem import Problem
 from ..result import Certificate
 from .clock import Clock
@@ -74,7 +74,7 @@ def info_of(problem: Problem, run: Run, clock: Clock) -> Info:
     def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
         def made() -> tuple[Any, Any]:
             x, y = point()
-            return problem.shape_x(Whole(x.vector().copy())), problem.shape_y(y.vector().copy())
+            return problem.shape_x(DensePoint(x.vector().copy())), problem.shape_y(y.vector().copy())
 
         return made
 

@@ -13,7 +13,7 @@ from ..certificates.rays import explanation, ray_of_empty_rows
 from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, one_of
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..linear_programs.program import prices
 from ..machine.threads import limited
 from ..methods import Method, Start, drawn_blocks
@@ -214,7 +214,7 @@ class Task:
             method=run.name_of(self.method),
             settings=run.state.report().as_dict(),
             shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
-            reduced_costs=None if stated is None else problem.shape_x(Whole(stated.reduced_costs)),
+            reduced_costs=None if stated is None else problem.shape_x(DensePoint(stated.reduced_costs)),
             is_vertex=None if stated is None else stated.is_vertex,
             ray=ray if ray is None else _shaped_ray(problem, status, ray),
         )
@@ -273,7 +273,7 @@ def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
 
 
 def _shaped_ray(problem: Problem, status: Status, ray: Vector) -> Any:
-    return problem.shape_y(ray) if status is Status.INFEASIBLE else problem.shape_x(Whole(ray))
+    return problem.shape_y(ray) if status is Status.INFEASIBLE else problem.shape_x(DensePoint(ray))
 
 
 def _unproved(suspected: Status | None) -> str:

@@ -14,7 +14,7 @@ from .contract import Convex, Domain, Ray
 from .domains import Product, Translated
 from .kinks import Kinks
 from .normal_form import NormalForm, PiecewiseParameters
-from .points import Apart
+from .points import BlockPoint
 from .traits import (
     Addable,
     Joinable,
@@ -226,7 +226,7 @@ class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each(near, x, subgradient), strict=True)
-        return Apart(points).vector(), float(sum(values))
+        return BlockPoint(points).vector(), float(sum(values))
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
@@ -300,9 +300,9 @@ def plus(function: Convex, piece: PiecewiseParameters) -> Convex:
     return function.plus(piece) if isinstance(function, Addable) else Tilted(function, piece.left)
 
 
-def side_by_side(functions: Sequence[Convex], sizes: Sequence[int]) -> Convex:
+def hstack(functions: Sequence[Convex], sizes: Sequence[int]) -> Convex:
     """Return functions, each of neighbouring coordinates of one vector, as a single one if they are of one kind."""
     whole: Convex | None = functions[0]
     for function in functions[1:]:
-        whole = whole.beside(function) if isinstance(whole, Joinable) else None
+        whole = whole.hstack(function) if isinstance(whole, Joinable) else None
     return whole or BlockSum(functions, sizes, [True] * len(sizes))

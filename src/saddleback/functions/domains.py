@@ -12,7 +12,7 @@ from ..common.arrays import Indices, Vector, is_one_value, squeeze_constant
 from ..common.cached import cached_property
 from ..common.chunks import chunked_flatnonzero, chunked_map, double
 from .contract import ROUNDING, Domain
-from .points import Apart
+from .points import BlockPoint
 
 BISECTIONS = 60
 
@@ -156,7 +156,7 @@ class Product(Domain, PartlyFixed):
         return all(each.everything for each, _ in self.sets)
 
     def project(self, x: Vector) -> Vector:
-        return x if self.everything else Apart([each.project(x[own]) for each, own in self.sets]).vector()
+        return x if self.everything else BlockPoint([each.project(x[own]) for each, own in self.sets]).vector()
 
     def largest_multiple(self, x: Vector) -> float:
         multiples: list[Any] = [each.largest_multiple(x[own]) for each, own in self.sets]

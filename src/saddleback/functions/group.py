@@ -194,7 +194,7 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
         return GroupNorms(Blocks(None, start), self.weight[blocks], self.left[columns], self.right[columns])
 
-    def beside(self, other: Convex) -> GroupNorms | None:
+    def hstack(self, other: Convex) -> GroupNorms | None:
         if not isinstance(other, GroupNorms):
             return None
         mine, theirs, size = self.partition, other.partition, self.left.size

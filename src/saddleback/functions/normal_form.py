@@ -38,18 +38,13 @@ class Piecewise:
 
     parameters: PiecewiseParameters
 
-    @property
-    def group_weight(self) -> Vector:
-        """Each coordinate is a block without a norm."""
-        return np.zeros(self.parameters.left.size)
-
 
 @dataclass(frozen=True)
 class GroupNorm:
     """The norm of each block times its weight, plus a member of that family."""
 
     parameters: PiecewiseParameters
-    group_weight: Vector
+    weight: Vector
 
 
 @dataclass(frozen=True)
@@ -58,16 +53,6 @@ class LogisticEntropy:
 
     labels: Vector
     weight: Vector
-
-    @property
-    def parameters(self) -> PiecewiseParameters:
-        """It adds nothing to the family."""
-        return PiecewiseParameters.zero(self.labels.size)
-
-    @property
-    def group_weight(self) -> Vector:
-        """Each coordinate is a block without a norm."""
-        return np.zeros(self.labels.size)
 
 
 @dataclass(frozen=True)
@@ -82,16 +67,6 @@ class CompiledProx:
     data: int
     takes_data: bool
 
-    @property
-    def parameters(self) -> PiecewiseParameters:
-        """It adds nothing to the family."""
-        return PiecewiseParameters.zero(self.size)
-
-    @property
-    def group_weight(self) -> Vector:
-        """Each coordinate is a block without a norm."""
-        return np.zeros(self.size)
-
 
 Atom = Piecewise | GroupNorm | LogisticEntropy | CompiledProx
 
@@ -105,20 +80,20 @@ class NormalForm:
     @cached_property
     def parameters(self) -> PiecewiseParameters:
         """The piecewise part of all coordinates; 0 where an atom has none."""
-        own = [atom.parameters for atom in self.atoms]
+        own = [_parameters(atom) for atom in self.atoms]
         return own[0] if len(own) == 1 else PiecewiseParameters(*map(np.concatenate, zip(*own, strict=True)))
 
     @cached_property
     def group_weight(self) -> Vector:
         """The weight of the norm of each block; 0 for none."""
-        own = [atom.group_weight for atom in self.atoms]
+        own = [_group_weight(atom) for atom in self.atoms]
         return own[0] if len(own) == 1 else np.concatenate(own)
 
     def compiled_proxes(self) -> Iterator[tuple[slice, CompiledProx]]:
         """Yield the coordinates with a compiled prox, and that prox."""
         first = 0
         for atom in self.atoms:
-            size = atom.parameters.left.size
+            size = _size(atom)
             if isinstance(atom, CompiledProx):
                 yield slice(first, first + size), atom
             first += size
@@ -127,3 +102,21 @@ class NormalForm:
     def closed(self) -> bool:
         """Whether all atoms are formulas, and none a compiled prox."""
         return not any(isinstance(atom, CompiledProx) for atom in self.atoms)
+
+
+def _size(atom: Atom) -> int:
+    match atom:
+        case Piecewise(parameters) | GroupNorm(parameters, _):
+            return parameters.left.size
+        case LogisticEntropy(labels, _):
+            return labels.size
+        case CompiledProx(size):
+            return size
+
+
+def _parameters(atom: Atom) -> PiecewiseParameters:
+    return atom.parameters if isinstance(atom, Piecewise | GroupNorm) else PiecewiseParameters.zero(_size(atom))
+
+
+def _group_weight(atom: Atom) -> Vector:
+    return atom.weight if isinstance(atom, GroupNorm) else np.zeros(_size(atom))

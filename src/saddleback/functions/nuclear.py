@@ -13,14 +13,14 @@ from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
 from .kinks import Kinks
-from .points import Held, Whole
+from .points import BufferedPoint, DensePoint
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
 from .traits import Kinked, Movable, Remembers, Scaled
 
 
 @stored
 @dataclass
-class LowRank(Held):
+class LowRank(BufferedPoint):
     """A matrix, row by row, that is known by its singular pairs."""
 
     pairs: Pairs
@@ -32,7 +32,7 @@ class LowRank(Held):
     def write(self, memory: Vector) -> None:
         self.pairs.matrix(self._shaped(memory))
 
-    def drive_away(self, vector: Vector, share: float) -> None:
+    def extrapolate(self, vector: Vector, share: float) -> None:
         matrix, left = self._shaped(vector), self.pairs.left * self.pairs.values
         for rows in panels_of_rows(matrix):
             back = left[rows] @ self.pairs.right
@@ -44,7 +44,7 @@ class LowRank(Held):
         left, values, right = self.pairs
         return float(np.sum(((left * values).T @ self._shaped(other)) * right))
 
-    def fold(self) -> bool:
+    def release_buffer(self) -> bool:
         self.array = None
         return True
 
@@ -84,12 +84,12 @@ class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         return self.prox_point(v, step).vector()
 
-    def prox_point(self, v: Vector, step: Step) -> Held:
+    def prox_point(self, v: Vector, step: Step) -> BufferedPoint:
         """Return the prox in the form in which it takes the least memory."""
         threshold = self.alpha * float(np.max(squeeze_constant(step)))
         pairs = threshold_singular_values(v.reshape(self.shape), threshold, self.memory)
         factors = pairs.left.size + pairs.right.size
-        return LowRank(pairs) if factors < v.size else Whole(np.ravel(pairs.matrix()))
+        return LowRank(pairs) if factors < v.size else DensePoint(np.ravel(pairs.matrix()))
 
     def recession(self, direction: Vector) -> Ray:
         value = self.finite_value(direction)

@@ -297,7 +297,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         known = map_constants(plain, self.quadratic, self.lower, self.upper)
         return not self._has_kink and bool(np.all(squeeze_constant(known)))
 
-    def beside(self, other: Convex) -> PiecewiseQuadratic | None:
+    def hstack(self, other: Convex) -> PiecewiseQuadratic | None:
         if not isinstance(other, PiecewiseQuadratic):
             return None
         pairs = zip(self.parameters(), other.parameters(), strict=True)

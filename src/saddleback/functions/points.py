@@ -1,7 +1,7 @@
 """Points as they are kept.
 
-A point that is as large as the data need not stay in memory as it is: a matrix of low rank is known by its factors, and
-other points by what they were computed from. Who keeps a point asks for its vector when it needs it.
+A point that is as large as the data need not stay in memory as a vector. A matrix of low rank is known by its factors,
+other points by what they were computed from. The vector is made when it is needed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Point(ABC):
 
     @abstractmethod
     def vector(self) -> Vector:
-        """Return the vector, which is not the caller's to change."""
+        """Return the vector; the caller must not change it."""
 
-    def stretch(self, own: slice) -> Vector:
-        """Return neighbouring entries, likewise."""
+    def segment(self, own: slice) -> Vector:
+        """Return neighbouring entries of the vector; the caller must not change them."""
         return self.vector()[own]
 
     def times(self, factor: float) -> Point:
@@ -36,36 +36,36 @@ class Point(ABC):
         return self if factor == 1.0 else Multiple(self, factor)
 
 
-class Held(Point):
-    """A point of a method: ``array`` is its vector, as long as there is one in memory."""
+class BufferedPoint(Point):
+    """A point of a method. ``array`` is the buffer that holds its vector, if there is one."""
 
     array: Vector | None
 
-    def lie_in(self, memory: Vector) -> None:
-        """Take memory that holds the vector for it."""
+    def use_buffer(self, memory: Vector) -> None:
+        """Use a buffer that holds the vector."""
         self.array = memory
 
     @abstractmethod
     def write(self, memory: Vector) -> None:
-        """Write the vector to memory that is there."""
+        """Write the vector to a buffer."""
 
     @abstractmethod
-    def drive_away(self, vector: Vector, share: float) -> None:
-        """Add to a vector that share of its difference from this one."""
+    def extrapolate(self, vector: Vector, share: float) -> None:
+        """Add ``share (vector - point)`` to a vector, in place."""
 
     @abstractmethod
     def inner(self, other: Vector) -> float:
         """Return the inner product with a vector."""
 
     @abstractmethod
-    def fold(self) -> bool:
-        """Forget the vector if it can be made again, and return whether it can."""
+    def release_buffer(self) -> bool:
+        """Release the buffer if the vector can be made again, and return whether it can."""
 
 
 @stored
 @dataclass
-class Whole(Held):
-    """A vector that is known by its entries alone."""
+class DensePoint(BufferedPoint):
+    """A vector in memory."""
 
     array: Vector
 
@@ -75,30 +75,30 @@ class Whole(Held):
     def write(self, memory: Vector) -> None:
         memory[:] = self.array
 
-    def drive_away(self, vector: Vector, share: float) -> None:
+    def extrapolate(self, vector: Vector, share: float) -> None:
         for own in panels(vector):
             vector[own] -= share * (self.array[own] - vector[own])
 
     def inner(self, other: Vector) -> float:
         return float(self.array @ other)
 
-    def fold(self) -> bool:
+    def release_buffer(self) -> bool:
         return False
 
 
 @stored
 @dataclass(frozen=True)
-class Apart(Point):
-    """A vector whose stretches lie apart in memory: each is as large as the data, and they are looked at in turn."""
+class BlockPoint(Point):
+    """A vector in several arrays, each as large as the data."""
 
-    stretches: Sequence[Vector]
+    segments: Sequence[Vector]
 
     def vector(self) -> Vector:
-        return self.stretches[0] if len(self.stretches) == 1 else np.concatenate(self.stretches)
+        return self.segments[0] if len(self.segments) == 1 else np.concatenate(self.segments)
 
-    def stretch(self, own: slice) -> Vector:
+    def segment(self, own: slice) -> Vector:
         first = 0
-        for part in self.stretches:
+        for part in self.segments:
             if own == slice(first, first + part.size):
                 return part
             first += part.size

@@ -56,8 +56,7 @@ class Kinked:
 
         Coordinates that are as close to a kink or a bound as the tolerance count as being there.
         """
-        unknown = np.full(x.size, np.nan)
-        return unknown, unknown
+        return np.full(x.size, np.nan), np.full(x.size, np.nan)
 
 
 class SumOverCoordinates(Convex):
@@ -108,7 +107,7 @@ class Joinable(ABC):
     """Processes ask for the penalties of all of them as one."""
 
     @abstractmethod
-    def beside(self, other: Convex) -> Convex | None:
+    def hstack(self, other: Convex) -> Convex | None:
         """Return the function of (x_1, x_2) that adds another one of x_2; None if the two are of different kinds."""
 
 
@@ -202,7 +201,10 @@ def kinks(function: Convex, z: Vector, rest: Convex) -> Kinks:
 
 def subdifferential(function: Convex, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
     """Return the ends of the interval of slopes at x per coordinate; nan if they are not known."""
-    return (function if isinstance(function, Kinked) else Kinked()).subdifferential(x, tolerance)
+    if isinstance(function, Kinked):
+        return function.subdifferential(x, tolerance)
+    unknown = np.full(x.size, np.nan)
+    return unknown, unknown
 
 
 def with_memory(function: Convex) -> Convex:

@@ -20,7 +20,7 @@ from ..certificates.candidates import Candidates, evaluate
 from ..certificates.certificate import dual_side, pair, primal_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
@@ -155,7 +155,7 @@ class Finish(Layer[FinishState]):
             return False
         if finish_passes(model, start.x) > SMALL * (STEPS * PRODUCTS + LOOKS):
             return False
-        x, u = Whole(start.x), Whole(model.A.matvec(start.x))
+        x, u = DensePoint(start.x), DensePoint(model.A.matvec(start.x))
         state.passes += 1.0
         error = pair(model, primal_side(model, x, u), dual_side(model, start.y, x, u)).error
         return start.tol < error <= NEARBY  # a solution is judged as it is

@@ -23,7 +23,7 @@ from ..certificates.candidates import Candidates
 from ..certificates.certificate import dual_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..functions.traits import is_smooth
 from ..methods.contract import Averages, Layer, Start, State, current_and_average, gradient
 from ..methods.report import Report
@@ -223,8 +223,8 @@ class Restarted(Layer[RestartedState]):
         point = state.tested[0]
         state.repaired = found = repair(model, point.y, -point.z)
         state.passes += found.passes
-        before = max(dual_side(model, at.y, Whole(at.x), Whole(at.u), -at.z).value for at in state.tested)
-        after = dual_side(model, found.y, Whole(point.x), Whole(point.u), found.z).value
+        before = max(dual_side(model, at.y, DensePoint(at.x), DensePoint(at.u), -at.z).value for at in state.tested)
+        after = dual_side(model, found.y, DensePoint(point.x), DensePoint(point.u), found.z).value
         state.repair_rest = REPAIR_REST if after > before else 2.0 * state.repair_rest
         state.repair_due = state.passes + state.repair_rest * found.passes
 

@@ -20,7 +20,7 @@ from ..certificates.candidates import Candidates
 from ..certificates.certificate import dual_side, floor, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..functions.traits import SumOverRows
 from ..methods.contract import Layer, Start, State
 from ..methods.report import Report
@@ -98,7 +98,7 @@ class SettledRows(Layer[SettledState]):
         u, passes = start.image(model)
         z = -model.A.rmatvec(start.y)
         passes += 0.5
-        point = Whole(start.x), Whole(u)
+        point = DensePoint(start.x), DensePoint(u)
         certificate = pair(model, primal_side(model, *point), dual_side(model, start.y, *point, z))
         state = SettledState(
             x=start.x,
@@ -167,7 +167,7 @@ class SettledRows(Layer[SettledState]):
         part = model if rows.size == m else model.rows_part(rows, state.pull)
         start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
         objective = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u))
-        least = floor(model, model.reach(Whole(state.x), state.u), float(np.linalg.norm(state.y)))
+        least = floor(model, model.reach(DensePoint(state.x), state.u), float(np.linalg.norm(state.y)))
         scale = max(objective, least)
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))

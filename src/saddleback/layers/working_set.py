@@ -20,7 +20,7 @@ from ..certificates.candidates import Candidates, evaluate
 from ..certificates.certificate import Admitted, DualSide, admit, bound, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..functions.traits import is_smooth
 from ..functions.traits import zero_slack as slack_at_zero
 from ..methods.contract import Layer, Method, Start, State, diverged
@@ -353,7 +353,7 @@ class WorkingSet(Layer[WorkingSetState]):
         if is_smooth(model.g) or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
-        image = Whole(u)
+        image = DensePoint(u)
         point = admit(model, y, image)
         if small is not None and small.share <= FEW and memories(model.A):
             point = self._within(state, small, point, image)
@@ -391,7 +391,7 @@ class WorkingSet(Layer[WorkingSetState]):
         A = state.model.A
         z = A.rmatvec(-point.y, small.columns) if A.traits.reads_columns else small.model.A.rmatvec(-point.y)
         state.passes += 0.5 * small.share
-        scale = bound(small.model, point, Whole(state.x[small.columns]), u, z).scale
+        scale = bound(small.model, point, DensePoint(state.x[small.columns]), u, z).scale
         return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
 
     @staticmethod
@@ -406,12 +406,12 @@ class WorkingSet(Layer[WorkingSetState]):
         if 0 < rest.size < LARGEST * len(model.blocks):
             columns = model.blocks.columns(rest)
             part = model.part(model.f.restrict_blocks(rest), model.A, columns)
-            x = Whole(state.x[columns])
+            x = DensePoint(state.x[columns])
             dual = bound(part, point, x, u, products.z[columns])
             primal = primal_side(part, x, u)
             if not (np.any(dual.z_violation) or np.any(primal.x_violation) or np.any(primal.u_violation)):
                 return pair(part, primal, dual).error, dual
-        whole = Whole(state.x)
+        whole = DensePoint(state.x)
         dual = bound(model, point, whole, u, products.z)
         return pair(model, primal_side(model, whole, u), dual).error, dual
 

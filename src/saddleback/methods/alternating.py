@@ -30,7 +30,7 @@ from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.nuclear import NuclearNorm
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import Held, Whole
+from ..functions.points import BufferedPoint, DensePoint
 from ..functions.traits import curvature as curvature_of
 from ..operators.deferred_points import Gradient, Image, forward, zeros
 from ..problem import Model
@@ -62,8 +62,8 @@ class AlternatingState(State):
     """
 
     model: Model
-    points: list[Held]
-    last: list[Held]
+    points: list[BufferedPoint]
+    last: list[BufferedPoint]
     stretches: list[slice]
     scales: list[float]
     strengths: list[Step]
@@ -106,8 +106,8 @@ class Alternating(Method[AlternatingState]):
         dual = model.g_star
         nothing = zeros(model.A, 1)
         x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
-        points: list[Held] = [Whole(x[own]) for own in stretches]
-        u = forward(model.A, Whole(x))
+        points: list[BufferedPoint] = [DensePoint(x[own]) for own in stretches]
+        u = forward(model.A, DensePoint(x))
         return AlternatingState(
             x=x,
             y=np.broadcast_to(nothing, u.shape),
@@ -140,9 +140,9 @@ class Alternating(Method[AlternatingState]):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)
-        u = forward(state.model.A, Whole(x))  # of several blocks a vector of its own, of a single one x
+        u = forward(state.model.A, DensePoint(x))  # of several blocks a vector of its own, of a single one x
         uphill, lengths = 0.0, []
-        points: list[Held] = []
+        points: list[BufferedPoint] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
             new = self._forward(g.subgradient(u), x[own], -scale / strength)
             points.append(prox_point(parts[j][0], new, np.broadcast_to(1.0 / strength, new.shape)))
@@ -163,7 +163,7 @@ class Alternating(Method[AlternatingState]):
                 x = new
             else:
                 x[own] = new
-            points[j].lie_in(x[own])
+            points[j].use_buffer(x[own])
         state.ripe = self._is_promising(state, x, lengths)
         restart = uphill > 0
         state.momentum_restarts += int(restart)
@@ -192,11 +192,11 @@ class Alternating(Method[AlternatingState]):
     @staticmethod
     def _extrapolated(state: AlternatingState, beta: float) -> Vector:
         """Return x + beta (x - last), in the memory of x where that can be made again."""
-        folded = [point.fold() for point in state.points]
+        folded = [point.release_buffer() for point in state.points]
         x = state.x if all(folded) else state.x.copy()
         if beta > 0:
             for own, point in zip(state.stretches, state.last, strict=True):
-                point.drive_away(x[own], beta)
+                point.extrapolate(x[own], beta)
         return x
 
     @staticmethod
@@ -222,7 +222,7 @@ class Alternating(Method[AlternatingState]):
 
     def candidates(self, state: AlternatingState) -> Candidates:
         A, g = state.model.A, state.model.g
-        u = forward(A, Whole(state.x))
+        u = forward(A, DensePoint(state.x))
         y = g.subgradient(u)
         state.value = abs(g.finite_value(u) - float(y @ u))  # f(x) is about <-A'y, x>
         state.passes += 0.5
@@ -232,9 +232,9 @@ class Alternating(Method[AlternatingState]):
         return Candidates([(state.x, u)], [(y, None)], kept=([x], [Gradient(g, Image(A, x))]))
 
 
-def prox_point(function: Convex, v: Vector, step: Step) -> Held:
+def prox_point(function: Convex, v: Vector, step: Step) -> BufferedPoint:
     """Return the prox in the form in which it takes the least memory."""
-    return function.prox_point(v, step) if isinstance(function, NuclearNorm) else Whole(function.prox(v, step))
+    return function.prox_point(v, step) if isinstance(function, NuclearNorm) else DensePoint(function.prox(v, step))
 
 
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:

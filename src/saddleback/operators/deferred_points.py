@@ -9,7 +9,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.contract import Convex
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from .contract import Operator
 from .stacked import parts_of, summed_products
 
@@ -29,7 +29,7 @@ def forward(A: Operator, x: Point) -> Vector:
         return A.matvec(x.vector())
     widths = [part.shape[1] for part in parts]
     ends = np.cumsum(widths).tolist()
-    return summed_products(parts, [x.stretch(slice(b - width, b)) for b, width in zip(ends, widths, strict=True)])
+    return summed_products(parts, [x.segment(slice(b - width, b)) for b, width in zip(ends, widths, strict=True)])
 
 
 def adjoint(A: Operator, y: Vector) -> Vector:
@@ -52,7 +52,7 @@ class Image(Point):
 
 def image(A: Operator, x: Point) -> Point:
     """Return A x, under identities as an expression, which takes no time to compute again."""
-    return Whole(forward(A, x)) if A.traits.identity_scales is None else Image(A, x)
+    return DensePoint(forward(A, x)) if A.traits.identity_scales is None else Image(A, x)
 
 
 @stored

@@ -13,7 +13,7 @@ from ..common.checks import LARGEST_PRODUCT, finite, scalar, shown
 from ..engine.interrupts import Interrupts
 from ..engine.options import Options
 from ..engine.session import Session
-from ..functions.points import Whole
+from ..functions.points import DensePoint
 from ..machine.threads import limited
 from ..places.mpi.communicator import team_of
 from ..places.torch import open_device
@@ -78,7 +78,7 @@ def path(
         with limited(threads):
             first = threshold(problem)
         values = _grid(first.alpha, n_alphas, eps)
-        options = {"x0": problem.shape_x(Whole(first.x)), "y0": problem.shape_y(first.y)} | options
+        options = {"x0": problem.shape_x(DensePoint(first.x)), "y0": problem.shape_y(first.y)} | options
     else:
         values = _descending(alphas)
     if options.get("device") is not None:
@@ -110,7 +110,7 @@ def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
     x_before, x = (problem.flatten_x(result.x).vector() for result in last)
     ahead = x + (alpha - now) / (now - before) * (x - x_before)
     ahead[ahead * x <= 0] = 0.0
-    return replace(last[1], x=problem.shape_x(Whole(ahead)))
+    return replace(last[1], x=problem.shape_x(DensePoint(ahead)))
 
 
 def _grid(largest: float, n_alphas: int, eps: float) -> Vector:

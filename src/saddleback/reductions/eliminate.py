@@ -27,7 +27,7 @@ from ..common.arrays import Vector, is_one_value, map_constants, squeeze_constan
 from ..functions.calculus import BlockSum, parts_of
 from ..functions.contract import Convex
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
-from ..functions.points import Apart, Point
+from ..functions.points import BlockPoint, Point
 from ..model.index_map import IndexMap
 from ..operators import Stacked
 from ..problem import Model
@@ -45,7 +45,7 @@ class Elimination(Reduction):
     eliminates = True
     model: Model
     block: int
-    stretch: slice
+    segment: slice
     scale: float
     size: int
     penalty: Convex
@@ -62,19 +62,19 @@ class Elimination(Reduction):
         """Return the stretch, given Ax of the others."""
 
     def kept(self) -> IndexMap:
-        columns = np.delete(np.arange(self.size), self.stretch)
+        columns = np.delete(np.arange(self.size), self.segment)
         return IndexMap((self.model.A.shape[0], self.size), np.arange(self.model.A.shape[0]), columns)
 
     def reduce_x(self, x: Vector) -> Vector:
-        return np.concatenate([x[: self.stretch.start], x[self.stretch.stop :]])
+        return np.concatenate([x[: self.segment.start], x[self.segment.stop :]])
 
     def reduce_y(self, y: Vector) -> Vector:
         return y
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        stretches = [x.stretch(own) for _, own in parts_of(self.model.f)]
+        stretches = [x.segment(own) for _, own in parts_of(self.model.f)]
         stretches.insert(self.block, self._eliminated(u()))
-        return Apart(stretches)
+        return BlockPoint(stretches)
 
     def restore_u(self, u: Vector) -> Vector:
         own = self._eliminated(u)
@@ -86,8 +86,8 @@ class Elimination(Reduction):
         return y
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        nothing = np.zeros(self.stretch.stop - self.stretch.start)
-        return np.concatenate([dx[: self.stretch.start], nothing, dx[self.stretch.start :]]), dy
+        nothing = np.zeros(self.segment.stop - self.segment.start)
+        return np.concatenate([dx[: self.segment.start], nothing, dx[self.segment.start :]]), dy
 
 
 class QuadraticEliminated(Elimination):

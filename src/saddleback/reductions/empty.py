@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..common.arrays import Indices, Vector
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..functions.traits import SumOverCoordinates
 from ..model.index_map import IndexMap
 from ..problem import Model
@@ -47,13 +47,13 @@ class WithoutEmpty(Reduction):
     # Where nothing was left out a point is returned as it is.
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        return x if self.columns.size == self.x.size else Whole(_among(self.x, self.columns, x.vector()))
+        return x if self.columns.size == self.x.size else DensePoint(_among(self.x, self.columns, x.vector()))
 
     def restore_u(self, u: Vector) -> Vector:
         return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u)
 
     def restore_y(self, y: Point) -> Point:
-        return y if self.rows.size == self.y.size else Whole(_among(self.y, self.rows, y.vector()))
+        return y if self.rows.size == self.y.size else DensePoint(_among(self.y, self.rows, y.vector()))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return _among(np.zeros_like(self.x), self.columns, dx), _among(np.zeros_like(self.y), self.rows, dy)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..common.arrays import Indices, Vector
-from ..functions.points import Point, Whole
+from ..functions.points import DensePoint, Point
 from ..functions.traits import SumOverRows
 from ..model.index_map import IndexMap
 from ..problem import Model
@@ -57,7 +57,7 @@ class Merged(Reduction):
         return u[self.place]
 
     def restore_y(self, y: Point) -> Point:
-        return Whole(self._shared(y.vector()))
+        return DensePoint(self._shared(y.vector()))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
         return dx, self._shared(dy)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...common.arrays import Blocks, Indices, Vector
 from ...functions import Convex, Loss
-from ...functions.calculus import side_by_side
+from ...functions.calculus import hstack
 from ...functions.penalties import Penalty
 from ...io.column_files import ColumnFile
 from ...operators import Sharded, as_operator
@@ -130,7 +130,7 @@ def _joined(part: Problem, ranks: Ranks) -> Problem:
     whole.x_shapes = [(sum(shape[0][0] for shape in shapes), *shapes[0][0][1:])]
     whole.model = replace(
         model,
-        f=side_by_side(functions, sizes),
+        f=hstack(functions, sizes),
         A=Sharded(A, places, ranks),
         linear_norm=float(np.linalg.norm(linear_norms)),
     )
