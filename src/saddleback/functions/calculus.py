@@ -96,30 +96,30 @@ class Tilted(Convex, Addable, Kinked, Scaled, Movable, Remembers):
         return memories(self.base)
 
 
-class TiltedConjugate(Conjugate, KnownByProx):
+class TiltedConjugate(Conjugate[Tilted], KnownByProx):
     """Its conjugate, f*(y - c)."""
 
-    def __init__(self, of: Tilted) -> None:
-        super().__init__(of)
-        self.base = of.base.conjugate()
-        self.linear = of.linear
+    @cached_property
+    def base(self) -> Convex:
+        """The conjugate of f."""
+        return self.of.base.conjugate()
 
     @property
     def domain(self) -> Domain:
-        return Translated(self.base.domain, self.linear, self.value)
+        return Translated(self.base.domain, self.of.linear, self.value)
 
     def value(self, x: Vector) -> float:
-        return self.base.value(x - self.linear)
+        return self.base.value(x - self.of.linear)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
-        return self.base.finite_value(factor * x - self.linear)
+        return self.base.finite_value(factor * x - self.of.linear)
 
     def recession(self, direction: Vector) -> Ray:
         return self.base.recession(direction)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        point, value = near(self.base, x - self.linear, subgradient)
-        return point + self.linear, value
+        point, value = near(self.base, x - self.of.linear, subgradient)
+        return point + self.of.linear, value
 
 
 class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -10,11 +11,13 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from .contract import Convex, Domain, Ray
 from .traits import Movable, moved
 
+F = TypeVar("F", bound=Convex)
 
-class Conjugate(Convex, Movable):
+
+class Conjugate(Convex, Movable, Generic[F]):
     """The conjugate of a function, with the prox that Moreau's identity gives."""
 
-    def __init__(self, of: Convex) -> None:
+    def __init__(self, of: F) -> None:
         self.of = of
         self.diagonal_steps = of.diagonal_steps
 
@@ -24,7 +27,7 @@ class Conjugate(Convex, Movable):
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         return v - step * self.of.prox(v / step, 1.0 / step, blocks)
 
-    def conjugate(self) -> Convex:
+    def conjugate(self) -> F:
         return self.of
 
     def restrict_blocks(self, blocks: Indices) -> Convex:
@@ -45,7 +48,7 @@ class Ball(Domain):
         """Return whether x is in the set, up to rounding."""
 
 
-class Indicator(Conjugate):
+class Indicator(Conjugate[Convex]):
     """0 on such a set, infinite elsewhere: the conjugate of the norm."""
 
     def __init__(self, of: Convex, ball: Ball) -> None:

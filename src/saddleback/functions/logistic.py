@@ -104,16 +104,11 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
         return LogisticLoss(self.labels, self.weight * factors)
 
 
-class Entropy(Conjugate, SumOverCoordinates, Scaled):
+class Entropy(Conjugate[LogisticLoss], SumOverCoordinates, Scaled):
     r"""The conjugate of the logistic loss.
 
     At :math:`y_i = -z_i s_i p_i`, p in [0, 1], it is :math:`s_i (p_i \log p_i + (1 - p_i) \log(1 - p_i))`.
     """
-
-    of: LogisticLoss
-
-    def __init__(self, of: LogisticLoss) -> None:
-        super().__init__(of)
 
     @cached_property
     def domain(self) -> Interval:

@@ -97,18 +97,12 @@ class Ellipsoid(Domain):
         return True
 
 
-class LinearOnEllipsoid(Conjugate, Scaled):
+class LinearOnEllipsoid(Conjugate[WeightedNorm], Scaled):
     """The conjugate of that norm: <b, y> on an ellipsoid."""
-
-    of: WeightedNorm
-
-    def __init__(self, of: WeightedNorm) -> None:
-        super().__init__(of)
-        self._domain = Ellipsoid(of)
 
     @property
     def domain(self) -> Ellipsoid:
-        return self._domain
+        return Ellipsoid(self.of)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return float(self.of.b @ multiple(x, factor))

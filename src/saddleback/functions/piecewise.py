@@ -343,13 +343,8 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
 
 
-class ConjugatePiecewise(Conjugate, SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
+class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
     """The conjugate of a member of the family: a separable loss, written down by its dual."""
-
-    of: PiecewiseQuadratic
-
-    def __init__(self, of: PiecewiseQuadratic) -> None:
-        super().__init__(of)
 
     def restrict(self, keep: Indices) -> ConjugatePiecewise:
         return self.of.restrict(keep).conjugate()

@@ -136,13 +136,8 @@ class UserFunction(Convex):
         return NormalForm((CompiledProx(self.size, *self.term.compiled),))
 
 
-class UserConjugate(Conjugate, KnownByProx):
+class UserConjugate(Conjugate[UserFunction], KnownByProx):
     """The conjugate of a user's function: as the user gave it, or from pairs that the prox provides."""
-
-    of: UserFunction
-
-    def __init__(self, of: UserFunction) -> None:
-        super().__init__(of)
 
     @property
     def domain(self) -> Domain:
