@@ -46,11 +46,13 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the kernels of that name where they are left open."""
     choose = backends._chosen
 
-    def chosen(asked: Any, missing: dict[str, str | None]) -> str:
-        lack = missing.get(name)
-        if asked == "auto" and lack is not None:
-            pytest.skip(f"{name}: {lack}")
-        return choose(name if asked == "auto" else asked, missing)
+    def chosen(model: Any, asked: Any, kernel: Any) -> Any:
+        if asked != "auto" or model.A.traits.panels is not None:
+            return choose(model, asked, kernel)
+        try:
+            return choose(model, name, kernel)
+        except ValueError as refusal:
+            pytest.skip(str(refusal))
 
     monkeypatch.setattr(backends, "_chosen", chosen)
 
@@ -58,7 +60,9 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve with A on a device of torch."""
     pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
-    monkeypatch.setattr(on_device_operators, "BEGUN", 0)  # small problems take the way of large ones, on a GPU too
+    monkeypatch.setattr(
+        on_device_operators, "LAUNCH_ENTRIES", 0
+    )  # small problems take the way of large ones, on a GPU too
     solve, certify = sb.solve, sb.certify
 
     def on_device(problem: Any, *arguments: Any, **options: Any) -> sb.Result:

@@ -14,7 +14,8 @@ from saddleback import _native
 from saddleback.functions.traits import curvature, curvature_at
 from saddleback.methods import Descent, Start
 from saddleback.operators import Dense
-from saddleback.places.choose import descender_for, smooth_part
+from saddleback.places.choose import descent_kernel_for
+from saddleback.places.newton import smooth_part
 
 SMOOTH = ["Squared", "Squared weighted", "Huber", "SquaredHinge", "Logistic"]
 DESCENDED = [name for name, f in PENALTIES.items() if not name.startswith("Nuclear") and name != "Linear"]
@@ -44,7 +45,7 @@ def test_native_equals_numpy(penalty, loss, as_sparse, rng):
     """Exact strengths differ from bounds on them inside a group; single columns and their panels do not."""
     model = columnar(problem_of(penalty, loss, as_sparse))
     width = 1 if as_sparse else 4  # the native kernel follows a sparse column at once
-    numpy, native = (descender_for(model, name, width) for name in ("numpy", "native"))
+    numpy, native = (descent_kernel_for(model, name, width) for name in ("numpy", "native"))
     assert np.all(native.strength >= numpy.strength * (1 - 1e-12))
     assert np.all(native.strength <= numpy.strength * 1.13)  # the 16th root of the largest block
     numpy.strength = np.maximum(native.strength, 1e-100)
@@ -60,10 +61,10 @@ def test_native_equals_numpy(penalty, loss, as_sparse, rng):
 def test_u_and_y_follow_x_and_the_objective_falls(loss, rng, backend):
     model = columnar(problem_of("ElasticNet", loss))
     x, u, y = start_of(model, rng)
-    descender = descender_for(model, backend, 3)
+    kernel = descent_kernel_for(model, backend, 3)
     last = model.f.value(x) + model.g.value(u)
     for _ in range(5):
-        descender.sweep(1, x, u, y)
+        kernel.sweep(1, x, u, y)
         assert np.allclose(u, model.A.matvec(x), atol=1e-12)
         assert np.allclose(y, model.g.subgradient(u), atol=1e-12)
         now = model.f.value(x) + model.g.value(u)
@@ -77,7 +78,7 @@ def test_a_panel_is_exact_for_a_squared_loss(rng, backend):
     ends = []
     for width in (1, 5, 12):
         x, u, y = start_of(model, np.random.default_rng(1))
-        descender_for(model, backend, width).sweep(1, x, u, y)
+        descent_kernel_for(model, backend, width).sweep(1, x, u, y)
         ends.append(x)
     assert np.allclose(ends[0], ends[1], atol=1e-12)
     assert np.allclose(ends[0], ends[2], atol=1e-12)
@@ -88,7 +89,7 @@ def test_later_sweeps_leave_panels_of_zeros_out(rng, backend):
     b = np.array([5.0, 5.0, 0, 0, 0, 0, 5.0, 0])
     model = columnar(sb.Problem(sb.L1(1.0), A, sb.Squared(b)))
     x, u, y = np.zeros(8), np.zeros(8), -b
-    assert descender_for(model, backend, 2).sweep(3, x, u, y) == 8 + 2 * 4
+    assert descent_kernel_for(model, backend, 2).sweep(3, x, u, y) == 8 + 2 * 4
     assert np.array_equal(np.flatnonzero(x), [0, 1, 6])
 
 
@@ -96,7 +97,7 @@ def test_a_kernel_takes_over_what_was_measured(rng):
     A, b = rng.standard_normal((30, 40)), rng.standard_normal(30)
     whole = columnar(sb.Problem(sb.L1(0.3), A, sb.Squared(b)))
     part = columnar(sb.Problem(sb.L1(0.3), A[:, :16], sb.Squared(b)))
-    fresh, extended = descender_for(whole, "native", 8), descender_for(part, "native", 8).extended(whole)
+    fresh, extended = descent_kernel_for(whole, "native", 8), descent_kernel_for(part, "native", 8).extended(whole)
     assert np.array_equal(fresh.strength, extended.strength)
     points = [start_of(whole, np.random.default_rng(1)) for _ in range(2)]
     fresh.sweep(3, *points[0])
@@ -158,12 +159,12 @@ def test_newton_system_against_dense_algebra(as_sparse, rng, backend):
     weight, right = rng.uniform(0.5, 2, 40), rng.standard_normal(part.free.size)
     S = A[:, part.free]
     matrix = S.T @ (weight[:, None] * S) + np.array([part.hessian(e) for e in np.eye(part.free.size)])
-    descender = descender_for(model, backend, 4)
-    d, steps = descender.solve(part, weight, right, np.diag(matrix).copy(), 1e-13, 100)
+    kernel = descent_kernel_for(model, backend, 4)
+    d, steps = kernel.solve(part, weight, right, np.diag(matrix).copy(), 1e-13, 100)
     assert np.allclose(d, np.linalg.solve(matrix, right), rtol=1e-9)
     assert steps <= 2 * part.free.size
-    assert np.allclose(descender.products(part.free, np.ones(40)), S.sum(axis=0))
-    assert np.allclose(descender.image(part.free, right), S @ right)
+    assert np.allclose(kernel.products(part.free, np.ones(40)), S.sum(axis=0))
+    assert np.allclose(kernel.image(part.free, right), S @ right)
 
 
 @pytest.mark.parametrize("rows", [100, 3000])
@@ -171,13 +172,13 @@ def test_newton_system_of_any_size_reads_the_columns_it_is_given(rows, rng):
     """Few rows are multiplied strip by strip, many column by column: the same system."""
     A = rng.standard_normal((rows, 300))
     model = columnar(sb.Problem(sb.L1(1.0), A, sb.Squared(np.zeros(rows))))
-    descender = descender_for(model, "native", 16)
+    kernel = descent_kernel_for(model, "native", 16)
     part = smooth_part(model.f.normal_form(), model.blocks, np.where(np.arange(300) % 7 == 0, 0.0, 1.0))
     right = rng.standard_normal(part.free.size)
     S = A[:, part.free]
     matrix = S.T @ S + (1e-3 * np.eye(part.free.size) if rows < 300 else 0.0)
     part.extra[:] = 1e-3 if rows < 300 else 0.0
-    d, _ = descender.solve(part, np.ones(rows), right, np.diag(matrix).copy(), 1e-14, 3000)
+    d, _ = kernel.solve(part, np.ones(rows), right, np.diag(matrix).copy(), 1e-14, 3000)
     assert np.allclose(matrix @ d, right, atol=1e-6)
 
 

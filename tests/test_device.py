@@ -19,7 +19,8 @@ from saddleback.functions.traits import moved, near, zero_slack
 from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
 from saddleback.operators.stacked import hstack
-from saddleback.places.choose import descender_for, smooth_part, sweeper_for
+from saddleback.places.choose import block_kernel_for, descent_kernel_for
+from saddleback.places.newton import smooth_part
 from saddleback.places.torch import open_device
 from saddleback.steps.strengths import Strengths
 
@@ -176,7 +177,7 @@ def models(penalty, loss, rng, as_sparse):
 
 
 class At:
-    """An iterate for a sweeper."""
+    """An iterate for a kernel."""
 
     def __init__(self, model):
         m, n = model.A.shape
@@ -194,9 +195,9 @@ def test_sweeps_are_those_of_the_specification(penalty, loss, as_sparse, rng):
         draws = np.array([rng.choice(len(here.blocks), drawn, replace=False) for _ in range(6)])
         points = At(here), At(here)
         for model, backend, at in zip((here, there), ("numpy", "torch"), points, strict=True):
-            sweeper = sweeper_for(model, drawn, backend, "eager")
+            kernel = block_kernel_for(model, drawn, backend, "eager")
             for half in (draws[:2], draws[2:]):
-                sweeper.sweep(half, strengths, len(here.blocks) / drawn, at)
+                kernel.sweep(half, strengths, len(here.blocks) / drawn, at)
         for vector in ("x", "y", "u"):
             assert np.allclose(getattr(points[0], vector), getattr(points[1], vector), atol=1e-12)
         assert np.allclose(points[0].averages.x, points[1].averages.x, atol=1e-12)
@@ -207,13 +208,13 @@ def test_sweeps_are_those_of_the_specification(penalty, loss, as_sparse, rng):
 @pytest.mark.parametrize("penalty", ["L1", "SparseGroup", "ElasticNet"])
 def test_descent_descends_and_its_points_fit_together(penalty, loss, rng):
     _, model = models(penalty, loss, rng, False)
-    descender = descender_for(model, "torch", 16)
+    kernel = descent_kernel_for(model, "torch", 16)
     x = rng.standard_normal(SIZE)
     u = model.A.matvec(x)
     y = model.g.subgradient(u)
     values = [model.f.value(x) + model.g.value(u)]
     for _ in range(4):
-        assert descender.sweep(2, x, u, y) % SIZE == 0
+        assert kernel.sweep(2, x, u, y) % SIZE == 0
         assert np.allclose(u, model.A.matvec(x), atol=1e-12)
         assert np.allclose(y, model.g.subgradient(u), atol=1e-12)
         values.append(model.f.value(x) + model.g.value(u))
@@ -228,10 +229,10 @@ def test_newton_systems(direct, rng, monkeypatch):
     if not direct:
         monkeypatch.setattr(on_device, "DIRECT", 0)
     _, model = models("SparseGroup", "Squared", rng, False)
-    descender, x = descender_for(model, "torch", 16), rng.standard_normal(SIZE)
+    kernel, x = descent_kernel_for(model, "torch", 16), rng.standard_normal(SIZE)
     part = smooth_part(model.f.normal_form(), model.blocks, x)
     weight, right = rng.random(SIZE) + 0.1, rng.standard_normal(part.free.size)
-    d, _ = descender.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
+    d, _ = kernel.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
     columns = model.A.entries(part.free)
     matrix = columns.T @ (weight[:, None] * columns) + part.hessian_matrix()
     assert np.allclose(matrix @ d, right, atol=1e-8)

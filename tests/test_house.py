@@ -55,6 +55,7 @@ def test_counts(source):
         "public members of a function": "not found",
         "public members of an operator, traits included": 4,
         "public members of a place": "not found",
+        "public members of the kernels that places make": "not found",
         "modules in no folder": 1,
         "longest body of a function, lines of code": "3 (operators/one.py:room)",
         "isinstance on a state": 3,

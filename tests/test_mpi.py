@@ -22,7 +22,8 @@ from sklearn.base import clone
 import saddleback as sb
 from saddleback.common.arrays import Blocks
 from saddleback.places.mpi.distribute import division
-from saddleback.places.numpy.descent import ArrayDescender, NativeDescender
+from saddleback.places.native.descent_kernel import NativeDescentKernel
+from saddleback.places.numpy.descent_kernel import ArrayDescentKernel
 from saddleback.steps.sampling import KNice, Strata
 from saddleback.steps.strengths import measure_norms, norm_strengths
 
@@ -203,7 +204,7 @@ def test_strengths_satisfy_the_inequality_of_stratified_draws(sizes, K, rng):
     assert largest > 0.2 * p * p  # and not by wasting it
 
 
-@pytest.mark.parametrize("descent", [ArrayDescender, NativeDescender])
+@pytest.mark.parametrize("descent", [ArrayDescentKernel, NativeDescentKernel])
 @pytest.mark.parametrize("penalty", [sb.L1(0.3), sb.GroupL2(0.3, 2)])
 def test_descent_side_by_side_goes_no_further_than_it_falls(descent, penalty, rng):
     """Two processes with the same columns: each goes the whole way, and together they go half of it."""
@@ -213,11 +214,11 @@ def test_descent_side_by_side_goes_no_further_than_it_falls(descent, penalty, rn
     def as_if_two(numbers):
         numbers *= 2.0
 
-    descender = descent(model, 2, as_if_two)
+    kernel = descent(model, 2, as_if_two)
     x, u, y = np.zeros(6), np.zeros(20), -b
     values = [0.5 * b @ b]
     for _ in range(100):
-        descender.sweep(2, x, u, y)
+        kernel.sweep(2, x, u, y)
         values.append(model.g.value(u) + 2 * model.f.value(x))
         np.testing.assert_allclose(u, 2 * A @ x, atol=1e-12)
         np.testing.assert_allclose(y, u - b, atol=1e-12)

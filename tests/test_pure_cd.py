@@ -90,7 +90,7 @@ def growth(model, K, strengths, theta, x, y, saddle):
     after = []
     for sample in combinations(range(J), K):
         state.x[:], state.memory[:], state.u[:] = x, y, model.A.matvec(x)
-        state.sweeper.sweep(np.array([sample]), strengths, theta, state)
+        state.kernel.sweep(np.array([sample]), strengths, theta, state)
         after.append(energy(state.x, state.memory))
     before = energy(x, y)
     return (np.mean(after) - before) / before

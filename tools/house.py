@@ -23,7 +23,19 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 CONTRACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "function": (("functions",), ("Function", "Restrictable", "Convex", "Domain")),
     "operator": (("operators",), ("Operator", "Traits")),
-    "place": (("places", "backends"), ("Place", "Sweeper", "PureSweeper", "Descender", "BlockKernel", "DescentKernel")),
+    "place": (("places",), ("Place",)),
+    "kernel": (
+        ("places", "backends"),
+        (
+            "Sweeper",
+            "PureSweeper",
+            "Descender",
+            "BlockKernel",
+            "PureCDKernel",
+            "DescentKernel",
+            "LocalDescentKernel",
+        ),
+    ),
 }
 """The folders and the classes that make each contract; those that a commit does not have are left out."""
 
@@ -196,6 +208,7 @@ MEASURES: dict[str, tuple[Callable[[Source], int | str], str]] = {
     "public members of a function": (contract("function"), "15"),
     "public members of an operator, traits included": (contract("operator"), "25"),
     "public members of a place": (contract("place"), "5"),
+    "public members of the kernels that places make": (contract("kernel"), ""),
     "modules in no folder": (flat_modules, "6"),
     "longest body of a function, lines of code": (longest_function, "60"),
     "isinstance on a state": (states_asked, "0"),

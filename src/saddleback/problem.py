@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
-DESCENDER = "descender"
+DESCENT_KERNEL = "descent kernel"
 """Where a problem for many solves keeps the kernel that has measured its panels."""
 
 
@@ -434,7 +434,7 @@ class Problem:
         other = copy(self)
         other.operators = [operator.ordered("columns") for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
-        other.model.of_data[DESCENDER] = None  # nobody else has this problem: what is measured may stay with it
+        other.model.of_data[DESCENT_KERNEL] = None  # nobody else has this problem: what is measured may stay with it
         other.watches = []  # it lives as long as one call, and A was checked when that began
         return other
 

@@ -19,7 +19,7 @@ from ..machine.threads import limited
 from ..methods.contract import Averages
 from ..methods.spbcd import SPBCDState
 from ..places.mpi.communicator import Ranks, import_mpi
-from ..places.native.kernels import NativeSweeper
+from ..places.native.kernels import NativeBlockKernel
 from ..problem import Problem
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths
@@ -70,12 +70,12 @@ def measure(ranks: Ranks, rows: int) -> Round:
     draws = KNice(COLUMNS, DRAWN, 0).draw(20)
     times = []
     for exchange in (ranks.sum, None):
-        sweeper = NativeSweeper(model, lazy=False, exchange=exchange)
+        kernel = NativeBlockKernel(model, lazy=False, exchange=exchange)
         at = SPBCDState(
             x=np.zeros(COLUMNS), y=np.zeros(rows), u=np.zeros(rows), model=model, averages=Averages.of(model),
-            strengths=strengths, sampling=KNice(COLUMNS, DRAWN, 0), sweeper=sweeper,
+            strengths=strengths, sampling=KNice(COLUMNS, DRAWN, 0), kernel=kernel,
         )  # fmt: skip
-        times.append(repeated(ranks, lambda s=sweeper, at=at: s.sweep(draws, strengths, 4.0, at)) / len(draws))  # type: ignore[misc]
+        times.append(repeated(ranks, lambda s=kernel, at=at: s.sweep(draws, strengths, 4.0, at)) / len(draws))  # type: ignore[misc]
     return Round(rows, total, *times)
 
 

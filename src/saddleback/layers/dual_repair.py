@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..common.arrays import Indices, Vector
+from ..common.conjugate_gradients import Product, conjugate_gradients
 from ..common.rebuildable import stored
 from ..functions.domains import slack
-from ..places.newton import Product, conjugate_gradients
 from ..problem import Model
 
 ROUNDS = 5

@@ -19,7 +19,9 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.traits import curvature_at, is_smooth
 from ..machine.tiled_blas import cholesky
-from ..places.choose import BackendName, Descender, Smooth, descender_for, extended, smooth_part
+from ..places.choose import BackendName, descent_kernel_for, extended
+from ..places.contract import DescentKernel
+from ..places.newton import Smooth, smooth_part
 from ..problem import Model
 from .contract import Method, Start, State
 from .report import Report
@@ -76,7 +78,7 @@ class DescentState(State):
 
     model: Model
     u: Vector
-    descender: Descender
+    kernel: DescentKernel
     free: NDArray[np.bool_]
     rest: int = 0
     penance: int = SWEEPS
@@ -122,13 +124,13 @@ class Descent(Method[DescentState]):
 
     def init(self, model: Model, start: Start) -> DescentState:
         model = model.columnar()
-        return self._first(model, start, descender_for(model, self.backend, PANEL))
+        return self._first(model, start, descent_kernel_for(model, self.backend, PANEL))
 
     def extend(self, state: DescentState, model: Model, start: Start) -> DescentState:
-        return self._first(model, start, extended(state.descender, model))
+        return self._first(model, start, extended(state.kernel, model))
 
     @staticmethod
-    def _first(model: Model, start: Start, descender: Descender) -> DescentState:
+    def _first(model: Model, start: Start, kernel: DescentKernel) -> DescentState:
         x = model.f.domain.project(start.x)
         start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
         u, cost = start.image(model)
@@ -136,21 +138,21 @@ class Descent(Method[DescentState]):
             x=start.x,
             y=model.g.subgradient(u),
             u=u,
-            passes=descender.passes + cost,
+            passes=kernel.passes + cost,
             choices=Report(
                 blocks_per_iteration=max(1, PANEL * len(model.blocks) // max(PANEL, start.x.size)),
                 n_blocks=len(model.blocks),
-                backend=descender.name,
+                backend=kernel.name,
             ),
             model=model,
-            descender=descender,
+            kernel=kernel,
             free=start.x != 0,
         )
 
     def advance(self, state: DescentState, passes: float) -> DescentState:
         goal = state.passes + passes
         while True:  # at least once, however little is asked for
-            state.passes += state.descender.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
+            state.passes += state.kernel.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
             state.rest -= SWEEPS
             free = state.x != 0
             changes = np.count_nonzero(free != state.free)
@@ -168,12 +170,12 @@ class Descent(Method[DescentState]):
         model, x = state.model, state.x
         assert model.penalty_form is not None
         part = smooth_part(model.penalty_form, model.blocks, x)
-        part = replace(part, extra=part.extra + state.damping * state.descender.strength[part.free])
+        part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
             state.ripe = True  # which sweeps have left so
             return
-        pull = state.descender.products(part.free, state.y) + part.gradient
+        pull = state.kernel.products(part.free, state.y) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
         state.passes += share * (visits + 0.5)
         before = model.f.finite_value(x) + model.g.finite_value(state.u)
@@ -183,7 +185,7 @@ class Descent(Method[DescentState]):
             candidate = x.copy()
             candidate[part.free] = moved
             candidate = model.f.domain.project(candidate)
-            u = state.u + state.descender.image(part.free, candidate[part.free] - x[part.free])
+            u = state.u + state.kernel.image(part.free, candidate[part.free] - x[part.free])
             state.passes += 0.5 * share
             if model.f.finite_value(candidate) + model.g.finite_value(u) < before:
                 state.x[:], state.u[:], state.y[:] = candidate, u, model.g.subgradient(u)
@@ -207,12 +209,12 @@ class Descent(Method[DescentState]):
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
             matrix = state.model.A.gram(weight, part.free) + part.hessian_matrix()
             # where the loss is flat here, or columns depend on each other, the step is long but not endless
-            matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.descender.strength[part.free], 1e-300)
+            matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
             factor = cholesky(matrix)
             if factor is not None:
                 return cho_solve((factor, True), right, check_finite=False), 0.25 * size
-        diagonal = np.maximum(state.descender.strength[part.free] + part.extra, 1e-300)
-        d, steps = state.descender.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
+        diagonal = np.maximum(state.kernel.strength[part.free] + part.extra, 1e-300)
+        d, steps = state.kernel.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS
         return d, float(steps)
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..places.choose import BackendName, PureSweeper, pure_sweeper_for
+from ..places.choose import BackendName, pure_cd_kernel_for
+from ..places.contract import PureCDKernel
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, pure_strengths
@@ -44,7 +45,7 @@ class PureCDState(State):
     strengths: Strengths
     theta: Vector
     sampling: KNice
-    sweeper: PureSweeper
+    kernel: PureCDKernel
 
     @property
     def dual_share(self) -> Vector:
@@ -78,26 +79,26 @@ class PureCD(Method[PureCDState]):
         model = model.columnar()
         drawn = 1 if start.drawn is None else min(start.drawn, len(model.blocks))
         strengths, theta = pure_strengths(model, drawn)
-        sweeper = pure_sweeper_for(model, self.backend)
+        kernel = pure_cd_kernel_for(model, self.backend)
         return PureCDState(
             x=start.x.copy(),
             y=start.y.copy(),
             u=model.A.matvec(start.x),
             memory=start.y.copy(),
             passes=strengths.passes + 0.5,
-            choices=Report(blocks_per_iteration=drawn, n_blocks=len(model.blocks), backend=sweeper.name),
+            choices=Report(blocks_per_iteration=drawn, n_blocks=len(model.blocks), backend=kernel.name),
             model=model,
             averages=Averages.of(model),
             strengths=strengths,
             theta=theta,
             sampling=KNice(len(model.blocks), drawn, start.seed),
-            sweeper=sweeper,
+            kernel=kernel,
         )
 
     def advance(self, state: PureCDState, passes: float) -> PureCDState:
         share = state.sampling.drawn / state.sampling.n_blocks
         iterations = max(1, round(passes / share))
-        state.sweeper.sweep(state.sampling.draw(iterations), state.strengths, state.theta, state)
+        state.kernel.sweep(state.sampling.draw(iterations), state.strengths, state.theta, state)
         state.averages.count += iterations
         state.passes += iterations * share
         return state

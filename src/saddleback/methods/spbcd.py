@@ -21,7 +21,8 @@ from typing import Any
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..places.choose import BackendName, DualName, Sweeper, sweeper_for
+from ..places.choose import BackendName, DualName, block_kernel_for
+from ..places.contract import BlockKernel
 from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
@@ -39,7 +40,7 @@ class SPBCDState(State):
     averages: Averages
     strengths: Strengths
     sampling: KNice
-    sweeper: Sweeper
+    kernel: BlockKernel
 
     @property
     def dual_share(self) -> float:
@@ -84,14 +85,14 @@ class SPBCD(Method[SPBCDState]):
         if start.drawn is not None and len(model.blocks) < blocks:  # as large a share of the panels
             start = replace(start, drawn=max(1, round(start.drawn * len(model.blocks) / blocks)))
         strengths, drawn = self._strengths(model, start)
-        sweeper = sweeper_for(model, drawn, self.backend, self.dual)
+        kernel = block_kernel_for(model, drawn, self.backend, self.dual)
         u, cost = start.image(model)
         choices = Report(
             step=self.step if isinstance(self.step, str) else "explicit",
             blocks_per_iteration=model.strata.expected(drawn),
             n_blocks=len(model.blocks),
-            backend=sweeper.name,
-            dual="lazy" if sweeper.lazy else "eager",
+            backend=kernel.name,
+            dual="lazy" if kernel.lazy else "eager",
         )
         return SPBCDState(
             x=start.x.copy(),
@@ -103,7 +104,7 @@ class SPBCD(Method[SPBCDState]):
             averages=Averages.of(model),
             strengths=strengths,
             sampling=KNice.of(model.strata, drawn, start.seed),
-            sweeper=sweeper,
+            kernel=kernel,
         )
 
     def _strengths(self, model: Model, start: Start) -> tuple[Strengths, int]:
@@ -124,7 +125,7 @@ class SPBCD(Method[SPBCDState]):
     def advance(self, state: SPBCDState, passes: float) -> SPBCDState:
         share = state.sampling.drawn / state.sampling.n_blocks
         iterations = max(1, round(passes / share))
-        state.sweeper.sweep(state.sampling.draw(iterations), state.strengths, 1.0 / share, state)
+        state.kernel.sweep(state.sampling.draw(iterations), state.strengths, 1.0 / share, state)
         state.averages.count += iterations
         state.passes += iterations * share
         return state

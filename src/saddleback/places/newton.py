@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector
 from ..functions.normal_form import NormalForm
-from ..operators import Operator
-from .files.operator import adjoint_then_forward
 
 
 @dataclass(frozen=True)
@@ -79,88 +76,8 @@ def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
     return Smooth(at, gradient + weight[group] * unit, quadratic[at] + ratio, along, group.astype(np.int64), kinked[at])
 
 
-class System(Protocol):
-    """A symmetric matrix Q and its diagonal, as conjugate gradients need them for the direction p of a step."""
-
-    diagonal: Vector
-
-    def curvature(self, p: Vector, ratio: float) -> float:
-        """Return p'Qp, where p is the preconditioned residual plus ``ratio`` times the last direction."""
-
-    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
-        """Return the residual less ``length`` Qp, and that divided by the diagonal."""
-
-
-class Product:
-    """A system given by p -> Qp."""
-
-    def __init__(self, product: Callable[[Vector], Vector], diagonal: Vector) -> None:
-        self.product, self.diagonal = product, diagonal
-
-    def curvature(self, p: Vector, ratio: float) -> float:
-        self.image = self.product(p)
-        return float(p @ self.image)
-
-    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
-        residual = residual - length * self.image
-        return residual, residual / self.diagonal
-
-
-class ReadOnce:
-    """The Newton system over a matrix that is read once per step, column by column.
-
-    p'Qp = (Ap)'D(Ap) + p'f''p is known before the products with the columns. So a column that is in memory for its
-    product with D Ap has its residual at once, and adds its part of A s, for the next direction s + b p and its image
-    As + b Ap.
-    """
-
-    def __init__(self, A: Operator, part: Smooth, weight: Vector, diagonal: Vector) -> None:
-        self.A, self.part, self.weight, self.diagonal = A, part, weight, diagonal
-        self.image: Vector | None = None
-        self.following = np.zeros(A.shape[0])
-
-    def curvature(self, p: Vector, ratio: float) -> float:
-        self.image = self.A.matvec(p) if self.image is None else self.following + ratio * self.image
-        self.weighted, self.bent = self.weight * self.image, self.part.hessian(p)
-        return float(self.image @ self.weighted + p @ self.bent)
-
-    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
-        scaled = np.empty_like(residual)
-
-        def renewed(columns: Indices, product: Vector) -> Vector:
-            residual[columns] -= length * (product + self.bent[columns])
-            scaled[columns] = residual[columns] / self.diagonal[columns]
-            return scaled[columns]
-
-        self.following = adjoint_then_forward(self.A, self.weighted, renewed)
-        return residual, scaled
-
-
 def newton_system(
     image: Callable[[Vector], Vector], products: Callable[[Vector], Vector], part: Smooth, weight: Vector
 ) -> Callable[[Vector], Vector]:
     """Return d -> (A_S' diag(weight) A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S."""
     return lambda d: products(weight * image(d)) + part.hessian(d)
-
-
-def conjugate_gradients(system: System, right: Vector, tolerance: float, most: int) -> tuple[Vector, int]:
-    """Return d with Qd = right, to a relative residual in the metric of the diagonal, and the number of steps."""
-    d = np.zeros_like(right)
-    residual = right.copy()
-    scaled = residual / system.diagonal
-    direction = scaled.copy()
-    size = first = float(residual @ scaled)
-    ratio = 0.0
-    for step in range(most):
-        if size <= tolerance * tolerance * first:
-            return d, step
-        curvature = system.curvature(direction, ratio)
-        if not curvature > 1e-14 * float(direction @ (system.diagonal * direction)):
-            return d, step + 1  # flat: d is already a descent direction
-        length = size / curvature
-        d += length * direction
-        residual, scaled = system.reduced(residual, length)
-        before, size = size, float(residual @ scaled)
-        ratio = size / before
-        direction = scaled + ratio * direction
-    return d, most

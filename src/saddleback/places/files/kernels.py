@@ -11,17 +11,20 @@ from itertools import islice, pairwise
 import numpy as np
 
 from ...common.arrays import Indices, Vector
+from ...common.conjugate_gradients import conjugate_gradients
 from ...operators import Operator
 from ...operators.memory import bytes_in_memory
 from ...problem import Model
 from ...steps.strengths import Strengths
-from ..iterate import Iterate, dual_half
+from ..array_steps import dual_half
+from ..contract import Iterate
+from ..native.descent_kernel import NativeDescentKernel
 from ..native.kernels import matrices, row_loss
-from ..newton import ReadOnce, Smooth, conjugate_gradients
-from ..numpy.descent import NativeDescender
+from ..newton import Smooth
+from .operator import adjoint_then_forward
 
 
-class StreamedSweeper:
+class StreamedBlockKernel:
     """The block method on panels."""
 
     name = "streamed"
@@ -45,7 +48,7 @@ class StreamedSweeper:
             dual_half(model.g_star, strengths, extrapolation, change, at)
 
 
-class StreamedDescender:
+class StreamedDescentKernel:
     """Coordinate descent on one panel after the other, whose blocks are visited again while they are in memory.
 
     The columns of a Newton step are packed where they fit, and streamed where they do not.
@@ -62,16 +65,16 @@ class StreamedDescender:
         self.runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
         self.columns = [model.blocks.columns(run) for run in self.runs]
         self.strength = np.empty(model.A.shape[1])
-        self.kernels: list[NativeDescender] = []
+        self.kernels: list[NativeDescentKernel] = []
         loss = row_loss(model)
         for run, columns, panel in zip(self.runs, self.columns, model.A.loaded(self.columns), strict=True):
-            kernel = NativeDescender(model.part(model.f.restrict_blocks(run), panel), width, loss=loss)
+            kernel = NativeDescentKernel(model.part(model.f.restrict_blocks(run), panel), width, loss=loss)
             self.strength[columns] = kernel.strength
             self.kernels.append(kernel)
         self.kept: tuple[Indices, Operator] | None = None
 
-    def extended(self, model: Model) -> StreamedDescender:
-        return StreamedDescender(model, self.width)
+    def extended(self, model: Model) -> StreamedDescentKernel:
+        return StreamedDescentKernel(model, self.width)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
@@ -101,3 +104,33 @@ class StreamedDescender:
     ) -> tuple[Vector, int]:
         system = ReadOnce(self._packed(part.free), part, weight, diagonal)
         return conjugate_gradients(system, right, tolerance, most)
+
+
+class ReadOnce:
+    """The Newton system over a matrix that is read once per step, column by column.
+
+    p'Qp = (Ap)'D(Ap) + p'f''p is known before the products with the columns. So a column that is in memory for its
+    product with D Ap has its residual at once, and adds its part of A s, for the next direction s + b p and its image
+    As + b Ap.
+    """
+
+    def __init__(self, A: Operator, part: Smooth, weight: Vector, diagonal: Vector) -> None:
+        self.A, self.part, self.weight, self.diagonal = A, part, weight, diagonal
+        self.image: Vector | None = None
+        self.following = np.zeros(A.shape[0])
+
+    def curvature(self, p: Vector, ratio: float) -> float:
+        self.image = self.A.matvec(p) if self.image is None else self.following + ratio * self.image
+        self.weighted, self.bent = self.weight * self.image, self.part.hessian(p)
+        return float(self.image @ self.weighted + p @ self.bent)
+
+    def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
+        scaled = np.empty_like(residual)
+
+        def renewed(columns: Indices, product: Vector) -> Vector:
+            residual[columns] -= length * (product + self.bent[columns])
+            scaled[columns] = residual[columns] / self.diagonal[columns]
+            return scaled[columns]
+
+        self.following = adjoint_then_forward(self.A, self.weighted, renewed)
+        return residual, scaled

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...common.arrays import Indices, Vector
+from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions import Convex, Zero
 from ...operators import Sharded
 from ...problem import Model
 from ...steps.strengths import Strengths
-from ..iterate import Iterate
-from ..newton import Product, Smooth, conjugate_gradients, newton_system
-from ..numpy.descent import ArrayDescender, NativeDescender
-
-if TYPE_CHECKING:
-    from ..choose import Sweeper
+from ..contract import BlockKernel, Iterate, LocalDescentKernel
+from ..newton import Smooth, newton_system
 
 
 def local_model(model: Model, A: Sharded) -> Model:
@@ -64,12 +60,12 @@ class LocalIterate:
     averages: LocalSums
 
 
-class ShardedSweeper:
+class ShardedBlockKernel:
     """The block method with the iterations of all processes side by side."""
 
     lazy = False
 
-    def __init__(self, A: Sharded, inner: Sweeper) -> None:
+    def __init__(self, A: Sharded, inner: BlockKernel) -> None:
         self.A = A
         self.inner = inner
         self.name = inner.name
@@ -83,7 +79,7 @@ class ShardedSweeper:
         sums.x += A.together(local.averages.x)
 
 
-class ShardedDescender:
+class ShardedDescentKernel:
     """Coordinate descent of all processes side by side, each on its own columns."""
 
     carries = ("paces",)
@@ -97,7 +93,7 @@ class ShardedDescender:
     def paces(self, paces: list[float]) -> None:
         self.inner.pace = paces[self.A.ranks.rank]
 
-    def __init__(self, A: Sharded, inner: ArrayDescender | NativeDescender) -> None:
+    def __init__(self, A: Sharded, inner: LocalDescentKernel) -> None:
         self.A = A
         self.inner = inner
         self.name, self.width = inner.name, inner.width
@@ -105,9 +101,9 @@ class ShardedDescender:
         measured = A.ranks.sum(np.array([inner.passes * inner.strength.size]))
         self.passes = float(measured[0]) / self.strength.size
 
-    def extended(self, model: Model) -> ShardedDescender:
+    def extended(self, model: Model) -> ShardedDescentKernel:
         assert isinstance(model.A, Sharded)
-        return ShardedDescender(model.A, self.inner.extended(local_model(model, model.A)))
+        return ShardedDescentKernel(model.A, self.inner.extended(local_model(model, model.A)))
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         own = x[self.A.own]

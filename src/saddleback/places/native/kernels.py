@@ -13,10 +13,11 @@ from ...operators.sparse import Compressed, Transposed
 from ...operators.stacked import parts_of
 from ...problem import Model
 from ...steps.strengths import Strengths
-from ..iterate import Exchange, Iterate, dual_half, existing
+from ..array_steps import dual_half, existing
+from ..contract import Exchange, Iterate, PureIterate
 
 
-class NativeSweeper:
+class NativeBlockKernel:
     """The block method on dense and column-compressed matrices, with the proxes of the catalogue fused in."""
 
     name = "native"
@@ -43,19 +44,25 @@ class NativeSweeper:
             dual_half(self.model.g_star, strengths, extrapolation, change, at)
 
 
+class NativePureCDKernel:
+    """PURE-CD in the compiled kernel, at the cost of the entries that an iteration touches."""
+
+    name = "native"
+
+    def __init__(self, model: Model) -> None:
+        self.kernel = make_kernel(model)
+
+    def sweep(self, draws: Indices, strengths: Strengths, theta: Vector, at: PureIterate) -> None:
+        self.kernel.sweep_pure(
+            np.ascontiguousarray(draws), strengths.primal, strengths.dual, theta,
+            at.x, at.memory, at.y, at.u, at.averages.x, at.averages.y,
+        )  # fmt: skip
+
+
 def matrices(A: Operator) -> list[_native.Matrix]:
     """Return the matrices side by side that make up an operator; none if one of them is not of the compiled core."""
     found = [part.native for part in parts_of(A) if isinstance(part, Dense | Compressed | Transposed)]
     return found if len(found) == len(parts_of(A)) else []
-
-
-def missing(model: Model) -> str | None:
-    """Return what the kernels lack for a problem, or None where they can treat it."""
-    if not matrices(model.A):
-        return "A is not a dense or sparse matrix"
-    if model.penalty_form is None:
-        return "its penalty is not one that the kernels know"
-    return None
 
 
 def make_kernel(model: Model) -> _native.Kernel:

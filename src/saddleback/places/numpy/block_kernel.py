@@ -7,11 +7,12 @@ import numpy as np
 from ...common.arrays import Indices
 from ...problem import Model
 from ...steps.strengths import Strengths
-from ..iterate import Exchange, Iterate, dual_half, existing, primal_half, touched_rows
+from ..array_steps import dual_half, existing, primal_half, touched_rows
+from ..contract import Exchange, Iterate
 from .lazy import LazyRows
 
 
-class ArraySweeper:
+class ArrayBlockKernel:
     """The block method on arrays, for any function and operator.
 
     Parameters

@@ -29,7 +29,7 @@ from ...common.arrays import Indices, Vector
 from ...functions.piecewise import PiecewiseQuadratic
 from ...problem import Model
 from ...steps.strengths import Strengths
-from ..iterate import Iterate
+from ..contract import Iterate
 
 SERIES_BELOW = 0.01
 SERIES_TERMS = 10

@@ -17,14 +17,16 @@ import numpy as np
 import torch
 
 from ...common.arrays import Indices, Vector
+from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions.contract import Convex
 from ...functions.normal_form import GroupNorm, LogisticEntropy
 from ...functions.traits import curvature as curvature_of
 from ...functions.traits import moved
 from ...problem import Model
 from ...steps.strengths import Strengths, operator_norm
-from ..iterate import Iterate, dual_half
-from ..newton import Product, Smooth, conjugate_gradients
+from ..array_steps import dual_half
+from ..contract import Iterate
+from ..newton import Smooth
 from .array import DeviceArray, tensor_of
 from .operator import OnDevice, as_slice, beside, matrices, weighted_gram
 
@@ -107,7 +109,7 @@ def _first_graph(device: torch.device) -> Any:
     return captured(lambda: torch.zeros(1, device=device).add_(1.0), device)
 
 
-class DeviceDescender:
+class DeviceDescentKernel:
     r"""Accelerated proximal steps on all blocks at once, in the place of blocks in turn.
 
     With :math:`H = L\,\mathrm{diag}(s)`, s the strengths of the blocks and L the norm of the Hessian in their metric,
@@ -160,8 +162,8 @@ class DeviceDescender:
     def course(self, stored: list[Any]) -> None:
         self.x[:], self.u[:], self.ahead[:], self.ahead_u[:], self.left, self.momentum = stored
 
-    def extended(self, model: Model) -> DeviceDescender:
-        return DeviceDescender(model, self.width)
+    def extended(self, model: Model) -> DeviceDescentKernel:
+        return DeviceDescentKernel(model, self.width)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         if not np.array_equal(x, self.left):  # else the momentum of the last sweep is as good as ever
@@ -255,7 +257,7 @@ class Drawn:
     step: Any
 
 
-class DeviceSweeper:
+class DeviceBlockKernel:
     """The block method on a device, with the iterate there from the first draw of a batch to the last."""
 
     name = "torch"

@@ -1,10 +1,8 @@
-"""What the kernels read and write, and the two halves of an iteration on arrays."""
+"""The two halves of an iteration on arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
-from typing import Protocol
 
 import numpy as np
 
@@ -12,28 +10,7 @@ from ..common.arrays import Indices, Vector
 from ..functions.contract import Convex
 from ..problem import Model
 from ..steps.strengths import Strengths
-
-Exchange = Callable[[Vector], object]
-"""What adds to a change of Ax, in place, by how much other processes have changed it."""
-
-
-class Sums(Protocol):
-    """Sums of the points so far."""
-
-    x: Vector
-    y: Vector
-
-
-class Iterate(Protocol):
-    """The point that an iteration changes in place, with u = Ax and the sums of all points so far."""
-
-    x: Vector
-    y: Vector
-    u: Vector
-
-    @property
-    def averages(self) -> Sums:
-        """The sums, to which every new point is added."""
+from .contract import Iterate
 
 
 def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:

@@ -1,58 +1,23 @@
-"""The kernels of coordinate descent (``methods/descent.py``): on arrays, the specification, and compiled."""
+"""Coordinate descent (``methods/descent.py``) on arrays."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
-from ... import _native
 from ...common.arrays import Indices, Vector
+from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions.traits import curvature as curvature_of
-from ...problem import DESCENDER, Model
-from ..iterate import Exchange
-from ..native import kernels as native
-from ..newton import Product, Smooth, conjugate_gradients, newton_system
-
-
-class Descender(Protocol):
-    """Runs block coordinate descent on one problem with a smooth loss, panel by panel.
-
-    ``strength`` bounds the curvature of the loss along each column's block, and took ``passes`` to find.
-    """
-
-    name: str
-    width: int
-    strength: Vector
-    passes: float
-
-    def extended(self, model: Model) -> Descender:
-        """Return the same for a problem that has this one as its first blocks; this one is not to be used any more."""
-
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        """Visit all blocks once, and then ``sweeps`` - 1 times more those whose panel is not all 0.
-
-        In place; u = Ax and y = g'(u) follow x. Return how many columns were visited.
-        """
-
-    def products(self, columns: Indices, y: Vector) -> Vector:
-        """Return A_S'y over some columns S."""
-
-    def image(self, columns: Indices, d: Vector) -> Vector:
-        """Return A_S d over some columns S."""
-
-    def solve(
-        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
-    ) -> tuple[Vector, int]:
-        """Solve (A_S' diag(weight) A_S + f'') d = right on the free coordinates; return d and the steps taken."""
-
+from ...problem import Model
+from ..contract import Exchange
+from ..newton import Smooth, newton_system
 
 FLAT = 1e-100
 """Least strength: along columns on which the loss does not depend it lets the penalty decide alone."""
 
 
-class ArrayDescender:
+class ArrayDescentKernel:
     """Block coordinate descent on arrays: y = g'(u), renewed after every panel of blocks.
 
     Inside a panel y is that of the majorised loss, g(u) + <g'(u), v> + 1/2 <v, C v> with the curvature C, which for a
@@ -76,8 +41,8 @@ class ArrayDescender:
             columns = model.A.entries(own)
             self.strength[own] = max(np.linalg.eigvalsh(columns.T @ (curvature[:, None] * columns))[-1], FLAT)
 
-    def extended(self, model: Model) -> ArrayDescender:
-        return ArrayDescender(model, self.width, self.exchange)
+    def extended(self, model: Model) -> ArrayDescentKernel:
+        return ArrayDescentKernel(model, self.width, self.exchange)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         visited = 0
@@ -149,70 +114,3 @@ def _panels(sizes: Indices, width: int) -> list[list[int]]:
         result[-1].append(block)
         room -= size
     return result
-
-
-class NativeDescender:
-    """Coordinate descent on a smooth loss over dense and column-compressed matrices."""
-
-    name = "native"
-
-    @property
-    def pace(self) -> float:
-        """Columns that are visited before processes meet, where there are several."""
-        return self.kernel.columns_between_exchanges
-
-    @pace.setter
-    def pace(self, columns: float) -> None:
-        self.kernel.columns_between_exchanges = columns
-
-    def __init__(
-        self,
-        model: Model,
-        width: int,
-        exchange: Exchange | None = None,
-        measured: NativeDescender | None = None,
-        loss: _native.RowLoss | None = None,
-    ) -> None:
-        self.loss = loss or native.row_loss(model)
-        known = None if measured is None else measured.kernel
-        self.kernel: _native.Descent = _native.Descent(*native.columns_and_penalty(model), self.loss, width, known)
-        self.width = width
-        self.blocks = model.blocks
-        self.exchange = exchange
-        self.strength = self.kernel.strength()
-        new = self.strength.size - (0 if measured is None else measured.strength.size)
-        self.passes = 0.5 * new / max(self.strength.size, 1)
-
-    def extended(self, model: Model) -> NativeDescender:
-        return NativeDescender(model, self.width, self.exchange, self, self.loss)
-
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        return self.kernel.sweep(sweeps, x, u, y, self.exchange)
-
-    def products(self, columns: Indices, y: Vector) -> Vector:
-        return self.kernel.products(columns, y)
-
-    def image(self, columns: Indices, d: Vector) -> Vector:
-        return self.kernel.image(columns, d)
-
-    def solve(
-        self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
-    ) -> tuple[Vector, int]:
-        hessian = part.extra, part.along, part.group
-        return self.kernel.solve(part.free, weight, *hessian, right, diagonal, tolerance, most)
-
-
-def native_descender(model: Model, width: int) -> NativeDescender:
-    """Return compiled descent on a problem; along a path, on which only the penalty changes, panels are measured once.
-
-    It counts as if it was measured, so that a problem takes as many passes whatever was solved before.
-    """
-    before: NativeDescender | None = model.of_data.get(DESCENDER)
-    if before is not None and before.width == width and before.blocks.equal(model.blocks):
-        made = NativeDescender(model, width, measured=before, loss=before.loss)
-        made.passes = before.passes
-        return made
-    made = NativeDescender(model, width)
-    if DESCENDER in model.of_data:
-        model.of_data[DESCENDER] = made
-    return made
