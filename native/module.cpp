@@ -12,7 +12,7 @@
 
 namespace saddleback {
 
-static void bind_threads(nb::module_& m) {
+inline void bind_threads(nb::module_& m) {
   m.attr("MOST_THREADS") = Pool::kMostThreads;
   m.def(
       "set_threads",

@@ -35,7 +35,7 @@ class Selection {
   void normal(Lease& lease, const double* weight, const double* p, std::vector<double>& space, double* out) const {
     const Index strip = this->strip();
     const int parts = row_parts(kFused);
-    space.resize(rows() + 2 * parts * count_);
+    space.resize(rows() + 2 * count_ * parts);
     double *image_of = space.data(), *partial = image_of + rows();
     if (strip == 0) {
       std::fill_n(image_of, rows(), 0.0);
