@@ -406,3 +406,8 @@ def test_descent_has_no_units(scale, rng):
     result = sb.solve(problem, max_passes=200)
     assert result.status is sb.Status.OPTIMAL
     assert result.objective == pytest.approx(expected.objective, rel=1e-5)
+
+
+def test_a_choice_between_two_numbers_has_double_precision():
+    chosen = np.where(CPU.place(np.array([1.0, -1.0])) > 0, 0.1, 0.3)
+    assert np.array_equal(np.asarray(chosen.tensor), [0.1, 0.3])

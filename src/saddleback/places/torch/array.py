@@ -342,6 +342,8 @@ def _clip(a: Any, low: Any, high: Any, out: DeviceArray | None = None) -> Device
 @implements(np.where)
 def _where(condition: Any, a: Any, b: Any) -> DeviceArray:
     device = some_device((condition, a, b))
+    if isinstance(a, float) and isinstance(b, float):  # two numbers alone would have the precision of torch's default
+        a = torch.full((), a, dtype=torch.float64, device=operand(condition, device).device)
     return DeviceArray(torch.where(*(operand(value, device) for value in (condition, a, b))))
 
 
