@@ -10,6 +10,7 @@ from saddleback.functions import Term
 SIZE = 6
 B = np.array([0.9, -1.3, 0.2, 2.1, -0.4, 0.0])
 Z = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+C = np.array([0.0, 2.0, 1.0, 5.0, 3.5, 0.0])
 W = np.array([1.0, 0.5, 2.0, 0.0, 3.0, 1.5])
 SCATTERED = [[0, 3], [1, 2, 5], [4]]
 
@@ -50,6 +51,7 @@ LOSSES: dict[str, Term] = {
     "Hinge": sb.Hinge(Z, W, 0.7),
     "SquaredHinge": sb.SquaredHinge(Z, W),
     "Logistic": sb.Logistic(Z, W, 1.5),
+    "Poisson": sb.Poisson(C, W, 1.5),
     "Norm2": sb.Norm2(B),
     "Norm2 weighted": sb.Norm2(B, W, 2.0),
     "Equality": sb.Equality(B),
@@ -58,3 +60,9 @@ LOSSES: dict[str, Term] = {
 }
 
 FUNCTIONS = PENALTIES | LOSSES
+
+
+def has_normal_form(name: str) -> bool:
+    """Return whether compiled kernels and the interior point know a penalty, or the conjugate of a loss."""
+    function = FUNCTIONS[name].bind((SIZE,))
+    return (function.conjugate() if name in LOSSES else function).normal_form() is not None

@@ -38,6 +38,7 @@ LOSSES = [
     "Hinge",
     "SquaredHinge",
     "Logistic",
+    "Poisson",
     "Norm2",
     "Equality",
     "Interval",
@@ -133,6 +134,9 @@ def loss_pair(name: str, u: cp.Expression, b: np.ndarray, feasible: np.ndarray, 
             )
         case "Logistic":
             return sb.Logistic(z, **kw), s * cp.sum(cp.multiply(w, cp.logistic(-cp.multiply(z, u)))), []
+        case "Poisson":
+            counts = np.floor(np.abs(3.0 * b))
+            return sb.Poisson(counts, **kw), s * cp.sum(cp.multiply(w, cp.exp(u) - cp.multiply(counts, u))), []
         case "Norm2":
             return sb.Norm2(b, **kw), s * cp.norm(cp.multiply(np.sqrt(w), u - b), 2), []
         case "Equality":

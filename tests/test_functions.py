@@ -442,7 +442,7 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
             if np.isinf(end) or np.isinf(rise):
                 assert end == rise
             else:
-                assert rise == pytest.approx(end, abs=1e-4)
+                assert rise == pytest.approx(end, rel=1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if is_smooth(bound(name)) or "Norm2" in name])

@@ -16,6 +16,7 @@ from .losses import (
     SquaredHinge,
 )
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
+from .poisson import Poisson
 from .terms import Term
 from .user import as_term
 
@@ -38,6 +39,7 @@ __all__ = [
     "Norm2",
     "Nuclear",
     "Pinball",
+    "Poisson",
     "SparseGroup",
     "Squared",
     "SquaredHinge",
