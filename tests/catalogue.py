@@ -25,6 +25,7 @@ PENALTIES: dict[str, Term] = {
     "GroupL2 scattered": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]),
     "SparseGroup": sb.SparseGroup(0.5, [2, 4], 0.4),
     "Nuclear": sb.Nuclear(0.3, (2, 3)),
+    "LInf": sb.LInf(0.8),
     "Box": sb.Box(-0.2, 0.5),
     "Box half": sb.Box(np.array([-np.inf, 0, -1, -np.inf, 0.5, 0]), np.array([0, np.inf, 1, np.inf, 0.5, np.inf])),
     "NonNegative": sb.NonNegative(),

@@ -21,6 +21,7 @@ PENALTIES = [
     "GroupL2",
     "SparseGroup",
     "Nuclear",
+    "LInf",
     "Box",
     "NonNegative",
     "Linear+Box",
@@ -92,6 +93,8 @@ def penalty_pair(name: str, n: int, rng: np.random.Generator, x: cp.Variable) ->
         case "Nuclear":
             shape = (2, n // 2)
             return sb.Nuclear(alpha, shape), alpha * cp.normNuc(cp.reshape(x, shape, order="C")), []
+        case "LInf":
+            return sb.LInf(alpha), alpha * cp.norm_inf(x), []
         case "Box":
             return sb.Box(-0.4, np.linspace(0.2, 1, n)), 0.0, [x >= -0.4, x <= np.linspace(0.2, 1, n)]
         case "NonNegative":

@@ -1,6 +1,7 @@
 """What f and g may be."""
 
 from .contract import Convex
+from .linf import LInf
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -32,6 +33,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "Interval",
+    "LInf",
     "Linear",
     "Logistic",
     "Loss",
