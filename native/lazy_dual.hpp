@@ -93,14 +93,16 @@ class TouchedRows {
   void reset(Index rows) { seen_.assign(rows, 0); }
 
   /// Sets the rows of iteration t, in which a row may occur more than once. t must increase from call to call.
-  void assign(const std::vector<Index>& rows, Index t) {
+  // Not inline: GCC keeps the pointers of the vectors in registers only in a function by itself.
+  [[gnu::noinline]] void assign(const std::vector<Index>& rows, Index t) {
     row_.clear();
     behind_.clear();
+    Index* seen = seen_.data();
     for (const Index i : rows) {
-      if (seen_[i] > t) continue;
+      if (seen[i] > t) continue;
       row_.push_back(i);
-      behind_.push_back(t - seen_[i]);
-      seen_[i] = t + 1;
+      behind_.push_back(t - seen[i]);
+      seen[i] = t + 1;
     }
   }
 
