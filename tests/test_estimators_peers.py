@@ -209,3 +209,22 @@ def test_quantile_regression_of_statsmodels(quantile):
     value = np.mean(np.maximum(quantile * residual, (quantile - 1) * residual))
     assert ours.certificate_.dual_value <= value
     assert ours.certificate_.primal_value == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_poisson_regression_is_that_of_scikit_learn(intercept, rng):
+    X = rng.standard_normal((200, 6))
+    y = rng.poisson(np.exp(X[:, 0] - 0.5 * X[:, 1] + 0.7)).astype(float)
+    weight = rng.uniform(0.5, 2.0, y.size)
+    ours = se.SparseRegressor("poisson", "elasticnet", 0.1, l1_ratio=0.0, fit_intercept=intercept, tol=1e-10)
+    theirs = peers.PoissonRegressor(alpha=0.1, fit_intercept=intercept, tol=1e-10, max_iter=1000)
+    for model in (ours, theirs):
+        model.fit(X, y, sample_weight=weight)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert np.allclose(ours.predict(X), theirs.predict(X), rtol=1e-4)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-6)
+
+
+def test_counts_are_not_negative():
+    with pytest.raises(ValueError, match=r"y has the value -1: loss='poisson' expects counts"):
+        se.SparseRegressor("poisson").fit(np.eye(3), [0.0, -1.0, 2.0])

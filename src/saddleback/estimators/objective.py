@@ -35,6 +35,7 @@ class Choice:
     power : to what power of n a loss is divided.
     mean_is_best : whether the constant with the least loss is the mean of the targets.
     polyhedral : whether a loss is piecewise linear.
+    log_link : whether the mean of the targets is the exponential of the linear predictor.
     """
 
     make: Callable[..., Any]
@@ -42,6 +43,7 @@ class Choice:
     power: float = 1.0
     mean_is_best: bool = False
     polyhedral: bool = False
+    log_link: bool = False
 
 
 REGRESSION: Mapping[str, Choice] = {
@@ -51,6 +53,7 @@ REGRESSION: Mapping[str, Choice] = {
     "huber": Choice(sb.Huber, ("delta",)),
     "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",), polyhedral=True),
     "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True),
+    "poisson": Choice(sb.Poisson, log_link=True),
 }
 
 CLASSIFICATION: Mapping[str, Choice] = {
@@ -129,6 +132,11 @@ class Objective:
     def mean_is_best(self) -> bool:
         """Whether the constant with the least loss is the mean of the targets."""
         return self._loss.mean_is_best
+
+    @property
+    def log_link(self) -> bool:
+        """Whether the mean of the targets is the exponential of the linear predictor."""
+        return self._loss.log_link
 
     @property
     def grouped(self) -> bool:

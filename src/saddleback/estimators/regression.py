@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 
 import saddleback as sb
 
@@ -36,11 +37,16 @@ class LinearRegressor(RegressorMixin, LinearModel):
         y = np.asarray(y, dtype=np.float64)
         self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
         y = y[:, 0] if self._one_column else y
+        if self._objective().log_link and y.size and y.min() < 0:
+            raise ValueError(
+                f"y has the value {y.min():g}: loss={self._objective().loss!r} expects counts that are at least 0"
+            )
         return table, y, check_weight(sample_weight, table)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
-        shifts = [design.shift(column, weight) for column in columns]
+        moves = not self._objective().log_link  # a count less its mean is no count
+        shifts = [design.shift(column, weight) if moves else np.zeros(column.shape[1:]) for column in columns]
         return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
@@ -52,8 +58,15 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self._judgement(results)
 
     def predict(self, X: Any) -> Any:
-        """Return the predictions for samples."""
-        return self._scores(X)
+        """Return the predictions for samples: with a log link, the means exp(x'w + b)."""
+        scores = self._scores(X)
+        return np.exp(scores) if self._objective().log_link else scores
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return R^2 of the predictions; for loss="poisson", D^2, the share of the deviance that is explained."""
+        if self._objective().log_link:
+            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        return float(super().score(X, y, sample_weight))
 
 
 @documented(FITTED)
@@ -71,6 +84,7 @@ class SparseRegressor(LinearRegressor):
     "huber"                  r^2 / 2 up to delta, then delta (abs(r) - delta / 2)
     "epsilon_insensitive"    max(0, abs(r) - epsilon)
     "sqrt"                   the square root of the mean of r^2, in place of the mean
+    "poisson"                exp(x'w + b) - y (x'w + b), for counts y; ``predict`` gives exp(x'w + b)
     =======================  ===================================================================================
 
     =======================  ===================================================================================
