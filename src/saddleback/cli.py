@@ -1,7 +1,7 @@
 """The command line: ``saddleback demo``, ``solve``, ``reproduce`` and ``bench``.
 
-Exit codes: 0 for a certified solution, 1 where a run ended without one, 2 for bad input, 3 where it is proved that
-there is no solution.
+Exit codes: 0 for a certified solution, 1 if a run ended without one, 2 for bad input, 3 if it is proved that there is
+no solution.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    """Yield the problems of the demonstration, each made when its turn comes."""
+    """Yield the problems of the demonstration; each is made when it is needed."""
     sites = make_group_hinge(5000)
     yield Example(
         "group hinge",
@@ -94,7 +94,7 @@ def demo(
     out: Annotated[Path, typer.Option(help=f"Folder for the picture, {PICTURE}.")] = Path("."),
     as_json: Json = False,
 ) -> None:
-    """Solve a group-hinge classifier and a Lasso on generated data, certify both, and draw how it went."""
+    """Solve a group-hinge classifier and a Lasso on generated data, certify both, and draw their errors."""
     with _input_errors():
         out.mkdir(parents=True, exist_ok=True)
     runs: list[tuple[Example, sb.Result]] = []
@@ -172,11 +172,11 @@ def solve(
         Path | None, typer.Option(help="Where to write x and y: .npz, or .csv with names.", show_default="nowhere")
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Where to keep the run, for --resume.", show_default="nowhere")
+        Path | None, typer.Option(help="File to store the run in, for --resume.", show_default="nowhere")
     ] = None,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 60.0,
     resume: Annotated[
-        Path | None, typer.Option(help="What --checkpoint has written, to go on from.", show_default="none")
+        Path | None, typer.Option(help="File of --checkpoint to continue from.", show_default="none")
     ] = None,
     as_json: Json = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
@@ -234,14 +234,14 @@ def solve(
 
 ARGUMENTS = [name for name in signature(sb.solve).parameters if name in signature(solve).parameters]
 OTHERS = [name for name in signature(sb.solve).parameters if name not in ARGUMENTS]
-"""What the library's own ``solve`` takes that can be typed here too, and what cannot."""
+"""Arguments of ``saddleback.solve`` that are options of the command line too, and those that are not."""
 
 BARE = [name for name in ARGUMENTS if name == "tol" or "_" in name]
-"""Those that are no English words, and so are meant wherever they stand."""
+"""Names that are not English words, which can be replaced anywhere in a message."""
 
 
 def _as_typed(text: str, advice: bool = False) -> str:
-    """Return what the library says with its arguments as they are typed here: ``tol=0`` is ``--tol 0``.
+    """Return a message of the library with the names of the command line: ``tol=0`` becomes ``--tol 0``.
 
     Of advice, sentences on arguments that cannot be typed here are left out.
     """
@@ -257,7 +257,7 @@ def _flag(name: str) -> str:
 
 
 def _check_distinct(file: Path, out: Path | None, checkpoint: Path | None) -> None:
-    """Raise where two of the files are the same: what is written to one would replace the other."""
+    """Raise if two of the files are the same: one would overwrite the other."""
     named = [("FILE", file), ("--out", out), ("--checkpoint", checkpoint)]
     given = [(name, path.resolve()) for name, path in named if path is not None]
     for (one, path), (other, same) in combinations(given, 2):
@@ -295,7 +295,7 @@ def _print_result(result: sb.Result, objective: float | None) -> None:
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.", show_default=False)],
     quick: Annotated[bool, typer.Option(help="Small sizes and one run: everything in minutes.")] = False,
-    runs: Annotated[int, typer.Option(help="Runs, each with its own seed; one where --quick.")] = 10,
+    runs: Annotated[int, typer.Option(help="Runs, each with its own seed; one with --quick.")] = 10,
     data: Annotated[
         Path | None, typer.Option(help="Folder with real data; simulated without.", envvar="SADDLEBACK_DATA")
     ] = None,
@@ -329,18 +329,18 @@ def reproduce(
 def bench(
     case: Annotated[list[str] | None, typer.Option(help="A case to run; may be repeated.", show_default="all")] = None,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
-    quick: Annotated[bool, typer.Option(help="Small sizes, one problem a case: to see that it runs.")] = False,
-    repeats: Annotated[int, typer.Option(help="Timed solves of each library, of which the best counts.")] = 3,
+    quick: Annotated[bool, typer.Option(help="Small sizes, one problem per case: to see that it runs.")] = False,
+    repeats: Annotated[int, typer.Option(help="Timed solves per library; the best counts.")] = 3,
     data: Annotated[Path | None, typer.Option(help="Folder with real data.", envvar="SADDLEBACK_DATA")] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for benchmarks.md, benchmarks.json and figures/; results of other cases stay."),
     ] = None,
-    report_only: Annotated[bool, typer.Option("--report", help="Only write the document in --out anew.")] = False,
-    adelie: Annotated[Path, typer.Option(help="Interpreter that has adelie, if another.")] = runner.ADELIE,
+    report_only: Annotated[bool, typer.Option("--report", help="Only write the document in --out again.")] = False,
+    adelie: Annotated[Path, typer.Option(help="Python interpreter with adelie.")] = runner.ADELIE,
     as_json: Json = False,
 ) -> None:
-    """Race other libraries to the same certified accuracy on the same data, and time our passes.
+    """Compare with other libraries, to the same certified accuracy on the same data, and time our passes.
 
     Libraries that are not installed are listed as such: pip install 'saddleback[bench]' has all but adelie.
     """
@@ -388,7 +388,7 @@ def _print_ratios(rows: list[Row]) -> None:
 
 
 def _summary(result: sb.Result) -> dict[str, Any]:
-    """Return what a result says of itself, without the points and the history."""
+    """Return the summary of a result, without points and history."""
     everything = result.to_dict()
     return {name: everything[name] for name in everything if name not in ("x", "y", "history")}
 
@@ -418,7 +418,7 @@ def _exit_by_status(*results: sb.Result) -> NoReturn:
 
 @contextmanager
 def _input_errors(aloud: bool = True, told: Callable[[str], str] = str) -> Iterator[None]:
-    """Turn the errors of bad input into one line, of one process and in words of its own, and exit code 2."""
+    """Turn errors of bad input into one line, printed by one process, and exit code 2."""
     try:
         yield
     except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
