@@ -192,8 +192,8 @@ def solve(
     An .mps file is a linear program. The objective is printed in its own sense; x and y are those of the
     minimisation.
 
-    The exit code is 0 for a certified solution, 1 without one, 2 for bad input, and 3 where it is proved that there
-    is none.
+    The exit code is 0 for a certified solution, 1 without one, 2 for bad input, and 3 if it is proved that there is
+    none.
     """
     with _input_errors():
         comm = world()

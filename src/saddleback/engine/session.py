@@ -68,14 +68,15 @@ class Session:
         """Solve a problem, starting from x0 and y0, and certify the answer."""
         task = Task(self, problem, replace(self.options, x0=x0, y0=y0))
         team, options = self.team, self.options
-        with Interrupts(team) as interrupts, progress_bar(options.progress and team.rank == 0, options.tol) as show:
-            run = task.begin()
-            while task.status is None:
-                task.advance(interrupts)
-                show(run.passes, run.judge.certificate)
-                self.stopped |= task.call_back()
-                task.decide(self.stopped)
-            task.close()
+        with Interrupts(team) as interrupts:
+            run = task.begin()  # before the bar is drawn: a checkpoint may be refused
+            with progress_bar(options.progress and team.rank == 0, options.tol) as show:
+                while task.status is None:
+                    task.advance(interrupts)
+                    show(run.passes, run.judge.certificate)
+                    self.stopped |= task.call_back()
+                    task.decide(self.stopped)
+                task.close()
             interrupted = interrupts.requested
         return task.result(interrupted)
 
