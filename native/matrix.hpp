@@ -247,17 +247,17 @@ template <class I, class T> class Sparse final : public Columns {
 
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
-  // Neighbouring columns are one stream, which the hardware prefetches.
+  // Neighbouring columns are one stream, which the hardware prefetches. The partial sums are those of `visit`: which of
+  // the two is taken depends on what the kernel has done before, and must not show in the result.
   void dots_in_turn(const Index* column, int count, const double* y, double* out) const {
     for (int k = 0; k < count; ++k) {
       Index p = indptr_[column[k]];
       const Index end = indptr_[column[k] + 1];
-      double even = 0, odd = 0;
-      for (; end - p >= 2; p += 2) {
-        even += value(p) * y[indices_[p]];
-        odd += value(p + 1) * y[indices_[p + 1]];
-      }
-      out[k] = even + odd + (p < end ? value(p) * y[indices_[p]] : 0.0);
+      double sum[4] = {};
+      for (; end - p >= 8; p += 8)
+        for (int i = 0; i < 8; ++i) sum[i % 4] += value(p + i) * y[indices_[p + i]];
+      for (; p < end; ++p) sum[0] += value(p) * y[indices_[p]];
+      out[k] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
   }
 
