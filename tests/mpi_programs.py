@@ -23,7 +23,7 @@ import saddleback.estimators as se
 from saddleback.datasets import make_group_hinge, make_lasso
 from saddleback.operators import Stacked, as_operator
 from saddleback.operators.stacked import hstack
-from saddleback.places.mpi.communicator import Ranks
+from saddleback.places.mpi.communicator import MPICommunicator
 from saddleback.places.mpi.distribute import gathered
 
 
@@ -194,7 +194,7 @@ def operators():
     checked = 0
     for whole in wholes.values():
         problem = sb.Problem(sb.L1(1.0), whole, sb.Squared(y))
-        spread = gathered(problem, Ranks(COMM)).model.A
+        spread = gathered(problem, MPICommunicator(COMM)).model.A
         assert whole.traits.holders is None
         assert spread.traits.holders is not None
         pairs = [(whole.ordered("columns"), spread.ordered("columns"))]

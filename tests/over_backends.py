@@ -22,7 +22,7 @@ import pytest
 
 import saddleback as sb
 from saddleback.places import choose as backends
-from saddleback.places.mpi.communicator import Ranks
+from saddleback.places.mpi.communicator import MPICommunicator
 from saddleback.places.mpi.distribute import gathered
 from saddleback.places.torch import open_device
 from saddleback.places.torch import operator as on_device_operators
@@ -94,7 +94,7 @@ def use_mpi(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def certify_together(problem: Any, x: Any, y: Any) -> sb.Certificate:
         """Add up as ``solve`` does: sums over processes are rounded differently."""
         if isinstance(problem, sb.Problem):
-            problem = accepted(name, gathered, problem, Ranks(MPI.COMM_WORLD))
+            problem = accepted(name, gathered, problem, MPICommunicator(MPI.COMM_WORLD))
         return certify(problem, x, y)
 
     monkeypatch.setattr(sb, "solve", together)

@@ -335,7 +335,7 @@ def test_damping_has_a_ceiling(rng):
     problem = sb.Problem(sb.L1(1e-3), A, sb.Squared(rng.standard_normal(20)))
     state = Descent().init(columnar(problem), Start(np.zeros(40), np.zeros(20)))
     for _ in range(400):
-        state.ripe, state.rest = False, 0
+        state.wants_certificate, state.rest = False, 0
         state = Descent().advance(state, 2.0)
     assert state.damping <= 1e8
 
@@ -348,6 +348,6 @@ def test_a_newton_step_that_overflows_is_one_that_failed(backend, rng):
     state = method.init(model, Start(np.ones(SIZE), np.zeros(SIZE)))
     for damping in (1e300, np.inf):
         for state.stiff in (False, True):
-            state.damping, state.rest, state.ripe = damping, 0, False
+            state.damping, state.rest, state.wants_certificate = damping, 0, False
             method.advance(state, 4.0)
             assert np.all(np.isfinite(state.x))

@@ -260,7 +260,7 @@ def test_an_advance_that_is_asked_for_nothing_still_gets_ahead(method, case):
         before = state.passes
         state = chosen.advance(state, 1e-14)
         assert state.passes > before
-        state.ripe = False
+        state.wants_certificate = False
 
 
 @pytest.mark.parametrize("method", sb.methods())

@@ -23,7 +23,7 @@ from saddleback.common.rebuildable import CLASSES, MAKERS
 from saddleback.engine.clock import Clock
 from saddleback.engine.run import Contents, Limits
 from saddleback.methods import State
-from saddleback.places.mpi.communicator import ALONE
+from saddleback.places.mpi.communicator import SERIAL
 
 OPTIONS: dict[str, Any] = {"tol": 1e-12, "method": "sp-bcd", "finish": False}
 
@@ -181,11 +181,11 @@ def fields(parts: Parts, cls: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0, float("inf"), -1e300, "1", None, True, [], {"at": 0}])
-@pytest.mark.parametrize("field", ["seconds", "due", "state.passes", "judge.passes"])
+@pytest.mark.parametrize("field", ["seconds", "due", "state.passes", "incumbent.passes"])
 def test_a_clock_that_is_no_clock_is_told(field, value, parts, tmp_path):
     """Such a run used to go on until the end of time."""
     owner, _, name = field.rpartition(".")
-    cls = {"": "Run", "state": "RestartedState", "judge": "Judge"}[owner]
+    cls = {"": "Run", "state": "RestartedState", "incumbent": "Incumbent"}[owner]
     fields(parts, cls)[name] = value
     with pytest.raises(ValueError, match="resume="):
         resumed(tmp_path / "run", parts)
@@ -197,8 +197,8 @@ def test_passes_that_are_no_number_end_a_run(parts, tmp_path):
     with pytest.raises(ValueError, match="could not go on from this file"):
         resumed(tmp_path / "run", parts)
     certificate = sb.solve(small(), max_passes=1).certificate
-    clock = Clock(1e-9, ALONE)
-    assert Limits(0.0, 1e9, Clock(None, ALONE)).reached(certificate, float("nan")) is sb.Status.MAX_PASSES
+    clock = Clock(1e-9, SERIAL)
+    assert Limits(0.0, 1e9, Clock(None, SERIAL)).reached(certificate, float("nan")) is sb.Status.MAX_PASSES
     clock.before = float("nan")
     assert clock.expired()
 
@@ -350,7 +350,7 @@ def test_a_judge_of_another_problem_is_told(tmp_path):
     assert stopped_after(1, tmp_path / "run", pca(SMALL_MATRIX))
     parts = read(tmp_path / "run")
     place = next(i for i, entry in enumerate(parts.header["table"]) if entry == {"known": "smaller"})
-    fields(parts, "Judge")["model"] = {"at": place}
+    fields(parts, "Incumbent")["model"] = {"at": place}
     write(tmp_path / "run", parts)
     with pytest.raises(ValueError, match="certificates are those of another problem"):
         sb.solve(pca(SMALL_MATRIX), resume=tmp_path / "run")
@@ -362,7 +362,7 @@ def test_a_direction_that_is_said_to_fall_has_to(tmp_path):
     assert stopped_after(3, tmp_path / "run", make(), **options)
     parts = read(tmp_path / "run")
     state = parts.header["table"][fields(parts, "Run")["state"]["at"]]["fields"]
-    fields(parts, "Unsolvable")["_falls"] = state["x"]
+    fields(parts, "InfeasibilityDetector")["_falls"] = state["x"]
     write(tmp_path / "run", parts)
     with pytest.raises(ValueError, match="falling direction proves nothing"):
         sb.solve(make(), resume=tmp_path / "run", **options)

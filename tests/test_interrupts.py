@@ -15,7 +15,7 @@ import saddleback as sb
 import saddleback.estimators as se
 from saddleback.engine.interrupts import Interrupts
 from saddleback.engine.session import Session
-from saddleback.places.mpi.communicator import ALONE
+from saddleback.places.mpi.communicator import SERIAL
 
 pytestmark = pytest.mark.not_on("mpi", reason="it is for the first signal that comes; test_mpi.py has one for all")
 
@@ -129,13 +129,13 @@ def test_ctrl_c_twice_raises_at_once(lasso):
 
 
 def test_what_nobody_has_asked_about_is_raised():
-    with pytest.raises(KeyboardInterrupt), Interrupts(ALONE):
+    with pytest.raises(KeyboardInterrupt), Interrupts(SERIAL):
         press()
     Interrupts._last = -float("inf")
-    with Interrupts(ALONE) as outer:
+    with Interrupts(SERIAL) as outer:
         press()
         assert outer.requested
-        with Interrupts(ALONE) as inner:
+        with Interrupts(SERIAL) as inner:
             assert inner.requested
 
 

@@ -26,7 +26,7 @@ from saddleback.io.problem_files import read_problem
 from saddleback.linear_programs import highs as simplex
 from saddleback.linear_programs.program import as_linear_program, is_vertex
 from saddleback.methods import Highs
-from saddleback.places.mpi.communicator import ALONE
+from saddleback.places.mpi.communicator import SERIAL
 
 LINEAR = {"Zero", "Box", "Box half", "NonNegative", "Linear", "Linear + Box"}
 CONSTRAINTS = {"Equality", "Interval", "Interval mixed"}
@@ -601,7 +601,7 @@ def test_the_search_for_a_proof_keeps_the_time_limit(monkeypatch):
 def test_a_search_looks_at_the_clock():
     search = unsolvable.Search(unsolvable.constraints_alone(hard(100, 1000).model))
     begin = time.perf_counter()
-    assert search.advance(1e9, Clock(0.2, ALONE)) > 1.0
+    assert search.advance(1e9, Clock(0.2, SERIAL)) > 1.0
     assert time.perf_counter() - begin < 5.0
 
 

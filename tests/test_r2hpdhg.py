@@ -98,7 +98,7 @@ def test_too_weak_strengths_are_mended(rng):
     state = method.init(problem.model, start(problem.model))
     weak = state.base = state.strengths = state.base.scaled(0.25)
     for _ in range(100):
-        state.ripe = False
+        state.wants_certificate = False
         state = method.advance(state, 20.0)
     assert np.all(state.base.primal > weak.primal)
     assert np.all(state.base.dual > weak.dual)

@@ -207,7 +207,7 @@ def test_a_method_that_stands_still_ends_the_loop_over_a_set(rng):
 
     layer = WorkingSet(Still())
     state = layer.init(model, Start(np.zeros(N), np.zeros(80)))
-    assert state.small is not None
+    assert state.subproblem is not None
     layer.advance(state, 10.0)
 
 

@@ -27,7 +27,7 @@ from .bench.cases import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
 from .io.problem_files import check_writable, read_together, write_solution
-from .places.mpi.communicator import team_of, world
+from .places.mpi.communicator import communicator_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
 from .reproduce.experiment import Settings as ReproduceSettings
@@ -198,7 +198,7 @@ def solve(
     with _input_errors():
         comm = world()
     aloud = comm is None or comm.rank == 0
-    with _input_errors(aloud), team_of(comm) as team:
+    with _input_errors(aloud), communicator_of(comm) as team:
         if team.rank == 0 and out is not None:
             check_writable(out)
         if team.rank == 0:

@@ -18,7 +18,7 @@ from ..functions import L1, Squared
 from ..machine.threads import limited
 from ..methods.contract import Averages
 from ..methods.spbcd import SPBCDState
-from ..places.mpi.communicator import Ranks, import_mpi
+from ..places.mpi.communicator import MPICommunicator, import_mpi
 from ..places.native.kernels import NativeBlockKernel
 from ..problem import Problem
 from ..steps.sampling import KNice
@@ -41,7 +41,7 @@ class Round(NamedTuple):
     alone: float
 
 
-def repeated(ranks: Ranks, action: Callable[[], object]) -> float:
+def repeated(ranks: MPICommunicator, action: Callable[[], object]) -> float:
     """Return the seconds that an action takes, the best of five runs of equally many on all processes."""
     begin = time.perf_counter()
     action()
@@ -57,7 +57,7 @@ def repeated(ranks: Ranks, action: Callable[[], object]) -> float:
     return float(ranks.largest(np.array([best]))[0])
 
 
-def measure(ranks: Ranks, rows: int) -> Round:
+def measure(ranks: MPICommunicator, rows: int) -> Round:
     """Return the times of a round for a dense matrix with so many rows."""
     numbers = np.ones(rows)
     total = repeated(ranks, lambda: ranks.sum(numbers))
@@ -89,7 +89,7 @@ def fitted(rounds: list[Round]) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table and the fit."""
-    ranks = Ranks(import_mpi().COMM_WORLD)
+    ranks = MPICommunicator(import_mpi().COMM_WORLD)
     with ranks, limited(1):
         rounds = [measure(ranks, rows) for rows in ROWS]
     if ranks.rank > 0:

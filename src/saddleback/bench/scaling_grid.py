@@ -40,8 +40,8 @@ class Scaling:
     lam: float = 0.0
 
 
-ALONE = [Scaling()] + [Scaling(**{name: size}) for name in ("rows", "columns") for size in (1.0, 2.0, 3.0)]
-ALONE += [Scaling(**{name: size}) for name in ("b", "lam") for size in (-3.0, -1.5, 1.5, 3.0)]
+SERIAL = [Scaling()] + [Scaling(**{name: size}) for name in ("rows", "columns") for size in (1.0, 2.0, 3.0)]
+SERIAL += [Scaling(**{name: size}) for name in ("b", "lam") for size in (-3.0, -1.5, 1.5, 3.0)]
 TOGETHER = [
     Scaling(rows, columns, b, lam)
     for (rows, columns), (b, lam) in product(
@@ -49,7 +49,7 @@ TOGETHER = [
         [(-3.0, -3.0), (-3.0, 1.5), (1.5, -1.5), (3.0, -3.0), (3.0, 3.0)],
     )
 ]
-SCALINGS = ALONE + TOGETHER
+SCALINGS = SERIAL + TOGETHER
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..common.arrays import Vector
 from ..functions.points import DensePoint, Point
-from ..problem import Model
+from ..model.model import Model
 from ..result import Certificate
 from .certificate import DualSide, PrimalSide, best_pair, dual_side, primal_side
 

@@ -22,10 +22,10 @@ from ..functions.domains import slack
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
 from ..functions.traits import near, rise
+from ..model.model import Model
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint, zeros
 from ..operators.stacked import parts_of as blocks_of
-from ..problem import Model
 from ..result import Certificate
 
 MAX_PROJECTED = 32

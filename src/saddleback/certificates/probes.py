@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..functions.probes import probe_at
 from ..functions.user import user_functions
-from ..problem import Model
+from ..model.model import Model
 from .certificate import DualSide, PrimalSide
 
 

@@ -18,8 +18,9 @@ from ..common.arrays import Indices, Vector
 from ..functions.contract import Ray
 from ..linear_programs.exact_rays import proves_exactly
 from ..linear_programs.program import as_linear_program, at_hand
+from ..model.model import Model
 from ..operators import Operator
-from ..problem import Model, Problem
+from ..problem import Problem
 from ..result import Status
 from ..steps.strengths import operator_norm
 

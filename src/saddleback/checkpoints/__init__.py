@@ -2,6 +2,16 @@
 
 from .fingerprint import compare, described, fingerprint
 from .graph import Known
-from .writer import Keeper, Kept, going_on, restore, writable
+from .writer import Checkpoint, CheckpointWriter, going_on, restore, writable
 
-__all__ = ["Keeper", "Kept", "Known", "compare", "described", "fingerprint", "going_on", "restore", "writable"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointWriter",
+    "Known",
+    "compare",
+    "described",
+    "fingerprint",
+    "going_on",
+    "restore",
+    "writable",
+]

@@ -17,7 +17,7 @@ from .atomic_file import replacing
 from .check import DTYPES
 from .graph import Graph
 
-FORMAT = 9
+FORMAT = 10
 """Changes whenever a run of one version could not go on from a checkpoint of the other."""
 
 KIND = "saddleback checkpoint"

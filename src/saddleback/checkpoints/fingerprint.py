@@ -13,7 +13,7 @@ from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import RECIPE
 from ..functions.contract import Convex
-from ..places.mpi.communicator import Team
+from ..places.mpi.communicator import Communicator
 from ..problem import Problem
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -144,7 +144,7 @@ def described(problem: Any) -> dict[str, Any]:
     }
 
 
-def compare(team: Team, own: Mapping[str, Any]) -> None:
+def compare(team: Communicator, own: Mapping[str, Any]) -> None:
     """Raise on all processes, with what differs, where they were not all given the same."""
     first, *others = team.all({name: told(value) for name, value in own.items()})
     for rank, other in enumerate(others, start=1):

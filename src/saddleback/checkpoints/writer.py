@@ -13,7 +13,7 @@ from traceback import walk_tb
 from typing import Any, NamedTuple, Protocol
 
 from ..common.checks import ProbeError
-from ..places.mpi.communicator import Team
+from ..places.mpi.communicator import Communicator
 from .atomic_file import clear
 from .check import Unreadable
 from .file import Stored, is_checkpoint, read, readable, write
@@ -29,7 +29,7 @@ class Clock(Protocol):
         """Return the time since its beginning."""
 
 
-class Keepable(Protocol):
+class Checkpointed(Protocol):
     """A run, which remembers how long it took, and says what is to be kept of it."""
 
     seconds: float
@@ -38,7 +38,7 @@ class Keepable(Protocol):
         """Return the run, and beside it what a run on other processes may begin with."""
 
 
-class Kept(NamedTuple):
+class Checkpoint(NamedTuple):
     """What a checkpoint has for a run: all of it, or where another number of processes is to go on from.
 
     The draws of processes, and what follows from them, are those of their number; the point is anybody's.
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
     past: Any = None
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes a run to a file every so many seconds; without a file it does nothing.
 
     Parameters
@@ -67,7 +67,13 @@ class Keeper:
     """
 
     def __init__(
-        self, path: Path | None, every: float, clock: Clock, fingerprint: Mapping[str, Any], known: Known, team: Team
+        self,
+        path: Path | None,
+        every: float,
+        clock: Clock,
+        fingerprint: Mapping[str, Any],
+        known: Known,
+        team: Communicator,
     ) -> None:
         self.path, self.every, self.clock, self.team = path, every, clock, team
         self.fingerprint, self.known = dict(fingerprint), known
@@ -78,15 +84,15 @@ class Keeper:
         """Return whether the last checkpoint is long enough ago."""
         if self.path is None or self.closed:
             return False
-        return self.team.told(self.clock.seconds() - self.last >= self.every)
+        return self.team.broadcast(self.clock.seconds() - self.last >= self.every)
 
-    def close(self, run: Keepable) -> None:
+    def close(self, run: Checkpointed) -> None:
         """Write a run for the last time, unless that was done."""
         if not self.closed:
-            self.keep(run)
+            self.save(run)
             self.closed = True
 
-    def keep(self, run: Keepable) -> None:
+    def save(self, run: Checkpointed) -> None:
         """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""
         if self.path is None:
             return
@@ -173,11 +179,11 @@ def going_on(path: Any) -> Iterator[None]:
         ) from error
 
 
-def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team, whole: type) -> Kept:
+def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Communicator, whole: type) -> Checkpoint:
     """Return what a checkpoint has for a team, or raise where the file is damaged or belongs to another run.
 
-    ``whole`` is the class of what ``Keepable.contents`` returns. The file may come from anyone: it holds numbers and
-    names from the tables of ``common/rebuildable.py``, and no code.
+    ``whole`` is the class of what ``Checkpointed.contents`` returns. The file may come from anyone: it holds numbers
+    and names from the tables of ``common/rebuildable.py``, and no code.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"resume={path!r}: expected the name of a file that checkpoint= has written")
@@ -193,8 +199,10 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Team,
     try:
         with going_on(path):
             if len(stored.generators) != team.size:
-                return Kept(**thaw(stored.graph, known, whole, ("point", "past")))
-            return Kept(**thaw(with_generators(stored.graph, stored.generators[team.rank]), known, whole, ("run",)))
+                return Checkpoint(**thaw(stored.graph, known, whole, ("point", "past")))
+            return Checkpoint(
+                **thaw(with_generators(stored.graph, stored.generators[team.rank]), known, whole, ("run",))
+            )
     except Unreadable as error:
         raise ValueError(
             f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from ..methods import State
-from ..places.mpi.communicator import Team
-from ..problem import Model
+from ..model.model import Model
+from ..places.mpi.communicator import Communicator
 
 SLICE_GROWTH = 0.04
 SLICE_WORK = 1 << 26
@@ -25,7 +25,7 @@ class Clock:
     ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
     """
 
-    def __init__(self, limit: float | None, team: Team) -> None:
+    def __init__(self, limit: float | None, team: Communicator) -> None:
         self.team = team
         self.begin = time.perf_counter()
         self.limit = np.inf if limit is None else limit
@@ -41,7 +41,7 @@ class Clock:
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""
-        return self.limit < np.inf and self.team.told(time.perf_counter() - self.begin >= self.limit)
+        return self.limit < np.inf and self.team.broadcast(time.perf_counter() - self.begin >= self.limit)
 
 
 def slice_passes(state: State, model: Model) -> float:

@@ -15,13 +15,13 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
+from ..model.model import Model
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
-from ..problem import Model
 from ..reductions import Reduction
 from ..result import Certificate, Status
 from .clock import Clock
-from .infeasibility import Found, Unsolvable
+from .infeasibility import Found, InfeasibilityDetector
 
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
@@ -35,7 +35,7 @@ DRIFT = 1e-6
 
 
 @stored
-class Judge:
+class Incumbent:
     """Measures what a method offers and keeps the best x and the best y.
 
     That happens in the problem that is solved. What is returned is confirmed in the one that the user wrote.
@@ -51,7 +51,7 @@ class Judge:
     reduction: Reduction
     passes: float
     certificate: Certificate
-    unsolvable: Unsolvable
+    detector: InfeasibilityDetector
     proof: Found | None
     _best: tuple[PrimalSide, DualSide] | None
     _confirmed: tuple[PrimalSide, DualSide] | None
@@ -64,9 +64,9 @@ class Judge:
         self.passes = reduction.passes + probe_passes(model.A)
         self._best = self._confirmed = self.proof = None
         self._rays, self._others = [], []
-        self.unsolvable = Unsolvable(model)
+        self.detector = InfeasibilityDetector(model)
 
-    def look_at(self, candidates: Candidates) -> None:
+    def update(self, candidates: Candidates) -> None:
         """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
         self.forget()
         model = self.reduction.model
@@ -136,9 +136,9 @@ class Judge:
 
         If the pair were worse, the run would keep it all the same, and never end with a certificate.
         """
-        if not (self.model is self.unsolvable.model is model and self.reduction is reduction):
+        if not (self.model is self.detector.model is model and self.reduction is reduction):
             raise ValueError("its certificates are those of another problem")
-        self.unsolvable.check()
+        self.detector.check()
         self.forget()
         if self._best is None:
             return
@@ -189,15 +189,15 @@ class Judge:
         self.passes += 0.5 * used / model.A.shape[1]
         return image(model.A, x)
 
-    def unsolvable_by(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
+    def search_for_proof(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED if rays of the method, or the way to its point, lead to a proof."""
         if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
-        reduction, before = self.reduction, self.unsolvable.passes
+        reduction, before = self.reduction, self.detector.passes
         rays, self._rays = self._rays, []
         points = [self._restored_x(point).vector() for point in (x, *self._others)]
         self.passes += 0.5 * len(points) * reduction.eliminates
-        found = self.unsolvable.found(points, reduction.restore_y(DensePoint(y)).vector(), rays, passes, tol, clock)
-        self.passes += self.unsolvable.passes - before
+        found = self.detector.found(points, reduction.restore_y(DensePoint(y)).vector(), rays, passes, tol, clock)
+        self.passes += self.detector.passes - before
         self.proof = found
         return None if found is None else found.status

@@ -26,7 +26,7 @@ from ..linear_programs.highs import Answer, Program, conflict, falling, pays, ru
 from ..linear_programs.program import as_linear_program
 from ..methods import R2HPDHG, Start
 from ..methods.r2hpdhg import R2HPDHGState
-from ..problem import Model
+from ..model.model import Model
 from ..result import Status
 from .clock import Clock, slice_passes
 
@@ -67,7 +67,7 @@ class Suspicion:
 
 
 @stored
-class Unsolvable:
+class InfeasibilityDetector:
     """Looks for a proof that there is no solution.
 
     Attributes
@@ -252,7 +252,7 @@ class Search:
         Returns the passes that were not counted before, and half a pass for the product that a ray needs.
         """
         while self.state.passes < passes and not clock.expired():
-            self.state.ripe = False
+            self.state.wants_certificate = False
             ahead = min(slice_passes(self.state, self.state.model), passes - self.state.passes)
             self.state = self.method.advance(self.state, ahead)
         told, self.told = self.told, self.state.passes

@@ -78,6 +78,6 @@ def info_of(problem: Problem, run: Run, clock: Clock) -> Info:
 
         return made
 
-    best, iterate = run.judge.point_of_now(), partial(run.judge.restored, run.state.x, run.state.y)
-    work = run.passes, clock.seconds(), run.judge.certificate, run.judging.passes, run.judging.seconds
+    best, iterate = run.incumbent.point_of_now(), partial(run.incumbent.restored, run.state.x, run.state.y)
+    work = run.passes, clock.seconds(), run.incumbent.certificate, run.judging.passes, run.judging.seconds
     return Info(*work, shaped(best), shaped(iterate))

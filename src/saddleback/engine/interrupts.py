@@ -8,7 +8,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from ..places.mpi.communicator import Team
+from ..places.mpi.communicator import Communicator
 
 AGAIN = 0.4
 """Seconds within which a second Ctrl-C raises KeyboardInterrupt even if the first one has ended another run: so that a
@@ -28,7 +28,7 @@ class Interrupts:
     _last = -float("inf")
     """When the last Ctrl-C came, to any of them."""
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: Communicator) -> None:
         self._team = team
         self._shared = self
         self._noted = self._told = False

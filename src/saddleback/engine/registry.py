@@ -32,7 +32,7 @@ from ..methods import (
     PublishedSPBCD,
     PureCD,
 )
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import has_long_rows
 
 METHODS: dict[str, type[Any]] = {

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..certificates.candidates import Candidates
-from ..checkpoints import Keeper
+from ..checkpoints import CheckpointWriter
 from ..common.rebuildable import stored
 from ..methods import Method, Start, State, diverged
+from ..model.model import Model
 from ..operators.deferred_points import zeros
-from ..problem import Model
 from ..reductions import Reduction
 from ..result import Certificate, History, Status
 from .clock import Clock, slice_passes
-from .incumbent import SETTLING, Judge
+from .incumbent import SETTLING, Incumbent
 from .interrupts import Interrupts
 
 FIRST_CHECK = 8.0
@@ -58,11 +58,11 @@ class Judging:
     seconds: float = 0.0
 
     @contextmanager
-    def counted(self, state: State, judge: Judge, clock: Clock) -> Iterator[None]:
+    def counted(self, state: State, incumbent: Incumbent, clock: Clock) -> Iterator[None]:
         """Add what is done inside."""
-        passes, seconds = state.passes + judge.passes, clock.seconds()
+        passes, seconds = state.passes + incumbent.passes, clock.seconds()
         yield
-        self.passes += state.passes + judge.passes - passes
+        self.passes += state.passes + incumbent.passes - passes
         self.seconds += clock.seconds() - seconds
 
 
@@ -74,24 +74,24 @@ class Run:
     Attributes
     ----------
     state : of the method.
-    judge : with the best pair so far.
+    incumbent : with the best pair so far.
     memories : what the functions and the operator of the problem remember.
     due : passes of the method at which the next certificate is taken.
     weights : passes and primal weights at the certificates so far.
-    unheard : passes and error of the last certificate, until the method has heard of it.
+    pending_error : passes and error of the last certificate, until the method has heard of it.
     finishing : whether an interior point has been at work, which ends close to kinks and bounds and not on them.
     tries, settled : how often x was to be settled, and whether it is.
     seconds : at the last checkpoint.
     """
 
     state: State
-    judge: Judge
+    incumbent: Incumbent
     memories: list[Any]
     due: float = 0.0
     history: History = field(default_factory=History)
     judging: Judging = field(default_factory=Judging)
     weights: list[tuple[float, float]] = field(default_factory=list)
-    unheard: tuple[float, float] | None = None
+    pending_error: tuple[float, float] | None = None
     finishing: bool = False
     tries: int = 0
     settled: bool = False
@@ -105,77 +105,77 @@ class Run:
     @property
     def passes(self) -> float:
         """The work so far, certificates included."""
-        return self.state.passes + self.judge.passes
+        return self.state.passes + self.incumbent.passes
 
     def contents(self) -> Contents:
         """Return the run, and beside it what one on another number of processes may begin with."""
         weight = self.state.report().primal_weight
-        past = Past(self.state.passes, self.judge.passes, self.seconds, self.history, self.weights)
+        past = Past(self.state.passes, self.incumbent.passes, self.seconds, self.history, self.weights)
         return Contents(self, Start(self.state.x, self.state.y, weight=1.0 if weight is None else weight), past)
 
-    def take_over(self, past: Past, clock: Clock) -> None:
+    def inherit_counts(self, past: Past, clock: Clock) -> None:
         """Go on with what a run of other processes has counted."""
         if not all(0 <= number < np.inf for number in (past.passes, past.judged, past.seconds)):
             raise ValueError("its passes or seconds are negative or not finite")
         self.state.passes += past.passes
-        self.judge.passes = past.judged
+        self.incumbent.passes = past.judged
         self.due += past.passes
         self.history, self.weights = past.history, past.weights
         clock.before = past.seconds
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
-        """Judge what the method offers, which after a divergence is nothing."""
-        with self.judging.counted(self.state, self.judge, clock):
+        """Incumbent what the method offers, which after a divergence is nothing."""
+        with self.judging.counted(self.state, self.incumbent, clock):
             if halted is not Status.DIVERGED:
-                self.judge.look_at(method.candidates(self.state))
+                self.incumbent.update(method.candidates(self.state))
             elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
-                self.judge.look_at(_origin(self.judge.reduction.model))
+                self.incumbent.update(_origin(self.incumbent.reduction.model))
         report = self.state.report()
         self.finishing = report.finish_steps is not None
         if self.finishing and self.history.finish_begins is None:
             self.history.finish_begins = self.passes
-        self.history.add(self.passes, clock.seconds(), self.judge.certificate)
+        self.history.add(self.passes, clock.seconds(), self.incumbent.certificate)
         if report.primal_weight is not None:
             self.weights.append((self.passes, report.primal_weight))
 
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
         """Return how the run ends after this judgement, or None where it goes on."""
         passes = self.passes
-        with self.judging.counted(self.state, self.judge, limits.clock):
+        with self.judging.counted(self.state, self.incumbent, limits.clock):
             status = (
                 halted
-                or limits.reached(self.judge.certificate, passes)
-                or self.judge.unsolvable_by(self.state.x, self.state.y, passes, limits.tol, limits.clock)
+                or limits.reached(self.incumbent.certificate, passes)
+                or self.incumbent.search_for_proof(self.state.x, self.state.y, passes, limits.tol, limits.clock)
             )
         if status is Status.OPTIMAL:
-            status = limits.reached(self.judge.confirm(), passes)
+            status = limits.reached(self.incumbent.confirm(), passes)
         if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
-            self.tries, self.settled = self.tries + 1, self.judge.settle(limits.tol, SETTLING[:1])
+            self.tries, self.settled = self.tries + 1, self.incumbent.settle(limits.tol, SETTLING[:1])
             status = status if self.settled else None
-        self.unheard = passes, self.judge.certificate.error
+        self.pending_error = passes, self.incumbent.certificate.error
         return status
 
     def close(self, status: Status, tol: float, clock: Clock) -> Status:
         """Bring the best pair into the form in which it is returned, and return the status that it deserves."""
         if self.finishing and not self.settled:
-            self.judge.settle(tol)
-        certificate = self.judge.confirm()
+            self.incumbent.settle(tol)
+        certificate = self.incumbent.confirm()
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
         return Status.OPTIMAL if rounded else status
 
-    def hear(self, method: Method[Any], check_every: float | None) -> None:
+    def adapt(self, method: Method[Any], check_every: float | None) -> None:
         """Tell the method of the last certificate, and plan the next."""
-        assert self.unheard is not None
-        passes, error = self.unheard
-        self.unheard = None
-        self.judge.forget()
+        assert self.pending_error is not None
+        passes, error = self.pending_error
+        self.pending_error = None
+        self.incumbent.forget()
         self.state = method.adapt(self.state, error)
         self.due = self.state.passes + (check_every or max(FIRST_CHECK, GROWTH * passes))
-        self.state.ripe = False
+        self.state.wants_certificate = False
 
-    def go_on(self, model: Model, reduction: Reduction, clock: Clock) -> None:
+    def resume(self, model: Model, reduction: Reduction, clock: Clock) -> None:
         """Give the functions of the problem their memories back, and the clock its time, after a look at both."""
         self._check(model, reduction)
         for memory, kept in zip(model.memories(), self.memories, strict=True):
@@ -185,7 +185,7 @@ class Run:
 
     def _check(self, model: Model, reduction: Reduction) -> None:
         """Raise where a file says of this run what cannot be so, and decides when it ends or what is certified."""
-        work, judged = (self.state.passes, self.due), (self.judge.passes, self.judging.passes)
+        work, judged = (self.state.passes, self.due), (self.incumbent.passes, self.judging.passes)
         if not all(0 <= number < np.inf for number in (*work, *judged, self.seconds, self.judging.seconds)):
             raise ValueError("its passes or seconds are negative or not finite")
         if (self.state.y.shape, self.state.x.shape) != tuple((size,) for size in reduction.model.A.shape):
@@ -196,7 +196,7 @@ class Run:
             raise ValueError("its blocks are not counted")
         if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
             raise TypeError("what its functions remember belongs to other functions")
-        self.judge.check(model, reduction)
+        self.incumbent.check(model, reduction)
 
 
 @stored
@@ -233,24 +233,26 @@ def run_until(
     limits: Limits,
     model: Model,
     interrupts: Interrupts,
-    keeper: Keeper,
+    writer: CheckpointWriter,
 ) -> Status | None:
     """Advance in slices until a certificate is due, or the method has something to judge.
 
     Returns early, with the reason, on Ctrl-C or divergence.
     """
     clock = limits.clock
-    most = limits.max_passes - run.judge.passes
-    while run.state.passes < min(run.due, most) and not (run.state.ripe or clock.expired() or interrupts.requested):
+    most = limits.max_passes - run.incumbent.passes
+    while run.state.passes < min(run.due, most) and not (
+        run.state.wants_certificate or clock.expired() or interrupts.requested
+    ):
         ahead = min(slice_passes(run.state, model), run.due - run.state.passes)
         if run.state.passes + ahead > most:
-            keeper.close(run)  # as it is before it is cut short, which no run without this limit would have been
+            writer.close(run)  # as it is before it is cut short, which no run without this limit would have been
             ahead = most - run.state.passes
         state = run.state = method.advance(run.state, ahead)
         if diverged(model, state.x, state.y):
             return Status.DIVERGED
-        if keeper.due():
-            keeper.keep(run)
+        if writer.due():
+            writer.save(run)
     if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
-        keeper.close(run)  # as it is before its last judgement, which no run without limits would have made here
+        writer.close(run)  # as it is before its last judgement, which no run without limits would have made here
     return Status.INTERRUPTED if interrupts.requested else None

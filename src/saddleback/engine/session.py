@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from ..certificates.rays import explanation, ray_of_empty_rows
-from ..checkpoints import Keeper, Kept, compare, described, fingerprint, going_on, restore, writable
+from ..checkpoints import Checkpoint, CheckpointWriter, compare, described, fingerprint, going_on, restore, writable
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, one_of
 from ..functions.points import DensePoint
 from ..linear_programs.program import prices
 from ..machine.threads import limited
 from ..methods import Method, Start, drawn_blocks
+from ..model.model import Model
 from ..operators.deferred_points import zeros
-from ..places.mpi.communicator import team_of
+from ..places.mpi.communicator import communicator_of
 from ..places.mpi.distribute import Shard, gathered
 from ..places.torch import open_device
-from ..problem import Model, Problem
+from ..problem import Problem
 from ..reductions import Reduction, merge_rows, reduce_problem
 from ..result import Result, Status
 from .clock import Clock
 from .diagnosis import diagnose, message, spread
-from .incumbent import Judge
+from .incumbent import Incumbent
 from .info import info_of
 from .interrupts import Interrupts
 from .options import NAMES, Options
@@ -46,7 +47,7 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.team = team_of(options.comm)
+        self.team = communicator_of(options.comm)
         self.stopped = False
         self._open = ExitStack()
         with self.team:
@@ -73,7 +74,7 @@ class Session:
             with progress_bar(options.progress and team.rank == 0, options.tol) as show:
                 while task.status is None:
                     task.advance(interrupts)
-                    show(run.passes, run.judge.certificate)
+                    show(run.passes, run.incumbent.certificate)
                     self.stopped |= task.call_back()
                     task.decide(self.stopped)
                 task.close()
@@ -124,7 +125,7 @@ class Task:
             name: getattr(options, name) for name in ("tol", "seed", "blocks_per_iteration", "eliminate", "layers")
         }
         self.mark = fingerprint(self.problem, asked | dict(options.of_method)) if options.keeps_a_file else {}
-        self.keeper = Keeper(path, options.checkpoint_every, self.clock, self.mark, self.known, team)
+        self.writer = CheckpointWriter(path, options.checkpoint_every, self.clock, self.mark, self.known, team)
 
     def _planned(self) -> tuple[Method[Any], Reduction]:
         """Return the method for the problem, and the reduction of the problem for the method."""
@@ -141,31 +142,31 @@ class Task:
     def begin(self) -> Run:
         """Return a new run, or the one that a checkpoint holds."""
         resume, clock = self.options.resume, self.clock
-        stored = Kept() if resume is None else restore(resume, self.mark, self.known, self.team, Contents)
+        stored = Checkpoint() if resume is None else restore(resume, self.mark, self.known, self.team, Contents)
         if stored.run is not None:
             self.run = stored.run
             with going_on(resume):
-                self.run.go_on(self.model, self.reduction, clock)
-                if self.run.unheard is not None:
-                    self.run.hear(self.method, self.options.check_every)
+                self.run.resume(self.model, self.reduction, clock)
+                if self.run.pending_error is not None:
+                    self.run.adapt(self.method, self.options.check_every)
             return self.run
         start = stored.point or warm_start(self.problem, self.reduction, self.options.x0, self.options.y0)
         start = replace(start, drawn=self.drawn, seed=self.options.seed, tol=self.options.tol, seconds=clock.left())
         if self.options.of_method:  # for explicit strengths alone
             start = replace(start, kept=self.reduction.kept())
         state = self.method.init(self.reduction.model, start)
-        self.run = Run(state, Judge(self.model, self.reduction), self.model.memories(), self.method.opening)
+        self.run = Run(state, Incumbent(self.model, self.reduction), self.model.memories(), self.method.warmup_passes)
         if stored.past is not None:
             with going_on(resume):
-                self.run.take_over(stored.past, clock)
+                self.run.inherit_counts(stored.past, clock)
         return self.run
 
     def advance(self, interrupts: Interrupts) -> None:
         """Advance the method until a certificate is due, and take the certificate."""
         run, method = self.run, self.method
         with going_on(self.options.resume):
-            self.halted = run_until(method, run, self.limits, self.reduction.model, interrupts, self.keeper)
-            self.team.agree_on(run.state.x, run.state.y)
+            self.halted = run_until(method, run, self.limits, self.reduction.model, interrupts, self.writer)
+            self.team.check_identical(run.state.x, run.state.y)
             run.measure(method, self.halted, self.clock)
 
     def call_back(self) -> bool:
@@ -182,17 +183,17 @@ class Task:
             if self.status is None and stopped:
                 self.status = Status.INTERRUPTED
             elif self.status is None:
-                run.hear(self.method, self.options.check_every)
+                run.adapt(self.method, self.options.check_every)
 
     def close(self) -> None:
         """Write the last checkpoint, and bring the best pair of points into the form in which it is returned."""
         run = self.run
         assert self.status is not None
         if self.status in (*LIMITS, Status.INTERRUPTED):
-            self.keeper.close(run)
+            self.writer.close(run)
         with going_on(self.options.resume):
             self.status = run.close(self.status, self.options.tol, self.clock)
-        run.judge.probe()
+        run.incumbent.probe()
 
     def result(self, interrupted: bool) -> Result:
         """Return the result; ``interrupted`` if Ctrl-C was pressed, even if that was too late to stop the run."""
@@ -201,14 +202,14 @@ class Task:
         status = Status.INTERRUPTED if interrupted else self.status
         ray = self._ray(status)
         said = self._message(status, ray)
-        x, y = run.judge.point()
+        x, y = run.incumbent.point()
         stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
         return Result(
             x=problem.shape_x(x),
             y=problem.shape_y(y.vector()),
             status=status,
             message=said,
-            certificate=run.judge.certificate,
+            certificate=run.incumbent.certificate,
             passes=run.passes,
             seconds=self.clock.seconds(),
             history=run.history,
@@ -224,22 +225,22 @@ class Task:
         """Return the proof that there is no solution; None under every other status."""
         if status not in UNSOLVABLE:
             return None
-        proof = self.run.judge.proof
+        proof = self.run.incumbent.proof
         return ray_of_empty_rows(self.problem.model) if proof is None else proof.ray
 
     def _message(self, status: Status, ray: Vector | None) -> str:
         run, tol = self.run, self.options.tol
         proof = None if ray is None else explanation(self.problem, status, ray)
-        said = message(status, run.judge.certificate, tol, run.passes, run.name_of(self.method), proof)
+        said = message(status, run.incumbent.certificate, tol, run.passes, run.name_of(self.method), proof)
         if self.status is not status and self.status is not None:
             said += f" It had come to its end: {self.status.value}"
         if status in LIMITS:
-            reached = run.judge.certificate, tol, run.history, run.weights, run.state.report()
+            reached = run.incumbent.certificate, tol, run.history, run.weights, run.state.report()
             said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.problem.model.A))
             if self.reduction.eliminates:
                 said += " Blocks were made part of the loss; eliminate=False leaves them."
-            said += _unproved(run.judge.unsolvable.suspected)
-        return said + (self.keeper.advice() if status in (*LIMITS, Status.INTERRUPTED) else "")
+            said += _unproved(run.incumbent.detector.suspected)
+        return said + (self.writer.advice() if status in (*LIMITS, Status.INTERRUPTED) else "")
 
 
 def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:

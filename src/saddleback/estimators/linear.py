@@ -22,7 +22,7 @@ import saddleback as sb
 from ..checkpoints import compare
 from ..common.arrays import Vector
 from ..common.checks import unmasked
-from ..places.mpi.communicator import team_of
+from ..places.mpi.communicator import communicator_of
 from ..places.torch import on_host
 from . import rotation
 from .certified import Certified
@@ -227,7 +227,7 @@ class LinearModel(Certified, ABC):
 
     def _prepare(self, X: Table, y: Any, weight: Vector | None) -> Fit:
         """Return checked data as problems to solve, the same on all processes."""
-        with team_of(self.comm) as team:
+        with communicator_of(self.comm) as team:
             compare(team, {"X": X.sample()})
         objective = self._objective()
         names = getattr(self, "feature_names_in_", None)

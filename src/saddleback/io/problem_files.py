@@ -20,7 +20,7 @@ from ..functions import Box, Interval, Linear, Loss
 from ..functions.penalties import Penalty
 from ..linear_programs.program import import_highspy
 from ..operators.sparse_input import SparseArrays, canonical
-from ..places.mpi.communicator import ALONE, Ranks, Team
+from ..places.mpi.communicator import SERIAL, Communicator, MPICommunicator
 from ..places.mpi.distribute import read_by_parts
 from ..problem import Problem
 from ..result import Result, Status
@@ -101,10 +101,10 @@ def read_problem(path: str | Path) -> LoadedProblem:
     >>> sb.read_problem(path).n_blocks
     3
     """
-    return read_together(path, ALONE)
+    return read_together(path, SERIAL)
 
 
-def read_together(path: str | Path, team: Team) -> LoadedProblem:
+def read_together(path: str | Path, team: Communicator) -> LoadedProblem:
     """Read a problem that several processes solve together; each reads its own columns from an ``.npz`` file."""
     path = Path(path)
     if not path.is_file():
@@ -125,7 +125,7 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"--out {path}: there is no folder {path.parent}")
 
 
-def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Team = ALONE) -> None:
+def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Communicator = SERIAL) -> None:
     """Write a solution, or the proof that there is none, to a file.
 
     Parameters
@@ -197,9 +197,9 @@ def _read_arrays(path: Path, without: Collection[str]) -> dict[str, Any]:
     return {name: None if name in without else archive.array(name) for name in archive.names}
 
 
-def _problem_of(path: Path, team: Team) -> Problem:
+def _problem_of(path: Path, team: Communicator) -> Problem:
     """Return the problem that named arrays describe, or raise with the names that are missing or unknown."""
-    arrays = _read_arrays(path, without=MATRIX_KEYS if isinstance(team, Ranks) else ())
+    arrays = _read_arrays(path, without=MATRIX_KEYS if isinstance(team, MPICommunicator) else ())
     loss = _class(arrays, "loss", "Squared", Loss)
     penalty = _class(arrays, "penalty", "L1", Penalty)
     matrix = ("A",) if "A" in arrays else SPARSE_KEYS
@@ -220,7 +220,11 @@ def _problem_of(path: Path, team: Team) -> Problem:
         cls(**{name: arrays[key] for name, key in keys.items() if key in arrays})
         for cls, keys in ((penalty, penalty_keys), (loss, loss_keys))
     )
-    return read_by_parts(f, ColumnFile(path), g, team) if isinstance(team, Ranks) else Problem(f, _matrix(arrays), g)
+    return (
+        read_by_parts(f, ColumnFile(path), g, team)
+        if isinstance(team, MPICommunicator)
+        else Problem(f, _matrix(arrays), g)
+    )
 
 
 def _class(arrays: Mapping[str, Any], role: str, default: str, kind: type) -> type:

@@ -22,7 +22,7 @@ from ..common.arrays import Indices, Vector
 from ..common.conjugate_gradients import Product, conjugate_gradients
 from ..common.rebuildable import stored
 from ..functions.domains import slack
-from ..problem import Model
+from ..model.model import Model
 
 ROUNDS = 5
 STEPS = 5

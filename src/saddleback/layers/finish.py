@@ -24,10 +24,10 @@ from ..functions.points import DensePoint
 from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
-from ..problem import Model
+from ..model.model import Model
 from . import row_working_set as settled_rows
 from . import working_set
-from .row_working_set import SettledRows
+from .row_working_set import RowWorkingSet
 from .working_set import GROWTH, SMALLEST, WorkingSet
 
 STEPS = 25
@@ -126,7 +126,7 @@ class Finish(Layer[FinishState]):
 
     def interior(self, model: Model) -> Method[Any]:
         """Return the interior point, on working sets of columns and rows if the problem is large."""
-        return WorkingSet(SettledRows(InteriorPoint(min(self.finish_memory, model.A.traits.budget)))).for_model(model)
+        return WorkingSet(RowWorkingSet(InteriorPoint(min(self.finish_memory, model.A.traits.budget)))).for_model(model)
 
     def applies(self, model: Model) -> bool:
         return InteriorPoint().missing(model) is None
@@ -175,8 +175,8 @@ class Finish(Layer[FinishState]):
     def _mirror(state: FinishState, before: float) -> None:
         """Take over what the running method has done."""
         running = state.running
-        state.x, state.y, state.ripe = running.x, running.y, running.ripe
-        running.ripe = False
+        state.x, state.y, state.wants_certificate = running.x, running.y, running.wants_certificate
+        running.wants_certificate = False
         state.passes += running.passes - before
 
     def adapt(self, state: FinishState, error: float) -> FinishState:

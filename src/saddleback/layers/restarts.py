@@ -27,7 +27,7 @@ from ..functions.points import DensePoint
 from ..functions.traits import is_smooth
 from ..methods.contract import Averages, Layer, Start, State, current_and_average, gradient
 from ..methods.report import Report
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths
 from .dual_repair import Repaired, repair
 
@@ -186,7 +186,9 @@ class Restarted(Layer[RestartedState]):
             if epoch.length >= epoch.due:
                 self._test(state)
                 self._repair(state)
-                state.ripe = True  # a certificate costs next to nothing here: its products are those of the test
+                state.wants_certificate = (
+                    True  # a certificate costs next to nothing here: its products are those of the test
+                )
                 break
             if state.passes >= goal:
                 break

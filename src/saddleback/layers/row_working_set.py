@@ -24,7 +24,7 @@ from ..functions.points import DensePoint
 from ..functions.traits import SumOverRows
 from ..methods.contract import Layer, Start, State
 from ..methods.report import Report
-from ..problem import Model
+from ..model.model import Model
 
 LEAST = 5000
 """Rows from which on some of them are left out."""
@@ -52,7 +52,7 @@ SMALLEST_TOL = 1e-10
 
 @stored
 @dataclass(kw_only=True)
-class SettledState(State):
+class RowWorkingSetState(State):
     """The whole problem with its point, and the problem of some rows.
 
     Attributes
@@ -87,20 +87,20 @@ class SettledState(State):
 
 
 @dataclass(frozen=True)
-class SettledRows(Layer[SettledState]):
+class RowWorkingSet(Layer[RowWorkingSetState]):
     """An interior point on some of the rows."""
 
     def applies(self, model: Model) -> bool:
         return pays(model)
 
-    def init(self, model: Model, start: Start) -> SettledState:
+    def init(self, model: Model, start: Start) -> RowWorkingSetState:
         model = model.columnar()
         u, passes = start.image(model)
         z = -model.A.rmatvec(start.y)
         passes += 0.5
         point = DensePoint(start.x), DensePoint(u)
         certificate = pair(model, primal_side(model, *point), dual_side(model, start.y, *point, z))
-        state = SettledState(
+        state = RowWorkingSetState(
             x=start.x,
             y=start.y,
             model=model,
@@ -120,7 +120,7 @@ class SettledRows(Layer[SettledState]):
             self._take(state, self._unsettled(model, u, kept_rows(model)))
         return state
 
-    def _sample(self, state: SettledState) -> None:
+    def _sample(self, state: RowWorkingSetState) -> None:
         """Begin with the problem of a sample of the rows, in which each counts for several."""
         model, m = state.model, state.model.A.shape[0]
         size = kept_rows(model)
@@ -129,13 +129,13 @@ class SettledRows(Layer[SettledState]):
         state.target = ROUGH * model.value_at_zero
         self._begin(state, self.method.init(model.sample(state.rows), start))
 
-    def _begin(self, state: SettledState, inner: Any) -> None:
+    def _begin(self, state: RowWorkingSetState, inner: Any) -> None:
         """Go on with the problem of the rows at hand."""
         state.inner = inner
         state.passes += 1.0 + inner.passes * state.rows.size / state.y.size
         state.ended = "" if state.sampled else inner.ended
 
-    def _leave_sample(self, state: SettledState) -> None:
+    def _leave_sample(self, state: RowWorkingSetState) -> None:
         """Go from the solution for the sample to the rows that it leaves unsettled."""
         model = state.model
         state.sampled = False
@@ -154,7 +154,7 @@ class SettledRows(Layer[SettledState]):
         size = min(max(size, int(np.count_nonzero(far == 0))), far.size - 1)
         return np.sort(np.argpartition(far, size)[:size])
 
-    def _take(self, state: SettledState, rows: Indices) -> None:
+    def _take(self, state: RowWorkingSetState, rows: Indices) -> None:
         """Go on with these rows."""
         model, m = state.model, state.model.A.shape[0]
         state.inner = None  # its rows are let go before others are copied
@@ -172,7 +172,7 @@ class SettledRows(Layer[SettledState]):
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         self._begin(state, self.method.init(part, start))
 
-    def advance(self, state: SettledState, passes: float) -> SettledState:
+    def advance(self, state: RowWorkingSetState, passes: float) -> RowWorkingSetState:
         inner, share = state.inner, state.rows.size / state.model.A.shape[0]
         before = inner.passes
         state.inner = inner = self.method.advance(inner, passes)
@@ -185,7 +185,7 @@ class SettledRows(Layer[SettledState]):
                 self._look(state)
         return state
 
-    def _look(self, state: SettledState) -> None:
+    def _look(self, state: RowWorkingSetState) -> None:
         """Look at all rows: take in those whose slope is another than was thought."""
         model, inner = state.model, state.inner
         if inner.ended and state.rows.size < state.y.size:
@@ -196,7 +196,7 @@ class SettledRows(Layer[SettledState]):
         state.y[state.rows] = inner.y
         state.u, state.z = model.A.matvec(state.x), inner.z - state.pull
         state.passes += 0.5
-        state.ripe, state.ended = True, inner.ended
+        state.wants_certificate, state.ended = True, inner.ended
         if state.rows.size == state.y.size:
             return
         wrong = model.g.subgradient(state.u) != state.settled
@@ -204,7 +204,7 @@ class SettledRows(Layer[SettledState]):
         if np.any(wrong):
             self._take(state, np.union1d(state.rows, np.flatnonzero(wrong)))
 
-    def candidates(self, state: SettledState) -> Candidates:
+    def candidates(self, state: RowWorkingSetState) -> Candidates:
         return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), state.z.copy())])
 
 

@@ -1,6 +1,6 @@
 """Working sets: iterate on the blocks that matter, and look at all of them before believing it.
 
-Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a small problem, packed
+Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a subproblem, packed
 together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
 whole, the products with the other columns tell how far their blocks are from leaving 0, and those that the set lacks
 are added: it should hold the active blocks, and more than half as many again of those with the least slack. A run ends
@@ -26,10 +26,10 @@ from ..functions.traits import zero_slack as slack_at_zero
 from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.report import Report
 from ..model.index_map import IndexMap
+from ..model.model import Model
 from ..operators import Operator
 from ..operators.stacked import hstack
 from ..places.files.operator import memories
-from ..problem import Model
 
 Mask = NDArray[np.bool_]
 
@@ -43,7 +43,7 @@ GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
 
 LARGEST_GROWTH, CHEAP = 4.0, 0.03
-"""The same, up to a share of all blocks at which the small problem still costs next to nothing."""
+"""The same, up to a share of all blocks at which the subproblem still costs next to nothing."""
 
 FILLED, FAST_GROWTH = 0.9, 8.0
 LEAP = 0.12
@@ -57,10 +57,10 @@ LARGEST = 0.5
 """Share of all blocks from which on a working set is the whole problem, and nothing is packed."""
 
 INNER = 0.1
-"""How accurately the small problem is solved, relative to the error of the whole."""
+"""How accurately the subproblem is solved, relative to the error of the whole."""
 
 SINGLE = 1e-7
-"""Tolerance down to which float32 is enough to store the small problem in, until it shows that it is not."""
+"""Tolerance down to which float32 is enough to store the subproblem in, until it shows that it is not."""
 
 LARGEST_SINGLE = 1e60
 """Squared length of a column up to which its entries are safely within the range of float32."""
@@ -79,7 +79,7 @@ SAMPLE = 2000
 
 FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
-"""Looks at the small problem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
+"""Looks at the subproblem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
 
 
 @stored
@@ -98,7 +98,7 @@ class Counts(NamedTuple):
 
 @stored
 @dataclass
-class Small:
+class Subproblem:
     """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
 
     ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged,
@@ -197,12 +197,12 @@ def zero_slack(model: Model, z: Vector) -> Vector:
 @stored
 @dataclass(kw_only=True)
 class WorkingSetState(State):
-    """The whole problem, the small one, and the best pair of the small one with what it is worth in the whole."""
+    """The whole problem, the subproblem, and the best pair of the subproblem with its error in the whole problem."""
 
     model: Model
     start: Start
     products: Products
-    small: Small | None
+    subproblem: Subproblem | None
     u: Vector | None
     z: Vector | None
     error: float
@@ -210,20 +210,20 @@ class WorkingSetState(State):
     counts: Counts = field(default_factory=Counts)
 
     def report(self) -> Report:
-        assert self.small is not None
-        inner: Report = self.small.state.report()
+        assert self.subproblem is not None
+        inner: Report = self.subproblem.state.report()
         return replace(
             inner,
             **self.counts.plus(inner)._asdict(),
             n_blocks=len(self.model.blocks),
-            working_set=int(self.small.blocks.size),
-            working_set_columns=int(self.small.columns.size),
+            working_set=int(self.subproblem.blocks.size),
+            working_set_columns=int(self.subproblem.columns.size),
         )
 
 
 @dataclass(frozen=True)
 class WorkingSet(Layer[WorkingSetState]):
-    """A method on a small part of the blocks."""
+    """A method on a working set: a small part of the blocks."""
 
     def applies(self, model: Model) -> bool:
         return pays(model)
@@ -244,10 +244,10 @@ class WorkingSet(Layer[WorkingSetState]):
             model=model,
             start=start,
             products=products,
-            small=None,
+            subproblem=None,
             error=np.inf,
             single=start.tol >= SINGLE
-            and not self.method.exact
+            and not self.method.needs_float64
             and model.A.traits.reads_columns  # else a set that is exact saves readings
             and bool(np.all(model.A.sums(2)[0] < LARGEST_SINGLE)),
         )
@@ -257,52 +257,57 @@ class WorkingSet(Layer[WorkingSetState]):
     def advance(self, state: WorkingSetState, passes: float) -> WorkingSetState:
         goal = state.passes + passes
         while True:  # at least once, however little is asked for
-            small = state.small
-            assert small is not None
-            before = small.state.passes
-            ahead = min(small.look - small.round, (goal - state.passes) / small.share)
-            small.state = self._method(small.model).advance(small.state, ahead)
-            done = small.state.passes - before
-            small.round += done
-            state.passes += done * small.share
-            if diverged(small.model, small.state.x, small.state.y):
-                state.x[small.columns], state.y = small.state.x, small.state.y
+            subproblem = state.subproblem
+            assert subproblem is not None
+            before = subproblem.state.passes
+            ahead = min(subproblem.look - subproblem.round, (goal - state.passes) / subproblem.share)
+            subproblem.state = self._method(subproblem.model).advance(subproblem.state, ahead)
+            done = subproblem.state.passes - before
+            subproblem.round += done
+            state.passes += done * subproblem.share
+            if diverged(subproblem.model, subproblem.state.x, subproblem.state.y):
+                state.x[subproblem.columns], state.y = subproblem.state.x, subproblem.state.y
                 return state
             stuck = done == 0  # no limit would ever be reached in here
-            if small.round >= small.look or stuck or small.state.ripe or small.state.ended:
-                small.state.ripe = False
-                self._look(state, small)
-            if small.state.ended and state.small is small:
+            if (
+                subproblem.round >= subproblem.look
+                or stuck
+                or subproblem.state.wants_certificate
+                or subproblem.state.ended
+            ):
+                subproblem.state.wants_certificate = False
+                self._look(state, subproblem)
+            if subproblem.state.ended and state.subproblem is subproblem:
                 self._choose(state, state.y)
-                state.ended = small.state.ended if state.small is small else ""
+                state.ended = subproblem.state.ended if state.subproblem is subproblem else ""
                 return state
-            if stuck or state.ripe or state.passes >= goal or self.method.heavy:
+            if stuck or state.wants_certificate or state.passes >= goal or self.method.expensive_steps:
                 return state
 
     def _method(self, subproblem: Model) -> Method[Any]:
         """Return the method for the problem of a working set."""
         return self.method.for_model(subproblem)
 
-    def _look(self, state: WorkingSetState, small: Small) -> None:
-        """Take the best pair that the method offers on the small problem; choose a new set if it is good enough."""
-        if self._leap(state, small):
+    def _look(self, state: WorkingSetState, subproblem: Subproblem) -> None:
+        """Take the best pair that the method offers on the subproblem; choose a new set if it is good enough."""
+        if self._leap(state, subproblem):
             return
-        model = small.model
-        offer = self._method(model).candidates(small.state)
+        model = subproblem.model
+        offer = self._method(model).candidates(subproblem.state)
         if is_smooth(model.g):  # its gradient at the current point is the best dual point, and averages are behind
             offer = self._with_gradient(model, offer)
-        state.passes += 0.5 * small.share * sum(u is None for _, u in offer.primal)
-        state.passes += 0.5 * small.share * sum(z is None for _, z in offer.dual)
+        state.passes += 0.5 * subproblem.share * sum(u is None for _, u in offer.primal)
+        state.passes += 0.5 * subproblem.share * sum(z is None for _, z in offer.dual)
         certificate, primal, dual = evaluate(model, offer)
-        small.look = small.round + max(FIRST_LOOK, LOOK_GROWTH * small.round)
+        subproblem.look = subproblem.round + max(FIRST_LOOK, LOOK_GROWTH * subproblem.round)
         state.x[:] = 0.0
-        state.x[small.columns] = primal.x
+        state.x[subproblem.columns] = primal.x
         state.y, state.u, state.z = dual.y, None, None
         if certificate.error <= self._target(state):
-            small.round, small.look = 0.0, FIRST_LOOK
+            subproblem.round, subproblem.look = 0.0, FIRST_LOOK
             self._choose(state, dual.y)
         else:
-            small.state.goal = self._end(state) / certificate.error
+            subproblem.state.goal = self._end(state) / certificate.error
 
     @staticmethod
     def _with_gradient(model: Model, offer: Candidates) -> Candidates:
@@ -311,22 +316,22 @@ class WorkingSet(Layer[WorkingSetState]):
         u = model.A.matvec(x) if u is None else u
         return Candidates([(x, u)], [(model.g.subgradient(u), None)])
 
-    def _leap(self, state: WorkingSetState, small: Small) -> bool:
+    def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
         """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
-        n_blocks, size = len(state.model.blocks), small.blocks.size
+        n_blocks, size = len(state.model.blocks), subproblem.blocks.size
         if size > smallest(state.model):
             return False
         state.x[:] = 0.0
-        state.x[small.columns] = small.state.x
+        state.x[subproblem.columns] = subproblem.state.x
         active = np.count_nonzero(self._active(state))
         larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
         if active <= FILLED * size or larger <= size:
             return False
         distance = state.products.distance.copy()
-        distance[small.blocks] = np.inf
+        distance[subproblem.blocks] = np.inf
         added = closest(distance, larger - size)
         state.u, state.z = None, None
-        state.small = self._extend(state, small, added, small.state.y)
+        state.subproblem = self._extend(state, subproblem, added, subproblem.state.y)
         return True
 
     @staticmethod
@@ -337,61 +342,61 @@ class WorkingSet(Layer[WorkingSetState]):
         return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
     def _target(self, state: WorkingSetState) -> float:
-        """Return the error at which the small problem is solved well enough, given that of the whole."""
+        """Return the error at which the subproblem is solved well enough, given that of the whole."""
         factor = min(INNER, state.error**2) if self.method.superlinear else INNER
         return max(factor * state.error, self._end(state))
 
     @staticmethod
     def _end(state: WorkingSetState) -> float:
-        """Return the error at which the small problem is solved as well as the run will ever need it."""
+        """Return the error at which the subproblem is solved as well as the run will ever need it."""
         return max(0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
-        """Judge the point in the whole problem, and choose the blocks to go on with."""
-        model, small, target = state.model, state.small, self._target(state)
+        """Incumbent the point in the whole problem, and choose the blocks to go on with."""
+        model, subproblem, target = state.model, state.subproblem, self._target(state)
         state.u = u = self._image(state)
         if is_smooth(model.g) or not np.any(y):  # at the start of a run where x is tells more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
         image = DensePoint(u)
         point = admit(model, y, image)
-        if small is not None and small.share <= FEW and memories(model.A):
-            point = self._within(state, small, point, image)
+        if subproblem is not None and subproblem.share <= FEW and memories(model.A):
+            point = self._within(state, subproblem, point, image)
         state.error, dual = self._judge(state, point, image, active)
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
         state.y, state.z = dual.y, dual.scale * state.products.z
-        state.ripe = state.error <= state.start.tol
+        state.wants_certificate = state.error <= state.start.tol
         wanted = self._wanted(state, active)
-        added = wanted if small is None else wanted[~small.holds(wanted, len(model.blocks))]
-        if small is None or wanted.size < SHRINK * small.blocks.size:
-            state.small = self._pack(state, wanted, dual.y)
+        added = wanted if subproblem is None else wanted[~subproblem.holds(wanted, len(model.blocks))]
+        if subproblem is None or wanted.size < SHRINK * subproblem.blocks.size:
+            state.subproblem = self._pack(state, wanted, dual.y)
         elif added.size:
-            state.small = self._extend(state, small, added, dual.y)
-        elif small.single and state.error > max(2.0 * target, state.start.tol):
+            state.subproblem = self._extend(state, subproblem, added, dual.y)
+        elif subproblem.single and state.error > max(2.0 * target, state.start.tol):
             state.single = False
-            state.small = self._pack(state, wanted, dual.y)
-        assert state.small is not None
-        state.small.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
+            state.subproblem = self._pack(state, wanted, dual.y)
+        assert state.subproblem is not None
+        state.subproblem.state.goal = min(1.0, self._end(state) / max(state.error, ROUNDING))
 
     @staticmethod
     def _image(state: WorkingSetState) -> Vector:
         """Return A x, by the columns of the set where others would be read with them."""
-        A, small = state.model.A, state.small
-        if small is None or A.traits.reads_columns:
+        A, subproblem = state.model.A, state.subproblem
+        if subproblem is None or A.traits.reads_columns:
             return A.matvec(state.x)
-        return small.model.A.matvec(state.x[small.columns])
+        return subproblem.model.A.matvec(state.x[subproblem.columns])
 
     @staticmethod
-    def _within(state: WorkingSetState, small: Small, point: Admitted, u: Point) -> Admitted:
+    def _within(state: WorkingSetState, subproblem: Subproblem, point: Admitted, u: Point) -> Admitted:
         """Return a dual point as the columns of the set ask for it.
 
         If the others ask for no more, its A'y in the whole problem, for which a file is read, is that of the point that
         is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
         """
         A = state.model.A
-        z = A.rmatvec(-point.y, small.columns) if A.traits.reads_columns else small.model.A.rmatvec(-point.y)
-        state.passes += 0.5 * small.share
-        scale = bound(small.model, point, DensePoint(state.x[small.columns]), u, z).scale
+        z = A.rmatvec(-point.y, subproblem.columns) if A.traits.reads_columns else subproblem.model.A.rmatvec(-point.y)
+        state.passes += 0.5 * subproblem.share
+        scale = bound(subproblem.model, point, DensePoint(state.x[subproblem.columns]), u, z).scale
         return replace(point, y=INSIDE * scale * point.y, conjugate_g=None) if scale < 1 else point
 
     @staticmethod
@@ -423,26 +428,26 @@ class WorkingSet(Layer[WorkingSetState]):
         count = int(np.count_nonzero(np.isneginf(distance)))
         least = smallest(state.model)
         size = int(max(least, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
-        if state.small is not None and count > FILLED * state.small.blocks.size:
+        if state.subproblem is not None and count > FILLED * state.subproblem.blocks.size:
             size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
         if size >= LARGEST * n_blocks:
             return np.arange(n_blocks)
         return closest(distance, size)
 
-    def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Small:
-        """Return the small problem of these blocks."""
+    def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Subproblem:
+        """Return the subproblem of these blocks."""
         model = state.model
         if blocks.size == len(model.blocks):
-            small = Small(model, blocks, np.arange(state.x.size), 1.0, None, False)
+            subproblem = Subproblem(model, blocks, np.arange(state.x.size), 1.0, None, False)
         else:
             columns = model.blocks.columns(blocks)
             part = model.of_blocks(blocks, model.packed(columns, state.single))
-            small = Small(part, blocks, columns, columns.size / state.x.size, None, state.single)
-        small.state = self._method(small.model).init(small.model, self._start(state, small, y))
-        return self._counted(state, small, 1.0)
+            subproblem = Subproblem(part, blocks, columns, columns.size / state.x.size, None, state.single)
+        subproblem.state = self._method(subproblem.model).init(subproblem.model, self._start(state, subproblem, y))
+        return self._counted(state, subproblem, 1.0)
 
-    def _extend(self, state: WorkingSetState, before: Small, added: Indices, y: Vector) -> Small:
-        """Return the small problem with some blocks added at its end."""
+    def _extend(self, state: WorkingSetState, before: Subproblem, added: Indices, y: Vector) -> Subproblem:
+        """Return the subproblem with some blocks added at its end."""
         model = state.model
         blocks = np.concatenate([before.blocks, added])
         if blocks.size >= LARGEST * len(model.blocks):
@@ -451,29 +456,31 @@ class WorkingSet(Layer[WorkingSetState]):
         columns = np.concatenate([before.columns, new])
         A = beside(before.model.A, model.packed(new, before.single, before.model.A))
         part = model.of_blocks(blocks, A)
-        small = Small(part, blocks, columns, columns.size / state.x.size, None, before.single)
-        small.state = self._method(small.model).extend(before.state, small.model, self._start(state, small, y))
-        return self._counted(state, small, new.size / columns.size)
+        subproblem = Subproblem(part, blocks, columns, columns.size / state.x.size, None, before.single)
+        subproblem.state = self._method(subproblem.model).extend(
+            before.state, subproblem.model, self._start(state, subproblem, y)
+        )
+        return self._counted(state, subproblem, new.size / columns.size)
 
     @staticmethod
-    def _start(state: WorkingSetState, small: Small, y: Vector) -> Start:
-        """Return where the method starts on the small problem."""
+    def _start(state: WorkingSetState, subproblem: Subproblem, y: Vector) -> Start:
+        """Return where the method starts on the subproblem."""
         start, weight = state.start, state.start.weight
-        if state.small is not None:
-            found = state.small.state.report().primal_weight
+        if state.subproblem is not None:
+            found = state.subproblem.state.report().primal_weight
             weight = weight if found is None else found
-        drawn = None if start.drawn is None else min(start.drawn, small.blocks.size)
+        drawn = None if start.drawn is None else min(start.drawn, subproblem.blocks.size)
         kept = start.kept or IndexMap(state.model.A.shape, *(np.arange(size) for size in state.model.A.shape))
-        kept = kept._replace(columns=kept.columns[small.columns])
-        return replace(start, x=state.x[small.columns], u=state.u, y=y, drawn=drawn, weight=weight, kept=kept)
+        kept = kept._replace(columns=kept.columns[subproblem.columns])
+        return replace(start, x=state.x[subproblem.columns], u=state.u, y=y, drawn=drawn, weight=weight, kept=kept)
 
     @staticmethod
-    def _counted(state: WorkingSetState, small: Small, packed: float) -> Small:
+    def _counted(state: WorkingSetState, subproblem: Subproblem, packed: float) -> Subproblem:
         """Count the work of packing and starting, and tell what was chosen."""
-        state.passes += small.share * (small.state.passes + 0.5 * packed)
-        if state.small is not None:
-            state.counts = state.counts.plus(state.small.state.report())
-        return small
+        state.passes += subproblem.share * (subproblem.state.passes + 0.5 * packed)
+        if state.subproblem is not None:
+            state.counts = state.counts.plus(state.subproblem.state.report())
+        return subproblem
 
     def candidates(self, state: WorkingSetState) -> Candidates:
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ..common.arrays import Vector
-from ..problem import Model
+from ..model.model import Model
 from .program import LinearProgram, as_linear_program, at_hand
 
 SMALL_ENTRY, LARGE_ENTRY = 1e-7, 1e9

@@ -13,8 +13,8 @@ from scipy.sparse.linalg import splu
 from ..common.arrays import Vector
 from ..functions.normal_form import NormalForm, Piecewise
 from ..functions.points import Point
+from ..model.model import Model
 from ..operators import Operator
-from ..problem import Model
 
 ACTIVE = 1e-9
 """A bound is active up to this distance, relative to 1 and the size of the bound."""

@@ -21,8 +21,8 @@ from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Equality
 from ..functions.calculus import BlockSum
+from ..model.model import Model
 from ..operators import ScaledIdentity, Stacked
-from ..problem import Model
 from ..steps.strengths import block_squares, data_weight, uniform_strengths
 from ._balance import Balance
 from .contract import Start, State, affine_gradient, all_blocks, gradient

@@ -21,7 +21,7 @@ from ..common.checks import number
 from ..common.rebuildable import stored
 from ..functions.traits import curvature as curvature_of
 from ..functions.traits import is_smooth
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import operator_norm
 from .contract import Averages, Method, Start, State, all_blocks, positive_number
 

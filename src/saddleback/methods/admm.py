@@ -33,8 +33,8 @@ from scipy.sparse.linalg import splu
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
+from ..model.model import Model
 from ..operators import Operator
-from ..problem import Model
 from ..steps.strengths import data_weight, uniform_strengths
 from ._balance import Balance
 from .contract import Method, Start, State, affine_gradient, all_blocks, gradient, positive_number

@@ -32,8 +32,8 @@ from ..functions.nuclear import NuclearNorm
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import BufferedPoint, DensePoint
 from ..functions.traits import curvature as curvature_of
+from ..model.model import Model
 from ..operators.deferred_points import Gradient, Image, forward, zeros
-from ..problem import Model
 from ..steps.strengths import round_up_strengths
 from .contract import Method, Start, State
 from .report import Report
@@ -86,7 +86,7 @@ class Alternating(Method[AlternatingState]):
     """All blocks in turn: no options."""
 
     name = "alternating"
-    opening = 8.0
+    warmup_passes = 8.0
 
     def missing(self, model: Model) -> str | None:
         if curvature_of(model.g) is None:
@@ -131,7 +131,7 @@ class Alternating(Method[AlternatingState]):
         for _ in range(max(1, round(passes))):
             self._sweep(state)
             state.passes += 1.0
-            if state.ripe:
+            if state.wants_certificate:
                 break
         return state
 
@@ -164,7 +164,7 @@ class Alternating(Method[AlternatingState]):
             else:
                 x[own] = new
             points[j].use_buffer(x[own])
-        state.ripe = self._is_promising(state, x, lengths)
+        state.wants_certificate = self._is_promising(state, x, lengths)
         restart = uphill > 0
         state.momentum_restarts += int(restart)
         state.momentum = 1.0 if restart else following

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
-from ..problem import Model
+from ..model.model import Model
 from .contract import Layer, Start, State
 
 

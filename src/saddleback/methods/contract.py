@@ -21,8 +21,8 @@ from ..functions.contract import Convex
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import is_smooth
 from ..model.index_map import IndexMap
+from ..model.model import Model
 from ..operators.deferred_points import zeros
-from ..problem import Model
 from .report import Report
 
 
@@ -76,16 +76,16 @@ class State:
     ``stored``. What is not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``.
     Whoever changes what a state holds changes the FORMAT of ``checkpoints/file.py``.
 
-    ``ripe`` is set by a method whose point is worth a certificate now, before the next one is due; ``ended`` by one
-    that can do no more, to the reason; ``goal`` by what wraps a method and knows how far it is: the factor by which the
-    error is still to fall. ``notes`` are for the history: what was decided on the way. ``choices`` is what
-    was chosen at the beginning, and ``report`` tells it together with what has been counted since.
+    ``wants_certificate`` is set by a method whose point is worth a certificate before the next one is due. ``ended`` is
+    set by a method that cannot continue, to the reason. ``goal`` is the factor by which the error still has to fall; a
+    layer that knows it sets it. ``notes`` are for the history: what was decided on the way. ``choices`` is what was
+    chosen at the beginning, and ``report`` tells it together with what has been counted since.
     """
 
     x: Vector
     y: Vector
     passes: float = 0.0
-    ripe: bool = False
+    wants_certificate: bool = False
     ended: str = ""
     goal: float = 0.01
     notes: list[str] = field(default_factory=list)
@@ -155,17 +155,17 @@ class Method(ABC, Generic[S]):
         return False
 
     @property
-    def opening(self) -> float:
+    def warmup_passes(self) -> float:
         """Passes before the first certificate, for methods that are much closer after them than at the start."""
         return 0.0
 
     @property
-    def heavy(self) -> bool:
+    def expensive_steps(self) -> bool:
         """Whether a single step takes so long that the clock is to be looked at after it."""
         return False
 
     @property
-    def exact(self) -> bool:
+    def needs_float64(self) -> bool:
         """Whether the method needs the entries of A as they are, not rounded to float32."""
         return False
 
@@ -239,16 +239,16 @@ class Layer(Method[S]):
         return self.method.merges_rows
 
     @property
-    def opening(self) -> float:
-        return self.method.opening
+    def warmup_passes(self) -> float:
+        return self.method.warmup_passes
 
     @property
-    def heavy(self) -> bool:
-        return self.method.heavy
+    def expensive_steps(self) -> bool:
+        return self.method.expensive_steps
 
     @property
-    def exact(self) -> bool:
-        return self.method.exact
+    def needs_float64(self) -> bool:
+        return self.method.needs_float64
 
     def missing(self, model: Model) -> str | None:
         return self.method.missing(model)

@@ -19,10 +19,10 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.traits import curvature_at, is_smooth
 from ..machine.tiled_blas import cholesky
+from ..model.model import Model
 from ..places.choose import BackendName, descent_kernel_for, extended
 from ..places.contract import DescentKernel
 from ..places.newton import Smooth, smooth_part
-from ..problem import Model
 from .contract import Method, Start, State
 from .report import Report
 
@@ -70,7 +70,7 @@ DIRECT, DIRECT_MOST = 10, 400
 class DescentState(State):
     """The point with u = Ax, and how Newton steps have fared.
 
-    ``rest`` sweeps are to pass before the next, ``penance`` if that fails too; ``stiff`` says that conjugate gradients
+    ``rest`` sweeps are to pass before the next, ``backoff`` if that fails too; ``stiff`` says that conjugate gradients
     did not solve the last system in the steps that they are given; ``damping`` is added to the next one, by Levenberg,
     where free columns are dependent or the loss is far from quadratic. ``fresh`` are the passes at which u was last
     computed from x.
@@ -81,7 +81,7 @@ class DescentState(State):
     kernel: DescentKernel
     free: NDArray[np.bool_]
     rest: int = 0
-    penance: int = SWEEPS
+    backoff: int = SWEEPS
     stiff: bool = False
     damping: float = 0.0
     fresh: float = 0.0
@@ -104,7 +104,7 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
-    opening = 8.0  # or a Newton step: what the start is worth tells nothing
+    warmup_passes = 8.0  # or a Newton step: what the start is worth tells nothing
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
@@ -162,7 +162,7 @@ class Descent(Method[DescentState]):
                 enough = ACCURACY * np.sqrt(state.goal) if changes <= FINAL * size else NEWTON_TOLERANCE
                 with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is one that fails
                     self._newton(state, float(np.clip(enough, TIGHTEST, NEWTON_TOLERANCE)))
-            if state.ripe or state.passes >= goal:
+            if state.wants_certificate or state.passes >= goal:
                 return state
 
     def _newton(self, state: DescentState, tolerance: float) -> None:
@@ -173,7 +173,7 @@ class Descent(Method[DescentState]):
         part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
-            state.ripe = True  # which sweeps have left so
+            state.wants_certificate = True  # which sweeps have left so
             return
         pull = state.kernel.products(part.free, state.y) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
@@ -190,15 +190,15 @@ class Descent(Method[DescentState]):
             if model.f.finite_value(candidate) + model.g.finite_value(u) < before:
                 state.x[:], state.u[:], state.y[:] = candidate, u, model.g.subgradient(u)
                 state.free = state.x != 0
-                state.penance = SWEEPS
-                state.ripe = halving == 0
-                if state.ripe:
+                state.backoff = SWEEPS
+                state.wants_certificate = halving == 0
+                if state.wants_certificate:
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
                 state.newton_steps += 1
                 return
-        state.ripe = state.penance == SWEEPS  # perhaps there is nothing lower
+        state.wants_certificate = state.backoff == SWEEPS  # perhaps there is nothing lower
         state.damping = min(max(DAMPING, 10.0 * state.damping), MOST_DAMPING)
-        state.rest, state.penance = state.penance, min(2 * state.penance, MOST_REST)
+        state.rest, state.backoff = state.backoff, min(2 * state.backoff, MOST_REST)
 
     @staticmethod
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:

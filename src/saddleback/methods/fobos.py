@@ -12,7 +12,7 @@ import numpy as np
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..functions.traits import is_smooth
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
 from .contract import current_and_average, positive_number

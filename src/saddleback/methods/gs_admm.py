@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..certificates.candidates import Candidates
-from ..problem import Model
+from ..model.model import Model
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks
 from .contract import Method, Start, positive_number
 

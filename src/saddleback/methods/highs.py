@@ -16,7 +16,7 @@ from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..linear_programs.highs import Answer, Program, Running, conflict, falling, in_range, stated
 from ..linear_programs.program import as_linear_program
-from ..problem import Model
+from ..model.model import Model
 from .contract import Method, Start, State, all_blocks
 from .r2hpdhg import R2HPDHG, R2HPDHGState
 from .report import Report
@@ -75,7 +75,7 @@ class Highs(Method[HighsState]):
 
     name = "highs"
     layers = ("finish",)
-    opening = 1.0
+    warmup_passes = 1.0
 
     def missing(self, model: Model) -> str | None:
         if model.A.traits.holders is not None:
@@ -134,7 +134,7 @@ class Highs(Method[HighsState]):
                 state.rays.append((answer.x, np.zeros(m)))
             state.asked = DONE
         if state.asked == DONE:
-            state.ripe = True
+            state.wants_certificate = True
             state.passes += max(ITERATION * state.iterations, 1.0)  # not before: the loop waits for passes
 
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
@@ -143,9 +143,9 @@ class Highs(Method[HighsState]):
             after = method.init(state.model, replace(state.start, x=state.x, y=state.y, u=None))
             after.passes += state.passes
             state.after = after
-        state.after.ripe = False
+        state.after.wants_certificate = False
         state.after = method.advance(state.after, passes)
-        state.ripe = state.after.ripe
+        state.wants_certificate = state.after.wants_certificate
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
         return state
 

@@ -22,7 +22,7 @@ from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..functions.normal_form import LogisticEntropy
-from ..problem import Model
+from ..model.model import Model
 from .contract import Method, Start, State, all_blocks
 from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
 from .report import Report
@@ -80,8 +80,8 @@ class InteriorPoint(Method[InteriorState]):
 
     name = "finish"
     superlinear = True
-    exact = True
-    heavy = True
+    needs_float64 = True
+    expensive_steps = True
     memory: float = np.inf
 
     def missing(self, model: Model) -> str | None:
@@ -126,7 +126,7 @@ class InteriorPoint(Method[InteriorState]):
                     self._step(state)
             except SingularSystem:
                 _give_up(state, "its linear system is singular")
-        state.ripe = True
+        state.wants_certificate = True
         return state
 
     def _step(self, state: InteriorState) -> None:

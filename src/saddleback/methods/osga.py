@@ -22,7 +22,7 @@ import numpy as np
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import typical_distance
 from .contract import Method, Start, State, all_blocks, gradient, positive_number
 

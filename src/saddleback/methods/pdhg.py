@@ -18,7 +18,7 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.checks import number
 from ..common.rebuildable import stored
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import Strengths, uniform_strengths
 from .contract import Averages, Method, Start, State, all_blocks, current_and_average, positive_number
 

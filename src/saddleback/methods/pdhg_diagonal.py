@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..common.checks import number
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import Strengths, diagonal_strengths
 from .pdhg import PrimalDual
 

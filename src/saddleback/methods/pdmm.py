@@ -23,7 +23,7 @@ import numpy as np
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..problem import Model
+from ..model.model import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import blocks_in_rows
 from ._constrained import ConstrainedState, balance, first_state, offered, remembered, step_blocks

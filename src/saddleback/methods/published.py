@@ -26,7 +26,7 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Columns, Vector
 from ..common.checks import one_of
 from ..common.rebuildable import stored
-from ..problem import Model
+from ..model.model import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import (
     Strengths,

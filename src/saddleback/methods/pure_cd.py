@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
+from ..model.model import Model
 from ..places.choose import BackendName, pure_cd_kernel_for
 from ..places.contract import PureCDKernel
-from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, pure_strengths
 from .contract import Averages, Method, Start, State, current_and_average

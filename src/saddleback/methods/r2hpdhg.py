@@ -32,7 +32,7 @@ import numpy as np
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths, measure_norms, norm_strengths
 from .contract import Method, Start, State, all_blocks, gradient
 from .report import Report
@@ -175,7 +175,7 @@ class R2HPDHG(Method[R2HPDHGState]):
             state.passes += 1.0
             if epoch.length == 1 or epoch.length % TEST == 0:
                 self._test(state, ahead)
-            if state.ripe:
+            if state.wants_certificate:
                 break
         return state
 
@@ -190,7 +190,7 @@ class R2HPDHG(Method[R2HPDHGState]):
             self._restart(state, epoch.anchor)
         elif epoch.pays(error, state.iterations):
             self._restart(state, ahead)
-            state.ripe = True  # the best point of the epoch
+            state.wants_certificate = True  # the best point of the epoch
         epoch.last = error
 
     def _restart(self, state: R2HPDHGState, point: Point) -> None:

@@ -21,9 +21,9 @@ from typing import Any
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
+from ..model.model import Model
 from ..places.choose import BackendName, DualName, block_kernel_for
 from ..places.contract import BlockKernel
-from ..problem import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import Strengths, automatic_draw, explicit_strengths, l1_strengths, measure_norms, norm_strengths
 from .contract import Averages, Method, Start, State, current_and_average

@@ -38,7 +38,7 @@ from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.traits import curvature as curvature_of
 from ..functions.traits import subgradient_scale
-from ..problem import Model
+from ..model.model import Model
 from ..steps.sampling import KNice
 from ..steps.strengths import typical_distance
 from .contract import Method, Start, State, all_blocks, gradient, positive_number

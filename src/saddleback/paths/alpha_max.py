@@ -24,7 +24,8 @@ from ..common.arrays import Indices, Vector
 from ..functions import Zero
 from ..functions.traits import kinks, subdifferential, subgradient_scale
 from ..machine.threads import limited
-from ..problem import Model, Problem
+from ..model.model import Model
+from ..problem import Problem
 from .cutting_planes import Polytope, least_largest
 from .null_model import NOT_FEASIBLE, Free, fit
 

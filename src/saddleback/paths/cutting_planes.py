@@ -18,7 +18,7 @@ from ..common.arrays import Indices, Vector
 from ..functions.contract import Convex
 from ..functions.kinks import Kinks
 from ..functions.traits import kinks as kinks_of
-from ..problem import Model
+from ..model.model import Model
 from .null_model import LP_OPTIONS
 
 ACCURACY = 1e-10

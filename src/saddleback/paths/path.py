@@ -15,7 +15,7 @@ from ..engine.options import Options
 from ..engine.session import Session
 from ..functions.points import DensePoint
 from ..machine.threads import limited
-from ..places.mpi.communicator import team_of
+from ..places.mpi.communicator import communicator_of
 from ..places.torch import open_device
 from ..problem import Problem
 from ..result import Result, Status
@@ -72,7 +72,7 @@ def path(
     problem = Problem(penalty, A, loss).columnar()
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
-    team = team_of(options.get("comm"))
+    team = communicator_of(options.get("comm"))
     threads = team.threads(options.get("threads"))
     if alphas is None:
         with limited(threads):

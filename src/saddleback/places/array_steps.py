@@ -8,7 +8,7 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector
 from ..functions.contract import Convex
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import Strengths
 from .contract import Iterate
 

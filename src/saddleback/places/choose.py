@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from ..common.checks import one_of
 from ..common.rebuildable import derived
-from ..problem import Model
+from ..model.model import Model
 from .contract import BlockKernel, DescentKernel, KernelName, Place, PureCDKernel
 from .files.place import FILES
 from .mpi.place import next_to_columns

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from ..common.arrays import Indices, Vector
-from ..problem import Model
+from ..model.model import Model
 from ..steps.strengths import Strengths
 from .newton import Smooth
 

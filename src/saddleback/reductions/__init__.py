@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem import Model
+from ..model.model import Model
 from .contract import Reduction
 from .eliminate import eliminate_identities
 from .empty import drop_empty

@@ -11,7 +11,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..functions.points import Point
 from ..model.index_map import IndexMap
-from ..problem import Model
+from ..model.model import Model
 from ..result import Status
 
 

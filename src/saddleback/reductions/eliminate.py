@@ -29,8 +29,8 @@ from ..functions.contract import Convex
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import BlockPoint, Point
 from ..model.index_map import IndexMap
+from ..model.model import Model
 from ..operators import Stacked
-from ..problem import Model
 from .contract import Reduction
 
 

@@ -15,7 +15,7 @@ from ..common.arrays import Indices, Vector
 from ..functions.points import DensePoint, Point
 from ..functions.traits import SumOverCoordinates
 from ..model.index_map import IndexMap
-from ..problem import Model
+from ..model.model import Model
 from ..result import Status
 from .contract import Reduction, Unchanged
 

@@ -51,8 +51,8 @@ from ..functions.calculus import BlockSum
 from ..functions.contract import Convex
 from ..functions.traits import curvature as curvature_of
 from ..functions.traits import is_smooth, subgradient_scale
+from ..model.model import Model
 from ..operators import Operator
-from ..problem import Model
 from .sampling import Strata
 
 SLACK = 1.01

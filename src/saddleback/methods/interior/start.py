@@ -8,7 +8,7 @@ import numpy as np
 
 from ...common.arrays import Blocks, Vector
 from ...functions.traits import subgradient_scale
-from ...problem import Model
+from ...model.model import Model
 from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
 from .system import factored
 

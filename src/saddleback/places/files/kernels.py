@@ -12,9 +12,9 @@ import numpy as np
 
 from ...common.arrays import Indices, Vector
 from ...common.conjugate_gradients import conjugate_gradients
+from ...model.model import Model
 from ...operators import Operator
 from ...operators.memory import bytes_in_memory
-from ...problem import Model
 from ...steps.strengths import Strengths
 from ..array_steps import dual_half
 from ..contract import Iterate

@@ -24,7 +24,7 @@ GRACE = 5.0
 """Seconds that a process which has failed waits for all others to fail too, before it ends them."""
 
 
-class Alone:
+class SerialCommunicator:
     """One process, which need not ask anybody."""
 
     rank = 0
@@ -42,24 +42,24 @@ class Alone:
         """Return whether the flag is set somewhere."""
         return flag
 
-    def told(self, flag: bool) -> bool:
+    def broadcast(self, flag: bool) -> bool:
         """Return the flag of the first process."""
         return flag
 
-    def agree_on(self, *vectors: Vector) -> None:
+    def check_identical(self, *vectors: Vector) -> None:
         """Raise where vectors that ought to be the same on all processes are not."""
 
-    def __enter__(self) -> Alone:
+    def __enter__(self) -> SerialCommunicator:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
 
-ALONE = Alone()
+SERIAL = SerialCommunicator()
 
 
-class Ranks:
+class MPICommunicator:
     """The processes of an MPI communicator.
 
     As a context, it sees to it that they fail together: an error that all of them meet is raised as everywhere else,
@@ -103,11 +103,11 @@ class Ranks:
         """Return whether the flag is set somewhere."""
         return bool(self.largest(np.array([float(flag)]))[0])
 
-    def told(self, flag: bool) -> bool:
+    def broadcast(self, flag: bool) -> bool:
         """Return the flag of the first process."""
         return bool(self.comm.bcast(flag, root=0))
 
-    def agree_on(self, *vectors: Vector) -> None:
+    def check_identical(self, *vectors: Vector) -> None:
         """Raise where vectors that ought to be the same on all processes are not.
 
         They are computed in the same way everywhere, but processors of different makes may round differently.
@@ -119,7 +119,7 @@ class Ranks:
                 "or libraries do not round alike; give all the same, on machines of one kind with the same versions"
             )
 
-    def __enter__(self) -> Ranks:
+    def __enter__(self) -> MPICommunicator:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -144,12 +144,12 @@ class Ranks:
         return True
 
 
-Team = Alone | Ranks
+Communicator = SerialCommunicator | MPICommunicator
 
 
-def team_of(comm: Any) -> Team:
+def communicator_of(comm: Any) -> Communicator:
     """Return the processes of a communicator, or this one alone for None."""
-    return ALONE if comm is None else Ranks(comm)
+    return SERIAL if comm is None else MPICommunicator(comm)
 
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")

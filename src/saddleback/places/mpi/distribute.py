@@ -17,14 +17,14 @@ from ...functions.penalties import Penalty
 from ...io.column_files import ColumnFile
 from ...operators import Sharded, as_operator
 from ...problem import Problem
-from .communicator import Alone, Ranks, Team
+from .communicator import Communicator, MPICommunicator, SerialCommunicator
 from .operator import nothing
 
 Shard = Callable[[int, int], Problem]
 """The problem of the columns of a process, given its rank and the number of processes."""
 
 
-def gathered(source: Problem | Shard, team: Team) -> Problem:
+def gathered(source: Problem | Shard, team: Communicator) -> Problem:
     """Return the whole problem, of whose matrix each process of a team holds its part.
 
     Parameters
@@ -32,7 +32,7 @@ def gathered(source: Problem | Shard, team: Team) -> Problem:
     source : the whole problem, or a function that gives each process its part.
     team : the processes.
     """
-    if isinstance(team, Alone):
+    if isinstance(team, SerialCommunicator):
         if not isinstance(source, Problem):
             lacking = ", and a function needs comm=" if callable(source) else ""
             raise TypeError(f"problem is {type(source).__name__}: expected a saddleback.Problem{lacking}")
@@ -49,7 +49,7 @@ def gathered(source: Problem | Shard, team: Team) -> Problem:
     return _joined(part, team)
 
 
-def _divided(problem: Problem, ranks: Ranks) -> Problem:
+def _divided(problem: Problem, ranks: MPICommunicator) -> Problem:
     """Return a problem that all processes have as a whole, with the columns of A divided among them."""
     if problem.model.A.traits.holders is not None:
         return problem  # each process has read its own part of it
@@ -87,7 +87,7 @@ def division(blocks: Blocks, work: Vector, parts: int, tasks: int = 1) -> list[I
     return [blocks.order[blocks.start[a] : blocks.start[b]] for a, b in pairwise(cuts)]
 
 
-def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) -> Problem:
+def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: MPICommunicator) -> Problem:
     """Return the problem with the matrix of a file, of which each process reads its own columns.
 
     Where the columns of a group are no neighbours, or the loss has several columns, all are read and those of the
@@ -104,7 +104,7 @@ def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: Ranks) 
     return Problem(penalty, Sharded(local, places, ranks), loss)
 
 
-def _joined(part: Problem, ranks: Ranks) -> Problem:
+def _joined(part: Problem, ranks: MPICommunicator) -> Problem:
     """Return the problem of the columns of all processes side by side, from the part of this one."""
     model = part.model
     if not model.A.traits.splits:

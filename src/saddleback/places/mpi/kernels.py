@@ -14,8 +14,8 @@ import numpy as np
 from ...common.arrays import Indices, Vector
 from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions import Convex, Zero
+from ...model.model import Model
 from ...operators import Sharded
-from ...problem import Model
 from ...steps.strengths import Strengths
 from ..contract import BlockKernel, Iterate, LocalDescentKernel
 from ..newton import Smooth, newton_system

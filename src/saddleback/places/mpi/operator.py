@@ -23,7 +23,7 @@ from ...operators.memory import bytes_in_memory
 from ...operators.sparse import Compressed
 from ...operators.stacked import hstack
 from ...operators.traits import Holders, gathered
-from .communicator import Ranks
+from .communicator import MPICommunicator
 
 DENSE = 0.5
 """Share of entries that are stored from which on columns are collected as a dense matrix."""
@@ -39,7 +39,7 @@ class Sharded(Operator):
     ranks : the processes.
     """
 
-    def __init__(self, local: Operator, places: Sequence[Indices], ranks: Ranks) -> None:
+    def __init__(self, local: Operator, places: Sequence[Indices], ranks: MPICommunicator) -> None:
         self.local = local
         self.places = places
         self.ranks = ranks

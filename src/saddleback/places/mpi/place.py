@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from ...model.model import Model
 from ...operators import Sharded
-from ...problem import Model
 from ..contract import BlockKernel, DescentKernel, Exchange, KernelName, LocalDescentKernel, Place
 from .kernels import ShardedBlockKernel, ShardedDescentKernel, local_model
 

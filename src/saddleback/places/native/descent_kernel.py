@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _native
 from ...common.arrays import Indices, Vector
-from ...problem import DESCENT_KERNEL, Model
+from ...model.model import DESCENT_KERNEL, Model
 from ..contract import Exchange
 from ..newton import Smooth
 from .kernels import columns_and_penalty, row_loss

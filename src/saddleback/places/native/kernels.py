@@ -7,11 +7,11 @@ import numpy as np
 from ... import _native
 from ...common.arrays import Indices, Vector
 from ...functions.normal_form import CompiledProx, LogisticEntropy, NormalForm, PiecewiseParameters
+from ...model.model import Model
 from ...operators.contract import Operator
 from ...operators.dense import Dense
 from ...operators.sparse import Compressed, Transposed
 from ...operators.stacked import parts_of
-from ...problem import Model
 from ...steps.strengths import Strengths
 from ..array_steps import dual_half, existing
 from ..contract import Exchange, Iterate, PureIterate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem import Model
+from ...model.model import Model
 from ..contract import KernelName, Place
 from .descent_kernel import native_descent_kernel
 from .kernels import NativeBlockKernel, NativePureCDKernel, matrices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...common.arrays import Indices
-from ...problem import Model
+from ...model.model import Model
 from ...steps.strengths import Strengths
 from ..array_steps import dual_half, existing, primal_half, touched_rows
 from ..contract import Exchange, Iterate

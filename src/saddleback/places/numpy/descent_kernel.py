@@ -9,7 +9,7 @@ import numpy as np
 from ...common.arrays import Indices, Vector
 from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions.traits import curvature as curvature_of
-from ...problem import Model
+from ...model.model import Model
 from ..contract import Exchange
 from ..newton import Smooth, newton_system
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from ...common.arrays import Indices, Vector
 from ...functions.piecewise import PiecewiseQuadratic
-from ...problem import Model
+from ...model.model import Model
 from ...steps.strengths import Strengths
 from ..contract import Iterate
 

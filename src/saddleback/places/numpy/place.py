@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem import Model
+from ...model.model import Model
 from ..contract import KernelName, Place
 from .block_kernel import ArrayBlockKernel
 from .descent_kernel import ArrayDescentKernel

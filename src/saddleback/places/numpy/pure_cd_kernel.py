@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...common.arrays import Indices, Vector
-from ...problem import Model
+from ...model.model import Model
 from ...steps.strengths import Strengths
 from ..array_steps import primal_half, touched_rows
 from ..contract import PureIterate

@@ -22,7 +22,7 @@ from ...functions.contract import Convex
 from ...functions.normal_form import GroupNorm, LogisticEntropy
 from ...functions.traits import curvature as curvature_of
 from ...functions.traits import moved
-from ...problem import Model
+from ...model.model import Model
 from ...steps.strengths import Strengths, operator_norm
 from ..array_steps import dual_half
 from ..contract import Iterate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem import Model
+from ...model.model import Model
 from ..contract import BlockKernel, DescentKernel, Exchange, KernelName, Place
 
 

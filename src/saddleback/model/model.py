@@ -1,0 +1,347 @@
+"""The problem over flat vectors, min_x f(x) + g(Ax): all that methods, certificates and reductions know."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common.arrays import Blocks, Indices, Vector, constant, map_constants
+from ..common.cached import cached_property
+from ..common.rebuildable import derived
+from ..functions import Convex
+from ..functions.calculus import BlockSum, parts_of, plus
+from ..functions.domains import fixed
+from ..functions.normal_form import NormalForm, PiecewiseParameters
+from ..functions.points import Point
+from ..functions.traits import SumOverRows, is_smooth, moved, near, subgradient_scale
+from ..functions.traits import memories as memories_of
+from ..functions.traits import with_memory as with_own_memory
+from ..operators import Operator
+from ..operators.deferred_points import zeros
+from ..operators.memory import bytes_in_memory
+from ..places.files.operator import memories, with_memory
+from ..places.mpi.operator import collected
+from ..steps.sampling import Strata
+from .ranges import length_of
+
+if TYPE_CHECKING:
+    from ..places.torch.device import Device
+
+Shape = tuple[int, ...]
+
+
+DESCENT_KERNEL = "descent kernel"
+"""Where a problem for many solves keeps the kernel that has measured its panels."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The problem over flat vectors: all that methods, certificates and reductions know.
+
+    Attributes
+    ----------
+    f, A, g : penalty, operator and loss.
+    linear_norm : ||c|| of the linear terms of f, the scale of the dual infeasibility.
+    constant : what a reduction has left out of the objective.
+    """
+
+    f: Convex
+    A: Operator
+    g: Convex
+    linear_norm: float
+    constant: float = 0.0
+
+    def part(self, f: Convex, A: Operator, columns: Indices | None = None) -> Model:
+        """Return the problem of some of the columns, all of them by default, under the same loss.
+
+        It inherits what depends on the loss alone, and P(0): the columns left out are at 0.
+        """
+        inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
+        part = Model(f, A, self.g, self.linear_norm, self.constant)
+        part.__dict__.update({name: getattr(self, name) for name in inherited})
+        part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
+        return part
+
+    def with_penalty(self, f: Convex, linear_norm: float) -> Model:
+        """Return the problem with another penalty; what is known of A and the loss alone goes along."""
+        other = replace(self, f=f, linear_norm=linear_norm)
+        inherited = ("of_data", "loss_bounded_below", "target_norm")
+        other.__dict__.update({name: getattr(self, name) for name in inherited})
+        return other
+
+    @derived
+    def of_blocks(self, blocks: Indices, A: Operator) -> Model:
+        """Return the problem of some of the blocks, whose columns A holds."""
+        return self.part(self.f.restrict_blocks(blocks), A, self.blocks.columns(blocks))
+
+    @derived
+    def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
+        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory.
+
+        Where memory is bounded, they share it with what was packed before and is to stand beside them.
+        """
+        return self.A.pack(columns, single, 0.0 if beside is None else bytes_in_memory(beside))
+
+    @derived
+    def in_panels(self) -> Model:
+        """Return the problem in which a block is what is best read at once: as it is where A has no panels.
+
+        A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
+        """
+        ends = self.A.traits.panels
+        if ends is None or (self.A.traits.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
+            return self
+        inside = ends[:-1] if self.A.traits.reads_columns else ends[:1]
+        firsts = np.unique(np.append(np.searchsorted(self.blocks.start, inside), len(self.blocks)))
+        runs = [np.arange(a, b) for a, b in pairwise(firsts.tolist())]
+        parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]
+        sizes = np.diff(self.blocks.start[firsts]).tolist()
+        return self.part(BlockSum(parts, sizes, [False] * len(parts)), self.A)
+
+    @derived
+    def rowwise(self) -> Model:
+        """Return the problem with the rows of A contiguous in memory."""
+        return replace(self, A=self.A.ordered("rows"))
+
+    @derived
+    def columnar(self) -> Model:
+        """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
+        return self._on(self.A.ordered("columns"))
+
+    def collected(self) -> Model:
+        """Return the problem with all columns of A in this process, and all that is known about it."""
+        return self._on(collected(self.A))
+
+    def _on(self, A: Operator) -> Model:
+        """Return the problem with an operator that has the same entries."""
+        if A is self.A:
+            return self
+        other = copy(self)
+        object.__setattr__(other, "A", A)
+        return other
+
+    @derived
+    def sample(self, rows: Indices) -> Model:
+        """Return the problem of a sample of the rows, in which each counts for several."""
+        assert isinstance(self.g, SumOverRows)
+        g = self.g.restrict(rows).with_row_weights(np.full(rows.size, self.A.shape[0] / rows.size))
+        return replace(self, A=self.A.restrict(rows, np.arange(self.A.shape[1])), g=g)
+
+    @derived
+    def rows_part(self, rows: Indices, pull: Vector) -> Model:
+        """Return the problem of some of the rows, where the others add <pull, x> to the objective.
+
+        It has a solution where the whole has one, though nothing in it tells so.
+        """
+        assert isinstance(self.g, SumOverRows)
+        part = Model(
+            plus(self.f, PiecewiseParameters.zero(pull.size)._replace(left=pull, right=pull)),
+            self.A.restrict(rows, np.arange(pull.size)),
+            self.g.restrict(rows),
+            self.linear_norm,
+        )
+        part.__dict__["surely_solvable"] = self.surely_solvable
+        return part
+
+    def with_memory(self) -> Model:
+        """Return the problem for one run, whose parts may remember what makes the next call faster."""
+        f, g = with_own_memory(self.f), with_own_memory(self.g)
+        model = self if f is self.f and g is self.g else replace(self, f=f, g=g)
+        return model._on(with_memory(self.A))
+
+    def placed(self, A: Operator, device: Device) -> Model:
+        """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
+        if A.traits.identity_scales is None:
+            return replace(self, A=A)
+        return replace(self, f=moved(self.f, device.place), A=A, g=moved(self.g, device.place))
+
+    def memories(self) -> list[Any]:
+        """Return what functions and operator remember from call to call, in a fixed order."""
+        return [*memories_of(self.f), *memories(self.A), *memories_of(self.g)]
+
+    @cached_property
+    def of_data(self) -> dict[str, Any]:
+        """What was found out about A and the loss alone, by name: the problems of a path share it.
+
+        Kernels, which keep A in memory and are no plain data, stay where there is a place for them only.
+        """
+        return {}
+
+    @cached_property
+    def f_star(self) -> Convex:
+        """The conjugate of the penalty."""
+        return self.f.conjugate()
+
+    @cached_property
+    def g_star(self) -> Convex:
+        """The conjugate of the loss."""
+        return self.g.conjugate()
+
+    @cached_property
+    def penalty_form(self) -> NormalForm | None:
+        """The penalty as data."""
+        return self.f.normal_form()
+
+    @property
+    def loss_form(self) -> NormalForm | None:
+        """The conjugate of the loss as data."""
+        if "loss_form" not in self.of_data:
+            self.of_data["loss_form"] = self.g_star.normal_form()
+        known: NormalForm | None = self.of_data["loss_form"]
+        return known
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The J blocks of columns that a method may draw."""
+        return self.f.blocks()
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The blocks that are drawn from independently: all of them, or those whose columns one process holds."""
+        blocks, holders = self.blocks, self.A.traits.holders
+        if holders is None:
+            return Strata([np.arange(len(blocks))])
+        of_block = holders.of_column[blocks.order[blocks.start[:-1]]]
+        return Strata([np.flatnonzero(of_block == rank) for rank in range(holders.processes)], holders.own)
+
+    @cached_property
+    def unpenalised(self) -> Indices:
+        """Columns along which f is linear, whose dual constraint is an equation."""
+        return fixed(self.f_star.domain)
+
+    @cached_property
+    def penalty_at_zero(self) -> float:
+        """f(0)."""
+        return self.f.value(self._nothing(self.A.shape[1]))
+
+    @cached_property
+    def penalty_vanishes_at_zero(self) -> bool:
+        """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
+        zero = self._nothing(self.A.shape[1])
+        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and near(self.f_star, zero, zero)[1] == 0
+
+    @cached_property
+    def loss_bounded_below(self) -> bool:
+        """Whether 0 is in the domain of g*, so that a dual point may be scaled towards it."""
+        return self.g_star.domain.has_zero()
+
+    @cached_property
+    def surely_solvable(self) -> bool:
+        """Whether every x is feasible for the loss and the objective has a bound: no ray can prove anything."""
+        return self.g.domain.everything and self.loss_bounded_below and self.f_star.domain.has_zero()
+
+    @cached_property
+    def rays_prove_nothing(self) -> bool:
+        """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
+        onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in parts_of(self.f))
+        return self.surely_solvable or (onto and self.loss_bounded_below and self.f_star.domain.has_zero())
+
+    @cached_property
+    def target_norm(self) -> float:
+        """||b||, the scale of the primal infeasibility."""
+        return length_of(self.g_star, self.A.shape[0])
+
+    @cached_property
+    def x_unit(self) -> Vector:
+        """The unit of x, in which a column alone is as long as the targets b.
+
+        It is free of the units in which A and b are given. 0 for an empty column, 1 over nothing known.
+        """
+        return _quotients(self.target_norm, self.column_lengths)
+
+    @cached_property
+    def y_unit(self) -> Vector:
+        """The unit of y, in which a row alone is as long as the linear term c."""
+        return _quotients(self.linear_norm, self.row_lengths)
+
+    @cached_property
+    def size(self) -> float:
+        """A size that x and y hardly exceed at a solution, at least 1.
+
+        That of x where a column reaches the targets, and of y at a slope of the loss, or where a column balances the
+        penalty.
+        """
+        nothing = self._nothing(self.A.shape[0])
+        slope = self.g.subgradient(nothing) if is_smooth(self.g) else subgradient_scale(self.g)
+        balance = np.abs(subgradient_scale(self.f)) * _quotients(1.0, self.column_lengths)
+        return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
+
+    @cached_property
+    def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
+        """The units of x and y for proofs that there is no solution, each with the scale of b or c behind them.
+
+        Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
+        p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
+        """
+        columns, rows = self.column_lengths, self.row_lengths
+        p = self.f.domain.project(np.zeros(self.A.shape[1]))
+        targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
+        return (
+            (np.abs(p) + _quotients(targets, columns), targets),
+            (_quotients(self.linear_norm, rows), self.linear_norm),
+        )
+
+    def reach(self, x: Point, u: Vector) -> float:
+        """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||: what u - b = Ax - b is a difference of.
+
+        A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
+        """
+        largest = max(self.target_norm, float(np.linalg.norm(u)))
+        if self.A.traits.entries_known and self.A.traits.identity_scales is None:
+            largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
+        return largest
+
+    @cached_property
+    def column_lengths(self) -> Vector:
+        """The lengths of the columns of A, 1 where its entries are not known."""
+        return (
+            map_constants(np.sqrt, self.A.sums(2)[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
+        )
+
+    @cached_property
+    def row_lengths(self) -> Vector:
+        """The lengths of its rows."""
+        return (
+            map_constants(np.sqrt, self.A.sums(2)[1]) if self.A.traits.entries_known else constant(1.0, self.A.shape[0])
+        )
+
+    def _nothing(self, size: int) -> Vector:
+        """Return 0 in no memory of its own."""
+        return np.broadcast_to(zeros(self.A, 1), (size,))
+
+    @cached_property
+    def trivial_bound(self) -> float:
+        """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
+        if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
+            return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
+        infimum = self.constant
+        for function, size in ((self.f_star, self.A.shape[1]), (self.g_star, self.A.shape[0])):
+            at, conjugate = near(function, self._nothing(size), self._nothing(size))
+            if np.any(at):
+                return -np.inf
+            infimum -= conjugate
+        return infimum
+
+    @cached_property
+    def objective_at_zero(self) -> float:
+        """P(0), infinite where that is not feasible."""
+        return self.penalty_at_zero + self.g.value(self._nothing(self.A.shape[0])) + self.constant
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """|P(0)|, or 1 where that is 0 or infinite."""
+        value = abs(self.objective_at_zero)
+        return value if np.isfinite(value) and value > 0 else 1.0
+
+
+def _quotients(scale: float, lengths: Vector) -> Vector:
+    """Return scale / lengths, 0 for a length of 0."""
+
+    def quotient(length: Any) -> Any:
+        return np.divide(scale, length, out=np.zeros_like(length), where=length > 0)
+
+    return map_constants(quotient, lengths)
