@@ -281,7 +281,7 @@ def test_input_is_left_alone_and_a_seed_is_a_result(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_blocks_per_iteration_is_drawn_or_refused(method):
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(B))
-    if METHODS[method].draws:
+    if METHODS[method]().draws:
         result = sb.solve(problem, method=method, blocks_per_iteration=3, max_passes=20)
         assert result.settings["blocks_per_iteration"] == 3
     else:

@@ -87,6 +87,7 @@ LOSSES: dict[str, Callable[[], Any]] = {
     "SquaredHinge": lambda: sb.SquaredHinge(Z),
     "Logistic": lambda: sb.Logistic(Z, W, 1.5),
     "Norm2": lambda: sb.Norm2(B, W, 3.0),
+    "Poisson": lambda: sb.Poisson(np.floor(np.abs(B)), W, 0.5),
     "Interval": lambda: sb.Interval(B - 3.0, B + 3.0),
 }
 PENALTIES: dict[str, Callable[[], Any]] = {
@@ -97,6 +98,7 @@ PENALTIES: dict[str, Callable[[], Any]] = {
     "GroupL2": lambda: sb.GroupL2(2.0, [2, 4, 6, 12]),
     "SparseGroup": lambda: sb.SparseGroup(2.0, 4, 0.4),
     "Nuclear": lambda: sb.Nuclear(2.0, (4, 6)),
+    "LInf": lambda: sb.LInf(2.0),
     "Box": lambda: sb.Box(-0.2, 0.5),
     "NonNegative": lambda: sb.NonNegative() + sb.L1(1.0),
     "Linear": lambda: sb.Linear(C) + sb.Box(-1.0, 2.0),

@@ -13,7 +13,7 @@ from .conjugates import Conjugate
 from .contract import Ray
 from .domains import Everywhere, Interval
 from .losses import Loss
-from .traits import Kinked, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
+from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
 
 NEWTON_STEPS = 60
 
@@ -44,7 +44,7 @@ class Poisson(Loss):
         return PoissonLoss(self.counts.ravel(), self._weights(shape))
 
 
-class PoissonLoss(SumOverRows, Smooth, Kinked, Scaled, Movable):
+class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
     r""":math:`\sum_i s_i (e^{u_i} - b_i u_i)`. Its gradient is not Lipschitz, so that methods treat it by its prox."""
 
     domain = Everywhere()
@@ -116,6 +116,11 @@ class PoissonLoss(SumOverRows, Smooth, Kinked, Scaled, Movable):
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
         gradient = self.subgradient(x)
         return gradient, gradient
+
+    def rise(self, distance: float) -> float:
+        r"""Bound the rise by :math:`e^d - 1 - d \le e^d d^2 / 2` in the row where it is largest."""
+        with np.errstate(over="ignore"):
+            return float(np.max(self.weight * self.counts) * np.exp(distance) * distance**2 / 2.0)
 
     def distance_to_kink(self, u: Vector) -> Vector:
         return np.zeros_like(u)
