@@ -352,3 +352,13 @@ def test_large_data_do_not_diverge(rng, method, scale):
 def test_a_certificate_that_is_not_a_number_proves_nothing():
     certificate = sb.Certificate(1.0, 1.0, 0.0, 0.0, float("nan"), 0.0)
     assert certificate.error == np.inf
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_second_solve_of_a_problem_has_the_same_bits(order, rng):
+    """What the first one has found out, and the problem keeps, must not depend on the layout that was asked."""
+    problem = sb.Problem(sb.L1(0.1), rng.standard_normal((30, 40)).copy(order), sb.Absolute(rng.standard_normal(30)))
+    first, second = sb.solve(problem, finish=True), sb.solve(problem, finish=True)
+    assert first.passes == second.passes
+    assert np.array_equal(first.x, second.x)
+    assert np.array_equal(first.y, second.y)

@@ -53,7 +53,7 @@ class Case:
     @property
     def may_refuse(self) -> bool:
         """Whether an error that names an argument is an answer."""
-        if "torch" in self.drawn.name and "LinearOperator" in self.drawn.name:
+        if "torch" in self.drawn.name and any(kind in self.drawn.name for kind in ("LinearOperator", "Streamed")):
             return True  # products of a LinearOperator are made on the host
         plain = {"tol", "max_passes", "time_limit", "seed", "threads", "x0", "y0", "check_every"}
         return self.kind in ("extreme", "wrong", "malformed") or not plain.issuperset(self.options)

@@ -105,7 +105,7 @@ class Model:
     @derived
     def rowwise(self) -> Model:
         """Return the problem with the rows of A contiguous in memory."""
-        return replace(self, A=self.A.ordered("rows"))
+        return self._on(self.A.ordered("rows"))
 
     @derived
     def columnar(self) -> Model:
@@ -117,9 +117,15 @@ class Model:
         return self._on(collected(self.A))
 
     def _on(self, A: Operator) -> Model:
-        """Return the problem with an operator that has the same entries."""
+        """Return the problem with an operator that has the same entries.
+
+        It takes over the sums of squares: another layout may add them up in another order, and results must not depend
+        on which of the two was asked first.
+        """
         if A is self.A:
             return self
+        if A.traits.entries_known and "_squares" in vars(self.A):
+            vars(A).setdefault("_squares", self.A.sums(2))
         other = copy(self)
         object.__setattr__(other, "A", A)
         return other
