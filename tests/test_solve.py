@@ -357,7 +357,8 @@ def test_a_certificate_that_is_not_a_number_proves_nothing():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_second_solve_of_a_problem_has_the_same_bits(order, rng):
     """What the first one has found out, and the problem keeps, must not depend on the layout that was asked."""
-    problem = sb.Problem(sb.L1(0.1), rng.standard_normal((30, 40)).copy(order), sb.Absolute(rng.standard_normal(30)))
+    penalty, A = sb.L1(0.1) + sb.NonNegative(), rng.standard_normal((30, 40)).copy(order)
+    problem = sb.Problem(penalty, A, sb.Absolute(rng.standard_normal(30)))
     first, second = sb.solve(problem, finish=True), sb.solve(problem, finish=True)
     assert first.passes == second.passes
     assert np.array_equal(first.x, second.x)
