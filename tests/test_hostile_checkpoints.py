@@ -370,6 +370,12 @@ def test_a_direction_that_is_said_to_fall_has_to(tmp_path):
 
 def test_a_point_that_is_called_better_than_it_is(parts, tmp_path):
     fields(parts, "PrimalSide")["value"] -= 1.0
+    with pytest.raises(ValueError, match="the best point has an objective of"):
+        resumed(tmp_path / "run", parts)
+
+
+def test_a_bound_that_is_called_better_than_it_is(parts, tmp_path):
+    fields(parts, "DualSide")["value"] = fields(parts, "PrimalSide")["value"]
     with pytest.raises(ValueError, match="the best point has an error of"):
         resumed(tmp_path / "run", parts)
 
