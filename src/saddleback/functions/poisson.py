@@ -149,11 +149,9 @@ class PoissonConjugate(Conjugate[PoissonLoss], SumOverCoordinates, Scaled):
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         weight = self.of.weight
         mean = np.maximum(self.domain.project(multiple(x, factor)) + weight * self.of.counts, 0.0)
-        positive = mean > 0
-        terms = np.where(
-            positive, mean * np.log(np.where(positive, mean, 1.0) / np.where(weight > 0, weight, 1.0)), 0.0
-        )
-        return float(np.sum(terms - mean))
+        # of the two logarithms, since the quotient of a tiny mean may underflow
+        logarithm = np.log(np.where(mean > 0, mean, 1.0)) - np.log(np.where(weight > 0, weight, 1.0))
+        return float(np.sum(mean * logarithm - mean))
 
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
