@@ -103,3 +103,14 @@ def classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Ninety samples of three classes that overlap."""
     X = rng.standard_normal((90, 6))
     return X, np.array(["ape", "bee", "cat"])[np.argmax(X[:, :3] + 0.5 * rng.standard_normal((90, 3)), axis=1)]
+
+
+TABLES = ("test_every_method", "test_estimators_storage", "test_oracle", "test_finish", "test_estimators_oracle")
+"""Files with large tables of cases, of which the fast tests run every other one: CI has ten minutes."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    cases = [item for item in items if item.path.stem in TABLES and hasattr(item, "callspec")]
+    for item in cases[1::2]:
+        item.add_marker(pytest.mark.slow)
