@@ -175,7 +175,7 @@ class Problem:
         return float(model.f.value(point.vector()) + model.g.value(u))
 
     def flatten_x(self, x: Any, name: str = "x", largest: float = np.inf) -> Point:
-        """Return x, in the problem's own shape, as flat float64 vectors of its own; raise if it exceeds a size."""
+        """Return a copy of x, which has the shape of the problem, as flat float64 vectors; raise if it is too large."""
         if self.is_list and not isinstance(x, (list, tuple)):
             raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
         blocks = list(x) if self.is_list else [x]

@@ -136,7 +136,7 @@ class Incumbent:
         probe_certificate(self.model, primal, dual, dual.scale)
 
     def check(self, model: Model, reduction: Reduction) -> None:
-        """Raise unless this is a judge of a problem, whose best pair is as good as it says: it was read from a file.
+        """Raise unless this belongs to a problem and its best pair is as good as it says: it was read from a file.
 
         If the pair were worse, the run would keep it all the same, and never end with a certificate.
         """

@@ -247,7 +247,7 @@ class Search:
         self.told = 0.0
 
     def advance(self, passes: float, clock: Clock) -> float:
-        """Go on until so many passes were made in all or the time is over, a slice at a time.
+        """Continue, a slice at a time, until the total number of passes is reached or the time is over.
 
         Returns the passes that were not counted before, and half a pass for the product that a ray needs.
         """

@@ -124,7 +124,7 @@ class Run:
         clock.before = past.seconds
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
-        """Incumbent what the method offers, which after a divergence is nothing."""
+        """Take a certificate of the points that the method offers. After a divergence it offers none."""
         with self.judging.counted(self.state, self.incumbent, clock):
             if halted is not Status.DIVERGED:
                 self.incumbent.update(method.candidates(self.state))

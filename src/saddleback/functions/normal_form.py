@@ -73,7 +73,7 @@ Atom = Piecewise | GroupNorm | LogisticEntropy | CompiledProx
 
 @dataclass(frozen=True)
 class NormalForm:
-    """The atoms of a function, each of its own neighbouring coordinates, in order."""
+    """The atoms of a function in order. Each atom acts on a range of neighbouring coordinates."""
 
     atoms: tuple[Atom, ...]
 

@@ -352,7 +352,7 @@ class WorkingSet(Layer[WorkingSetState]):
         return max(0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
-        """Incumbent the point in the whole problem, and choose the blocks to go on with."""
+        """Evaluate the point in the whole problem, and choose the blocks of the next subproblem."""
         model, subproblem, target = state.model, state.subproblem, self._target(state)
         state.u = u = self._image(state)
         if is_smooth(model.g) or not np.any(y):  # at the start of a run where x is tells more than y = 0

@@ -80,7 +80,7 @@ class Model:
 
     @derived
     def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
-        """Return some columns of A in memory of their own, in float32 where ``single`` and that saves memory.
+        """Return a copy of some columns of A, in float32 if ``single`` and that saves memory.
 
         Where memory is bounded, they share it with what was packed before and is to stand beside them.
         """
@@ -316,7 +316,7 @@ class Model:
         )
 
     def _nothing(self, size: int) -> Vector:
-        """Return 0 in no memory of its own."""
+        """Return a vector of zeros that takes no memory."""
         return np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
