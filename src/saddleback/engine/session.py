@@ -1,4 +1,4 @@
-"""What a solve, or all solves of a path, have in common; and the way of one problem from its start to its result."""
+"""A session holds what all solves of a path share; a task takes one problem from its start to its result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .run import LIMITS, UNSOLVABLE, Contents, Limits, Run, run_until
 
 
 class Session:
-    """Processes, threads and the state of numpy: opened once for all solves with the same options.
+    """The processes, threads and numpy error state of all solves with the same options.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Session:
             threads = self.team.threads(self.options.threads)
         self._open.enter_context(self.team)
         self._open.enter_context(limited(threads))
-        # numbers that overflow on the way fail their tests, and the certificate says what is known
+        # numbers that overflow in a method fail its tests, and the certificate reports what is known
         self._open.enter_context(np.errstate(all="ignore"))
         return self
 
@@ -88,13 +88,13 @@ class Task:
     Attributes
     ----------
     problem, model :
-        As the user wrote it.
+        The problem as the user wrote it.
     reduction :
-        The smaller problem that is solved, and the way back from its solutions.
+        The smaller problem that is solved, and the map from its solutions to those of the user's problem.
     method :
-        With its options and layers.
+        The method with its options and layers.
     status :
-        How the run has ended; None while it goes on.
+        How the run has ended; None while it continues.
     """
 
     run: Run
@@ -162,7 +162,7 @@ class Task:
         return self.run
 
     def advance(self, interrupts: Interrupts) -> None:
-        """Advance the method until a certificate is due, and take the certificate."""
+        """Advance the method until a certificate is due, and compute the certificate."""
         run, method = self.run, self.method
         with going_on(self.options.resume):
             self.halted = run_until(method, run, self.limits, self.reduction.model, interrupts, self.writer)
@@ -170,7 +170,7 @@ class Task:
             run.measure(method, self.halted, self.clock)
 
     def call_back(self) -> bool:
-        """Return whether the callback of some process wants the run to stop."""
+        """Call the user's callback; return whether that of any process asks the run to stop."""
         callback = self.options.callback
         wants = callback is not None and bool(callback(info_of(self.problem, self.run, self.clock)))
         return self.team.any(wants)
@@ -222,7 +222,7 @@ class Task:
         )
 
     def _ray(self, status: Status) -> Vector | None:
-        """Return the proof that there is no solution; None under every other status."""
+        """Return the ray that proves that there is no solution; None if the status claims no such thing."""
         if status not in UNSOLVABLE:
             return None
         proof = self.run.incumbent.proof
@@ -233,7 +233,7 @@ class Task:
         proof = None if ray is None else explanation(self.problem, status, ray)
         said = message(status, run.incumbent.certificate, tol, run.passes, run.name_of(self.method), proof)
         if self.status is not status and self.status is not None:
-            said += f" It had come to its end: {self.status.value}"
+            said += f" The run had already ended: {self.status.value}"
         if status in LIMITS:
             reached = run.incumbent.certificate, tol, run.history, run.weights, run.state.report()
             said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.problem.model.A))
@@ -244,7 +244,7 @@ class Task:
 
 
 def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
-    """Return where to start in the problem that is solved, from points or from the result of a similar problem."""
+    """Return the start in the reduced problem, from points or from the result of a similar problem."""
     weight = 1.0
     if isinstance(x0, Result):
         weight = float(x0.settings.get("primal_weight", weight))
@@ -266,7 +266,7 @@ def _eliminates(options: Options, drawn: int | None) -> bool:
 
 
 def _known(model: Model, reduction: Reduction) -> dict[str, Any]:
-    """Return what is there before a run begins, by name: a checkpoint refers to it, and does not hold it."""
+    """Return the objects that exist before a run begins, by name: a checkpoint refers to them without holding them."""
     smaller = reduction.model
     found: dict[str, Any] = {"model": model, "reduction": reduction, "smaller": smaller}
     for name, each in (("model", model), ("smaller", smaller)):
@@ -279,7 +279,7 @@ def _shaped_ray(problem: Problem, status: Status, ray: Vector) -> Any:
 
 
 def _unproved(suspected: Status | None) -> str:
-    """Return what the iterates suggest, and no ray has proved."""
+    """Return a sentence on what the iterates suggest but no ray has proved."""
     if suspected is None:
         return ""
     what = "no point is feasible" if suspected is Status.INFEASIBLE else "the objective has no bound"

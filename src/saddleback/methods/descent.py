@@ -1,9 +1,9 @@
 r"""Block coordinate descent with Newton steps, for a loss with a Lipschitz gradient.
 
-There y need not be a variable of its own: :math:`y = \nabla g(Ax)` is the limit of the block method as sigma goes to 0
-(``docs/theory.md``). Blocks are taken in turn, in panels of neighbouring columns that are read once from memory, each
-exactly minimised through the panel's Gram matrix. Once a sweep changes few zeros, a Newton step on the coordinates
-that are left (``places/newton.py``) follows, and is kept if the objective falls.
+For such a loss y is not a separate variable: :math:`y = \nabla g(Ax)` is the limit of the block method as sigma goes to
+0 (``docs/theory.md``). The blocks are visited in order, in panels of neighbouring columns. A panel is read from memory
+once, and each of its blocks is minimised exactly, with the panel's Gram matrix. Once a sweep changes few zeros, a
+Newton step on the other coordinates (``places/newton.py``) follows, and is kept if the objective falls.
 """
 
 from __future__ import annotations
@@ -27,53 +27,54 @@ from .contract import Method, Start, State
 from .report import Report
 
 PANEL = 16
-"""Columns of a panel. A wider one has fewer barriers, and a Gram matrix that costs more than it saves."""
+"""Columns per panel. Wider panels need fewer barriers, but their Gram matrix costs more than it saves."""
 
 LARGEST_BLOCK = 64
-"""Columns in a block from which on its Gram matrix costs more than it saves."""
+"""Largest number of columns in a block: above it, the Gram matrix of the block costs more than it saves."""
 
 REFRESH = 20.0
-"""Passes after which u = Ax is computed anew."""
+"""Passes after which u = Ax is recomputed from x."""
 
 SWEEPS = 2
-"""Sweeps between two looks at which coordinates are 0."""
+"""Sweeps after which the set of zero coordinates is compared with the previous one."""
 
 SETTLED = 0.05
-"""Share of the coordinates in motion that may come or go in so many sweeps for a Newton step to be worth its price."""
+"""A Newton step is worth its cost if at most this share of the nonzeros came or went in the last SWEEPS sweeps."""
 
 FINAL = 0.003
-"""The same for the zeros to be settled for good, so that it is worth solving Newton's system accurately."""
+"""If at most this share changed, the zeros are taken as final, and Newton's system is worth an accurate solution."""
 
 NEWTON_TOLERANCE, TIGHTEST = 0.1, 0.001
-"""Relative residuals to which that is solved: at first, and at the least."""
+"""Largest and smallest relative residual to which Newton's system is solved."""
 
 ACCURACY = 0.1
-"""The residual that is enough for the error to fall to a goal, relative to the square root of that: it falls with the
-square of the residual, times a factor that the conditioning makes about 10."""
+"""Relative residual that suffices for the error to fall by a factor ``goal``, divided by sqrt(goal): the error falls
+with the square of the residual, times a factor of about 10 that comes from the conditioning."""
 
 NEWTON_STEPS = 50
 HALVINGS = 6
 
 DAMPING, MOST_DAMPING = 1e-4, 1e8
-"""First damping of a Newton step after one that failed, relative to the diagonal, and the largest. The step is then a
-gradient step shorter than any coordinate's own: if that fails too, what is left is rounding."""
+"""First and largest damping after a Newton step that failed, relative to the diagonal. With the largest, the step is a
+gradient step shorter than that of any coordinate: if it fails too, only rounding is left."""
 
 MOST_REST = 64
-"""Most sweeps until the next Newton step after one that failed."""
+"""Largest number of sweeps between a Newton step that failed and the next attempt."""
 
 DIRECT, DIRECT_MOST = 10, 400
-"""Free coordinates up to which Newton's system is factored rather than iterated on: always, and where that was slow."""
+"""Newton's system is factored, instead of solved by conjugate gradients, up to this many free coordinates: in general,
+and if conjugate gradients were slow on the last system."""
 
 
 @stored
 @dataclass(kw_only=True)
 class DescentState(State):
-    """The point with u = Ax, and how Newton steps have fared.
+    """The point with u = Ax, and the outcome of the Newton steps so far.
 
-    ``rest`` sweeps are to pass before the next, ``backoff`` if that fails too; ``stiff`` says that conjugate gradients
-    did not solve the last system in the steps that they are given; ``damping`` is added to the next one, by Levenberg,
-    where free columns are dependent or the loss is far from quadratic. ``fresh`` are the passes at which u was last
-    computed from x.
+    The next Newton step is tried after ``rest`` sweeps, and the one after it ``backoff`` sweeps later if it fails.
+    ``stiff`` says that conjugate gradients did not solve the last system within NEWTON_STEPS steps. ``damping`` is
+    added to the next system, as in Levenberg's method: it helps if free columns are dependent or if the loss is far
+    from quadratic. ``fresh`` is the number of passes at which u was last computed from x.
     """
 
     model: Model
@@ -104,7 +105,7 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
-    warmup_passes = 8.0  # or a Newton step: what the start is worth tells nothing
+    warmup_passes = 8.0  # fewer if a Newton step asks for a certificate; a certificate of the start itself says little
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
@@ -151,7 +152,7 @@ class Descent(Method[DescentState]):
 
     def advance(self, state: DescentState, passes: float) -> DescentState:
         goal = state.passes + passes
-        while True:  # at least once, however little is asked for
+        while True:  # at least one sweep, however few passes are asked for
             state.passes += state.kernel.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
             state.rest -= SWEEPS
             free = state.x != 0
@@ -166,14 +167,14 @@ class Descent(Method[DescentState]):
                 return state
 
     def _newton(self, state: DescentState, tolerance: float) -> None:
-        """Take a Newton step if the objective falls; otherwise let sweeps do twice as many as before."""
+        """Take a Newton step if the objective falls; otherwise wait twice as many sweeps as before until the next."""
         model, x = state.model, state.x
         assert model.penalty_form is not None
         part = smooth_part(model.penalty_form, model.blocks, x)
         part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
-            state.wants_certificate = True  # which sweeps have left so
+            state.wants_certificate = True  # the sweeps have left no free coordinate
             return
         pull = state.kernel.products(part.free, state.y) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
@@ -196,19 +197,19 @@ class Descent(Method[DescentState]):
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
                 state.newton_steps += 1
                 return
-        state.wants_certificate = state.backoff == SWEEPS  # perhaps there is nothing lower
+        state.wants_certificate = state.backoff == SWEEPS  # the first failure: the point may already be optimal
         state.damping = min(max(DAMPING, 10.0 * state.damping), MOST_DAMPING)
         state.rest, state.backoff = state.backoff, min(2 * state.backoff, MOST_REST)
 
     @staticmethod
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
-        """Return Newton's direction, and the visits of each free column that it took."""
+        """Return Newton's direction, and how many visits of each free column it took."""
         weight = curvature_at(state.model.g, state.u)
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
             matrix = state.model.A.gram(weight, part.free) + part.hessian_matrix()
-            # where the loss is flat here, or columns depend on each other, the step is long but not endless
+            # keeps the step finite where the loss is flat or columns are linearly dependent
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
             factor = cholesky(matrix)
             if factor is not None:
@@ -219,7 +220,7 @@ class Descent(Method[DescentState]):
         return d, float(steps)
 
     def candidates(self, state: DescentState) -> Candidates:
-        if state.passes >= state.fresh + REFRESH:  # rounding adds up in u
+        if state.passes >= state.fresh + REFRESH:  # rounding errors accumulate in u
             state.u[:] = state.model.A.matvec(state.x)
             state.y[:] = state.model.g.subgradient(state.u)
             state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size
