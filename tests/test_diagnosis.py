@@ -112,9 +112,9 @@ def test_the_weight():
 
 def test_choices_of_the_user():
     history = falling(100.0)
-    assert "was asked for" not in said(history)
-    assert "blocks_per_iteration=1 of 63 was asked for" in said(history, by_hand=True)
-    assert "no restarts" in said(history, report=Report(blocks_per_iteration=1, n_blocks=63))
+    assert "was set" not in said(history)
+    assert "blocks_per_iteration=1 of 63 was set" in said(history, by_hand=True)
+    assert "does not adapt" in said(history, report=Report(blocks_per_iteration=1, n_blocks=63))
 
 
 def test_lengths():
@@ -150,5 +150,5 @@ def test_a_choice_that_slows_a_run_is_named(rng):
     A = rng.standard_normal((40, 20))
     problem = sb.Problem(sb.L1(0.5), A * 10.0 ** np.linspace(-3, 3, 20), sb.Absolute(rng.standard_normal(40)))
     result = sb.solve(problem, max_passes=200, tol=0, restarts=False, working_set=False, blocks_per_iteration=20)
-    for fact in ("blocks_per_iteration=20 of 20 was asked for", "no restarts", "The columns of A differ in length"):
+    for fact in ("blocks_per_iteration=20 of 20 was set", "does not adapt", "The columns of A differ in length"):
         assert fact in result.message

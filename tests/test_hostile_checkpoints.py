@@ -352,7 +352,7 @@ def test_a_judge_of_another_problem_is_told(tmp_path):
     place = next(i for i, entry in enumerate(parts.header["table"]) if entry == {"known": "smaller"})
     fields(parts, "Incumbent")["model"] = {"at": place}
     write(tmp_path / "run", parts)
-    with pytest.raises(ValueError, match="certificates are those of another problem"):
+    with pytest.raises(ValueError, match="certificates belong to another problem"):
         sb.solve(pca(SMALL_MATRIX), resume=tmp_path / "run")
 
 
@@ -391,7 +391,7 @@ def test_more_blocks_than_there_are_are_told(drawn, parts, tmp_path):
 def test_blocks_that_are_not_counted_are_told(parts, tmp_path):
     chosen = parts.header["table"][fields(parts, "SPBCDState")["choices"]["at"]]
     chosen["fields"]["blocks_per_iteration"] = 0
-    with pytest.raises(ValueError, match="blocks are not counted"):
+    with pytest.raises(ValueError, match="numbers of blocks are not positive"):
         resumed(tmp_path / "run", parts)
 
 

@@ -1,4 +1,4 @@
-"""The judgement of a point from anywhere, with a dual point or without."""
+"""The certificate of any point, with or without a dual point."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..result import Certificate
 from .solve import solve
 
 ENOUGH = 1e-6
-"""Error up to which the gradient of a smooth loss is as good a dual point as any."""
+"""Error up to which the gradient of a smooth loss is taken as the dual point."""
 
 SEARCH_TOL = 1e-8
 """Tolerance of the solve that looks for a dual point."""
 
 SEARCH_PASSES = 5_000
-"""Most work of it."""
+"""Pass limit of that solve."""
 
 
 def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
@@ -67,7 +67,7 @@ def _certified(problem: Problem, x: Any, y: Any) -> Certificate:
         found = _certificate(problem, x, problem.model.g.subgradient(u))
         if found.error <= ENOUGH:
             return found
-    problem.flatten_x(x, "x", SQUARABLE)  # which a solve can start from
+    problem.flatten_x(x, "x", SQUARABLE)  # refuses entries that are too large for a solve to start from
     solution = solve(problem, x0=x, tol=SEARCH_TOL, max_passes=SEARCH_PASSES)
     return _certificate(problem, x, problem.flatten_y(solution.y))
 

@@ -1,4 +1,4 @@
-"""The clock of a run, and how far a method goes between two looks at it."""
+"""The clock of a run, and how many passes a method makes before the clock is read again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..places.mpi.communicator import Communicator
 
 SLICE_GROWTH = 0.04
 SLICE_WORK = 1 << 26
-"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most that many multiply-adds, before the clock and the
-keyboard are looked at again. Never for a time: where a slice ends shows in the last bits."""
+"""A method runs for max(1, SLICE_GROWTH * passes) passes, and at most SLICE_WORK multiply-adds, before the clock and
+the keyboard are checked again. A slice is never a time span: the last bits of the result depend on where it ends."""
 
 VISITS = 1 << 22
-"""Most visits of blocks in one call of a method, for the memory that their draws take."""
+"""Largest number of block visits per call of a method: it limits the memory of the draws."""
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed: for all processes, on the clock of the first.
+    """Wall time since the start, and whether the limit has passed; the clock of the first process decides for all.
 
-    ``before`` are the seconds of a run that this one goes on with; the limit does not count them.
+    ``before`` is the time of the run that this one resumes; it does not count towards the limit.
     """
 
     def __init__(self, limit: float | None, team: Communicator) -> None:
@@ -32,7 +32,7 @@ class Clock:
         self.before = 0.0
 
     def seconds(self) -> float:
-        """Return the time since the start, that of earlier runs included."""
+        """Return the time since the start, including that of the resumed run."""
         return self.before + time.perf_counter() - self.begin
 
     def left(self) -> float:
@@ -45,7 +45,7 @@ class Clock:
 
 
 def slice_passes(state: State, model: Model) -> float:
-    """Return how far to go before the clock is looked at: a function of the problem and of the work so far alone."""
+    """Return the passes until the clock is read again; they depend only on the problem and on the work so far."""
     report = state.report()
     blocks = report.n_blocks or len(model.blocks)
     iterations = blocks / (report.blocks_per_iteration or blocks)

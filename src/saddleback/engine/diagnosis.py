@@ -1,8 +1,8 @@
-"""What a run says at its end; where it hit its limit, why it is slow and what to do: only what it has measured.
+"""The message of a run; at a limit, why it is slow and what to do, using only what the run has measured.
 
-The error of the best pair falls geometrically once restarts have found their pace, so the last half of a run tells how
-much is left. The rest are facts that slow a run down where they hold: a primal weight that has not settled or cannot
-go further, columns and rows of very different lengths, layers that were switched off.
+The error of the best pair falls geometrically once restarts have found their pace, so the last half of a run predicts
+how much is left. The other sentences name what slows a run down: a primal weight that has not settled or has reached
+its bound, columns and rows of very different lengths, layers that were switched off.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from ..result import Certificate, History, Status, counted
 from ..steps.strengths import WEIGHT_RANGE
 
 FEWEST = 4
-"""Certificates in the last half of a run below which no rate is told."""
+"""Certificates that the last half of a run needs for an estimate of the rate."""
 
 STANDING = 0.9
-"""An error that has not fallen to this share over the last half of a run stands still."""
+"""An error that has not fallen to this share over the last half of a run counts as standing still."""
 
 FAR = 1e7
-"""Passes beyond which an extrapolation means no more than very many."""
+"""Passes beyond which an extrapolation is reported only as "over" this number."""
 
 UNSETTLED = 2.0
-"""A primal weight that has changed by this factor over the last half of a run still moves."""
+"""A primal weight that has changed by this factor over the last half of a run counts as still moving."""
 
 UNEVEN = 1e3
-"""Lengths of columns, or of rows, further apart than this are worth a word."""
+"""The message mentions lengths of columns, or of rows, that differ by more than this factor."""
 
 MARGIN = 1.5
-"""On the work advised, over that extrapolated."""
+"""Ratio of the advised additional work to the extrapolated work."""
 
 
 ADVICE = {
     Status.INFEASIBLE: "Check the bounds and targets of the constraints.",
     Status.UNBOUNDED: "Add a penalty or bounds on x, or check the sign of the linear term.",
-    Status.INTERRUPTED: "Pass x0=result to go on from here.",
+    Status.INTERRUPTED: "Pass x0=result to continue from here.",
 }
 
 
 def message(
     status: Status, certificate: Certificate, tol: float, passes: float, method: str, proof: str | None = None
 ) -> str:
-    """Return what happened, how far the result is, and what to do where that does not depend on the run.
+    """Return what happened, how accurate the result is, and advice that depends only on the status and the method.
 
-    Without a solution there is nothing to be far from: the sentences on the proof stand in place of the figures.
+    If there is no solution, the sentences on the proof replace the figures of the certificate.
     """
     found = _figures(certificate, tol) if proof is None else proof
     advice = ADVICE.get(status)
     if status is Status.DIVERGED:
         advice = (
-            "Check x0, y0 and functions of your own for values that are not finite."
+            "Check x0, y0 and your own functions for values that are not finite."
             if method in ("sp-bcd", "pure-cd", "r2hpdhg")
-            else "Use method='sp-bcd', whose strengths are sound."
+            else "Use method='sp-bcd', whose step sizes are proved to converge."
         )
     after = f"After {counted(passes)} passes of {method}: {found}"
     return " ".join(part for part in (status.value, after, advice) if part)
@@ -76,18 +76,18 @@ def _figures(certificate: Certificate, tol: float) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """How the error fell over the last part of a run: the passes looked at, and those in which it halves."""
+    """How the error fell over the last half of a run: the length of that half, and the passes per halving."""
 
     passes: float
     halving: float
 
     def left(self, error: float, tol: float) -> float:
-        """Return the passes that are missing at this rate; infinite where it stands still or no tolerance is asked."""
+        """Return the passes to the tolerance at this rate; infinite if the error stands still or ``tol`` is 0."""
         return max(1.0, self.halving * float(np.log2(error / tol))) if tol > 0 else np.inf
 
 
 def pace(history: History) -> Pace | None:
-    """Return the rate over the last half of the passes, by least squares on log error; None where it is too early."""
+    """Return the rate over the last half of the passes, by least squares on log error; None if the run is too short."""
     passes, error = history.passes, history.error
     late = passes >= 0.5 * passes[-1]
     if late.sum() < FEWEST or not np.all(np.isfinite(error[late]) & (error[late] > 0)):
@@ -101,7 +101,7 @@ def pace(history: History) -> Pace | None:
 
 
 def spread(A: Operator) -> tuple[float, float] | None:
-    """Return how far the lengths of the columns and of the rows of A are apart, empty ones aside."""
+    """Return the ratio of the longest to the shortest nonzero column of A, and of the longest to the shortest row."""
     if not A.traits.entries_known:
         return None
     columns, rows = (_quotient(np.sqrt(sums)) for sums in A.sums(2))
@@ -127,13 +127,13 @@ def diagnose(
 
     Parameters
     ----------
-    status : which limit.
-    certificate, tol : how far it came, and what was asked.
-    history : the certificates on the way.
-    weights : the primal weight at each of them, empty for a method that has none.
+    status : the limit that was reached.
+    certificate, tol : the final certificate, and the tolerance.
+    history : the certificates of the run.
+    weights : passes and primal weight at each certificate; empty for a method without a primal weight.
     report : what the method has chosen and counted.
     by_hand : whether the user chose K.
-    apart : what ``spread`` says of A.
+    apart : the result of ``spread`` for A.
     """
     rate = pace(history)
     facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(report, by_hand)]
@@ -146,7 +146,7 @@ def _rate(rate: Pace | None, certificate: Certificate, tol: float) -> str:
     if certificate.error == 0:
         return "The certified error is 0."
     if rate is None:
-        return "The run was too short to tell a rate."
+        return "The run was too short to estimate a rate."
     if np.isinf(rate.halving):
         return f"{_largest(certificate)} has not fallen over the last {rate.passes:.0f} passes."
     said = f"{_largest(certificate)} halves every {_round(rate.halving):,.6g} passes"
@@ -171,7 +171,7 @@ def _about(passes: float) -> str:
 
 
 def _round(value: float) -> float:
-    """Return a number to two digits, rounded up."""
+    """Return a number rounded up to two digits."""
     unit = 10.0 ** (np.floor(np.log10(value)) - 1)
     return float(np.ceil(round(value / unit, 6)) * unit)
 
@@ -192,15 +192,15 @@ def _weight(rate: Pace | None, history: History, weights: Sequence[tuple[float, 
 
 
 def _choices(report: Report, by_hand: bool) -> list[str]:
-    """Return what the user chose in place of the default."""
+    """Return sentences on choices that may slow the run down."""
     facts = []
     if by_hand and report.blocks_per_iteration is not None:
         drawn, blocks = report.blocks_per_iteration, report.n_blocks
-        facts.append(f"blocks_per_iteration={drawn} of {blocks} was asked for: 'auto' chooses it from the norms.")
+        facts.append(f"blocks_per_iteration={drawn} of {blocks} was set: 'auto' chooses it from the norms of A.")
     if not report.adapts:
-        facts.append("There were no restarts, and no primal weight: method='auto' with its layers has both.")
+        facts.append("The method does not adapt its step sizes: method='auto' with its layers does.")
     if report.newton_steps == 0:
-        facts.append("No Newton step has been taken so far: too many coordinates come and go, or it did not help.")
+        facts.append("No Newton step was taken: too many coordinates become 0 or nonzero, or the step did not help.")
     return facts
 
 
@@ -215,7 +215,7 @@ def _lengths(apart: tuple[float, float] | None) -> list[str]:
 
 
 def _advice(status: Status, rate: Pace | None, certificate: Certificate, tol: float, history: History) -> str:
-    if tol == 0:  # the run was to go on to its limit
+    if tol == 0:  # the run was meant to reach its limit
         return ""
     timed = status is Status.TIME_LIMIT
     name, done = ("time_limit", history.seconds[-1]) if timed else ("max_passes", history.passes[-1])

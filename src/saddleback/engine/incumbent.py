@@ -1,4 +1,4 @@
-"""The memory of a run: the best pair of points seen, in the problem as the user wrote it."""
+"""The best pair of points of a run so far, and its certificate in the problem as the user wrote it."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from .clock import Clock
 from .infeasibility import Found, InfeasibilityDetector
 
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
-"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which to try: the
-first finds all kinks, the others those that are clearest."""
+"""Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which they are
+tried: the first finds all kinks, the shorter ones only the clearest."""
 
 LONGEST_STEP = 1e150
-"""Slopes that are smaller than x by this factor count as 0: the square of a step along them would overflow."""
+"""Slopes smaller than x by this factor count as 0: the square of a step along them would overflow."""
 
 DRIFT = 1e-6
-"""What rounding may add to an error between a method that follows u = Ax step by step and a product with A."""
+"""Rounding errors that a method may accumulate when it updates u = Ax step by step instead of by a product with A."""
 
 BELIEVABLE = 2.0
-"""By how much the error of a pair may differ from what a file says: the bound that y proves depends on the x next to
-which it was computed, which need not be the best one."""
+"""Factor by which the error of a pair may exceed the error that its file states: the bound that y proves depends on the
+x next to which it was computed, which need not be the best x."""
 
 
 @stored
 class Incumbent:
-    """Measures what a method offers and keeps the best x and the best y.
+    """Evaluates the candidates of a method and keeps the best x and the best y.
 
-    That happens in the problem that is solved. What is returned is confirmed in the one that the user wrote.
+    Candidates are compared in the reduced problem. The pair that is returned is certified in the user's problem.
 
     Attributes
     ----------
-    certificate : of the best pair so far.
-    passes : work of the judgements; one product with A or A' is half a pass.
-    proof : that there is no solution, once there is one.
+    certificate : certificate of the best pair so far.
+    passes : work of the certificates; one product with A or A' is half a pass.
+    proof : a proof that there is no solution; None until one is found.
     """
 
     model: Model
@@ -71,7 +71,7 @@ class Incumbent:
         self.detector = InfeasibilityDetector(model)
 
     def update(self, candidates: Candidates) -> None:
-        """Measure the candidates, and keep the pair with the smallest error among them and the best so far."""
+        """Evaluate the candidates; keep the pair with the smallest error among them and the best pair so far."""
         self.forget()
         model = self.reduction.model
         primals, duals = (self._zero(), []) if self._best is None else ([self._best[0]], [self._best[1]])
@@ -85,7 +85,7 @@ class Incumbent:
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
 
     def _zero(self) -> list[PrimalSide]:
-        """Return x = 0 where that is a solution, as without targets: iterates need not come to it exactly."""
+        """Return x = 0 if it is a solution, such as without targets: iterates need not reach it exactly."""
         model = self.reduction.model
         trivial = trivial_side(model)
         if trivial is None or model.objective_at_zero > trivial.value:
@@ -99,7 +99,7 @@ class Incumbent:
         return self.point_of_now()()
 
     def point_of_now(self) -> Callable[[], tuple[Point, Point]]:
-        """Return what gives the best x and y so far, to those who ask for it."""
+        """Return a function that computes the best x and y so far in the user's problem."""
         assert self._best is not None
         reduction, (primal, dual) = self.reduction, self._best
         return lambda: (reduction.restore_x(DensePoint(primal.x), lambda: primal.u), reduction.restore_y(dual.point))
@@ -109,39 +109,39 @@ class Incumbent:
         return self._restored_x(x), self.reduction.restore_y(DensePoint(y))
 
     def _restored_x(self, x: Vector) -> Point:
-        # several reductions may ask for the product, most for none
+        # several reductions may need the product, but most need none
         return self.reduction.restore_x(
             DensePoint(x), cache(lambda: image(self.reduction.model.A, DensePoint(x)).vector())
         )
 
     def confirm(self) -> Certificate:
-        """Return the certificate that anyone gets for the best pair: ``certify`` of these two points alone."""
+        """Return the certificate that ``certify`` computes from the best pair alone."""
         if self._confirmed is None:
             x, y = self.point()
             u = self._image(self.model, x)
             dual = self._bound(x, u, y)
             if dual.moved:
-                # what is returned is the point that proves the bound, and ``certify`` of it has to give the same bound
+                # the result holds the moved point, and ``certify`` of it has to give the same bound
                 y = dual.point
-                del dual  # large, as is the next one
+                del dual  # it is large: free it before the next one is computed
                 dual = self._bound(x, u, y)
             self._confirmed = primal_side(self.model, x, u), replace(dual, point=y)
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
     def probe(self) -> None:
-        """Test the user's own functions at the confirmed pair; raise ``ProbeError`` where one of them is wrong."""
+        """Test the user's functions at the confirmed pair; raise ``ProbeError`` if one of them is wrong."""
         assert self._confirmed is not None
         primal, dual = self._confirmed
         probe_certificate(self.model, primal, dual, dual.scale)
 
     def check(self, model: Model, reduction: Reduction) -> None:
-        """Raise unless this belongs to a problem and its best pair is as good as it says: it was read from a file.
+        """Raise unless this incumbent, read from a file, belongs to the problem and its stated error is true.
 
-        If the pair were worse, the run would keep it all the same, and never end with a certificate.
+        A pair that is worse than stated would never be replaced, and the run would never end with a certificate.
         """
         if not (self.model is self.detector.model is model and self.reduction is reduction):
-            raise ValueError("its certificates are those of another problem")
+            raise ValueError("its certificates belong to another problem")
         self.detector.check()
         self.forget()
         if self._best is None:
@@ -161,20 +161,20 @@ class Incumbent:
         return dual_side(self.model, y.vector(), x, u, kept=y)
 
     def forget(self) -> None:
-        """Forget what was confirmed: the run goes on, and the memory of x is the method's again."""
+        """Drop the confirmed pair: the run continues, and the method may overwrite x."""
         self._confirmed = None
 
     def settle(self, tol: float, lengths: Sequence[float] = SETTLING) -> bool:
-        """Put x where a kink or a bound holds it, if a step of one of these lengths keeps the tolerance.
+        """Move x onto its active kinks and bounds, if a step of one of these lengths keeps the tolerance.
 
-        An interior point ends next to them. A short step of the proximal map, prox(x + t z), goes to those that hold
-        and moves nothing else by more than the error. Returns whether there was one.
+        An interior point ends next to them. A short proximal step, prox(x + t z), moves the coordinates at active kinks
+        and bounds onto them, and the others by no more than the error. Returns whether such a step was found.
         """
         error = self.confirm().error
         assert self._confirmed is not None
         at, dual = self._confirmed
         held = np.ones(at.x.size, dtype=bool)
-        held[self.model.unpenalised] = False  # nothing does, and rounding is all that is left of z
+        held[self.model.unpenalised] = False  # these have no kink or bound, and their z is only rounding
         size, slope = float(np.abs(at.x).max()), float(np.max(np.abs(dual.z[held]), initial=0.0))
         if not np.any(at.x[held]) or slope * LONGEST_STEP <= size:
             return True
@@ -185,7 +185,7 @@ class Incumbent:
             primal = primal_side(self.model, x, u)
             if pair(self.model, primal, dual).error > max(tol, error):
                 continue
-            # f* is judged near x, so that the bound of y is not the same for another x
+            # the dual bound depends on x, since f* is evaluated near x
             self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
             self.certificate = pair(self.model, *self._confirmed)
             return True
@@ -197,7 +197,7 @@ class Incumbent:
         return image(model.A, x)
 
     def search_for_proof(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
-        """Return INFEASIBLE or UNBOUNDED if rays of the method, or the way to its point, lead to a proof."""
+        """Return INFEASIBLE or UNBOUNDED if a ray of the method, or the direction of its iterates, leads to a proof."""
         if self.model.rays_prove_nothing or self.reduction.model.rays_prove_nothing:
             return None
         reduction, before = self.reduction, self.detector.passes

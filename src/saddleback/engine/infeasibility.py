@@ -1,10 +1,10 @@
-"""The search for a proof that a problem has no solution, in the course of a run.
+"""The search, during a run, for a proof that the problem has no solution.
 
 Without a solution the iterates diverge, and their direction approaches a ray (``certificates/rays.py``). For a linear
-program two simpler ones answer sooner, as soon as there is reason to ask: without its costs the constraints alone
-decide whether there is a feasible point, and without right-hand sides and finite bounds whether there is a direction
-along which costs fall. HiGHS solves them where it is expected to be faster, r2hpdhg elsewhere. Whatever is found is a
-verdict only if it is a proof.
+program, two simpler programs give the answer sooner; they are solved once the iterates give a reason. The program
+without costs decides whether there is a feasible point. The program with 0 in place of all finite bounds and right-hand
+sides decides whether there is a direction along which the costs fall. HiGHS solves them if it is expected to be faster,
+otherwise r2hpdhg does. A direction decides the status of the run only if it is a proof.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from ..result import Status
 from .clock import Clock, slice_passes
 
 SUSPECT = 1.0
-"""A direction that excludes solutions of this size, in the units of the data, is reason to ask a simpler program."""
+"""A direction that excludes solutions of this size, in units of the data, is a reason to solve a simpler program."""
 
 LIKELY, GROWTH = 1e2, 10.0
-"""A direction that excludes solutions of this size is refined, to see whether there is a ray next to it. If there is
-none, the next refinement is worth its work once the size has grown by this factor."""
+"""A direction that excludes solutions of size LIKELY is refined, to look for a ray next to it. If there is none, the
+next refinement waits until the excluded size has grown by the factor GROWTH."""
 
 BELIEVED = 1e6
-"""A size from which on a run that ends at a limit says what it suspects."""
+"""Excluded size from which a run that ends at a limit reports its suspicion."""
 
 SHARE, SURE_SHARE = 0.2, 0.5
-"""What a simpler program may take of all work; and once a falling direction is proved, what the constraints may."""
+"""Share of all work that a simpler program may take; and that the program without costs may take once a falling
+direction is proved."""
 
 FEASIBLE = 1e-9
-"""Infeasibility of a point from which the objective falls, if the tolerance of the run is smaller."""
+"""Smallest tolerance for the feasibility of the point from which the objective falls without bound."""
 
 SECONDS = 10.0
-"""Most time that HiGHS may take for a simpler program while another method waits."""
+"""Largest time, in seconds, that HiGHS may take for a simpler program while another method waits."""
 
 
 class Found(NamedTuple):
-    """A verdict, which ends a run, with the ray that proves it: of y for INFEASIBLE and of x for UNBOUNDED."""
+    """A status that ends a run, and the ray that proves it: a ray of y for INFEASIBLE, of x for UNBOUNDED."""
 
     status: Status
     ray: Vector
@@ -60,7 +61,7 @@ class Found(NamedTuple):
 @stored
 @dataclass
 class Suspicion:
-    """How much directions of one kind have excluded, and how much when one was last refined."""
+    """Largest size that directions of one kind have excluded, and the size at which one was last refined."""
 
     excluded: float = 0.0
     refined: float = LIKELY / GROWTH
@@ -72,7 +73,7 @@ class InfeasibilityDetector:
 
     Attributes
     ----------
-    passes : work of its own.
+    passes : work of the search.
     """
 
     model: Model
@@ -94,13 +95,13 @@ class InfeasibilityDetector:
         self._falls = self._reference = self._constraints = self._directions = None
 
     def check(self) -> None:
-        """Raise where the falling direction, which was read from a file, does not prove that the objective falls."""
+        """Raise if the falling direction, which was read from a file, does not prove that the objective falls."""
         if self._falls is not None and judge(sides(self.model)[1], self._falls).certificate.proves is None:
             raise ValueError("its falling direction proves nothing")
 
     @property
     def suspected(self) -> Status | None:
-        """What directions of the iterates suggest without proving it."""
+        """The status that the directions of the iterates suggest but do not prove."""
         if self._falls is not None or self._primal.excluded >= BELIEVED:
             return Status.UNBOUNDED
         return Status.INFEASIBLE if self._dual.excluded >= BELIEVED else None
@@ -114,10 +115,10 @@ class InfeasibilityDetector:
         tol: float,
         clock: Clock,
     ) -> Found | None:
-        """Return a verdict if a ray of the method, or the way gone since work doubled, leads to a proof.
+        """Return a proof if a ray of the method, or the change of its iterates since the work last doubled, gives one.
 
-        A falling direction proves that there is no bound only if there is a feasible point, to the tolerance: the first
-        of the method's points, the others, or one that is searched for.
+        A falling direction proves that the problem is unbounded only if some point is feasible up to the tolerance: one
+        of the method's points, or one that is searched for.
         """
         for dx, dy in [*rays, *self._way(points[0], y, passes)]:
             if (ray := self._dual_ray(dy)) is not None:
@@ -146,7 +147,7 @@ class InfeasibilityDetector:
         return self._proved(sides(self.model)[0], self._dual, direction)
 
     def _primal_ray(self, direction: Vector) -> Vector | None:
-        """Return the falling direction that was found before, or one next to this one."""
+        """Return the falling direction that was found before, or else one next to the given direction."""
         return self._proved(sides(self.model)[1], self._primal, direction) if self._falls is None else self._falls
 
     def _proved(self, side: Side, known: Suspicion, direction: Vector) -> Vector | None:
@@ -163,7 +164,7 @@ class InfeasibilityDetector:
         return None if found is None else found[0]
 
     def _by_simplex(self, clock: Clock) -> Vector | None:
-        """Ask HiGHS, each question once; return a ray of y if there is one."""
+        """Let HiGHS solve each simpler program once; return a ray of y if it finds one."""
         n = self.model.A.shape[1]
         if self._primal.excluded >= SUSPECT:
             answer = self._ask("falling", falling, clock)
@@ -177,16 +178,16 @@ class InfeasibilityDetector:
         return None
 
     def _ask(self, name: str, question: Callable[[Program], Program], clock: Clock) -> Answer | None:
-        """Return what HiGHS answers in the time that is left; None for a question that it has answered before."""
+        """Return the answer of HiGHS within the remaining time; None if it has solved this program before."""
         if name in self._asked or clock.expired():
             return None
         answer = run(question(stated(self.model)), 0.0, min(SECONDS, clock.left()))
-        if not clock.expired():  # otherwise a run that goes on from a checkpoint may ask it again
+        if not clock.expired():  # otherwise a run that resumes from a checkpoint may ask again
             self._asked.append(name)
         return answer
 
     def _by_searches(self, passes: float, clock: Clock) -> Vector | None:
-        """Go on with r2hpdhg on the simpler programs; return a ray of y if there is one."""
+        """Continue r2hpdhg on the simpler programs; return a ray of y if it finds one."""
         if self._primal.excluded >= SUSPECT and self._falls is None:
             self._directions = self._directions or Search(directions_alone(self.model))
             self.passes += self._directions.advance(SHARE * passes, clock)
@@ -199,7 +200,7 @@ class InfeasibilityDetector:
         return None
 
     def _feasible(self, x: Vector, tol: float) -> bool:
-        """Return whether a point is feasible up to the tolerance, and up to the rounding of its own products."""
+        """Return whether a point is feasible up to the tolerance and up to the rounding of its product with A."""
         self.passes += 1.0
         side = primal_side(self.model, DensePoint(x), DensePoint(self.model.A.matvec(x)))
         limit = max(tol, FEASIBLE) * (1.0 + self.model.target_norm)
@@ -211,7 +212,7 @@ class InfeasibilityDetector:
 
 @derived
 def constraints_alone(model: Model) -> Model:
-    """Return a linear program without its costs: what has a solution, or a dual ray."""
+    """Return a linear program without its costs: it has a solution or a dual ray."""
     program = as_linear_program(model)
     assert program is not None
     free = np.zeros(program.cost.size)
@@ -220,7 +221,7 @@ def constraints_alone(model: Model) -> Model:
 
 @derived
 def directions_alone(model: Model) -> Model:
-    """Return a linear program with 0 for every finite bound, over the directions in which one can go for ever."""
+    """Return a linear program with 0 for every finite bound: its feasible points are the recession directions."""
     program = as_linear_program(model)
     assert program is not None
     free = np.zeros(program.cost.size)
@@ -234,7 +235,7 @@ def directions_alone(model: Model) -> Model:
 
 @stored
 class Search:
-    """A run of r2hpdhg on a simpler program, as far as it was asked to go, from 0 or the point nearest to it."""
+    """A run of r2hpdhg on a simpler program, from the feasible point nearest to 0."""
 
     method: R2HPDHG
     state: R2HPDHGState
@@ -247,9 +248,9 @@ class Search:
         self.told = 0.0
 
     def advance(self, passes: float, clock: Clock) -> float:
-        """Continue, a slice at a time, until the total number of passes is reached or the time is over.
+        """Continue, one slice at a time, until the total number of passes is reached or the time is over.
 
-        Returns the passes that were not counted before, and half a pass for the product that a ray needs.
+        Returns the passes since the last call, plus half a pass for the product that a ray needs.
         """
         while self.state.passes < passes and not clock.expired():
             self.state.wants_certificate = False
@@ -260,11 +261,11 @@ class Search:
 
     @property
     def x(self) -> Vector:
-        """Its point."""
+        """The current point."""
         return self.state.x
 
     @property
     def ray(self) -> tuple[Vector, Vector]:
-        """The direction of its last step."""
+        """The direction of the last step."""
         ((dx, dy),) = self.method.candidates(self.state).rays
         return dx, dy

@@ -1,4 +1,4 @@
-"""What a callback gets at every certificate."""
+"""The argument of a callback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .run import Run
 
 
 class Iterate(NamedTuple):
-    """The point at which a method is, in the shapes of the problem."""
+    """The current point of a method, in the shapes of the problem."""
 
     x: Any
     y: Any
@@ -26,16 +26,16 @@ class Iterate(NamedTuple):
 class Info:
     """The work so far and the best pair of points, which a callback gets at every certificate.
 
-    ``x``, ``y`` and ``current`` are computed when they are first read, which has to be during the call. On several
-    processes each may read them alone, except for ``current`` if blocks were made part of the loss (``eliminate``):
-    that takes a product with A, so that either all processes read it or none.
+    ``x``, ``y`` and ``current`` are computed when they are first read, which has to be during the call. With several
+    processes, one of them may read them alone, with one exception: if blocks were made part of the loss
+    (``eliminate``), ``current`` takes a product with A, so that all processes have to read it or none.
 
     Attributes
     ----------
     passes, seconds : float
         Work and wall time so far.
     certificate : Certificate
-        Of the best pair of points so far.
+        The certificate of the best pair of points so far.
     judging_passes, judging_seconds : float
         The part of the work and of the time that went into certificates.
     x, y : ndarray or list of ndarray
@@ -54,7 +54,7 @@ class Info:
 
     @cached_property
     def x(self) -> Any:
-        """The best x so far, in the problem's own shape."""
+        """The best x so far, in the shape of the problem."""
         return self.point()[0]
 
     @cached_property
@@ -64,12 +64,12 @@ class Info:
 
     @cached_property
     def current(self) -> Iterate:
-        """The iterate of the method: neither the best one, nor moved into any domain or scaled."""
+        """The iterate of the method as it is: not the best one, and neither scaled nor moved into a domain."""
         return Iterate(*self.iterate())
 
 
 def info_of(problem: Problem, run: Run, clock: Clock) -> Info:
-    """Return what the callback of a run gets."""
+    """Return the argument for the callback of a run."""
 
     def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
         def made() -> tuple[Any, Any]:

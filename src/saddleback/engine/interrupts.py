@@ -1,4 +1,4 @@
-"""Ctrl-C as a request: the run ends at its next safe point, with the best result so far."""
+"""Ctrl-C requests the end of a run: it stops at its next safe point and returns the best result so far."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from ..places.mpi.communicator import Communicator
 
 AGAIN = 0.4
-"""Seconds within which a second Ctrl-C raises KeyboardInterrupt even if the first one has ended another run: so that a
-loop over many short runs, which does not look at their status, can be left."""
+"""Seconds within which a second Ctrl-C raises KeyboardInterrupt even if the first one ended another run. This lets a
+user leave a loop over many short runs that does not check their status."""
 
 
 class Interrupts:
-    """While entered, notes Ctrl-C instead of raising; a second one raises as usual.
+    """A context in which the first Ctrl-C is recorded instead of raised; a second one raises as usual.
 
-    One that is entered inside another shares its notes: Ctrl-C during a path ends the run that is at work, and the
-    path. A Ctrl-C that nobody has asked about before the end is raised then, so that none is lost.
+    A context inside another one shares its record: Ctrl-C during a path ends the current run and the path. If nobody
+    has read ``requested`` after a Ctrl-C, the end of the context raises it, so that none is lost.
 
-    Only the main thread may handle signals, and only it receives Ctrl-C: elsewhere this does nothing. Where several
-    processes run together, a request to any of them is one to all.
+    Only the main thread may handle signals, and only it receives Ctrl-C: in other threads this does nothing. With
+    several processes, a request to one of them is a request to all.
     """
 
     _last = -float("inf")
-    """When the last Ctrl-C came, to any of them."""
+    """Time of the last Ctrl-C in any context."""
 
     def __init__(self, team: Communicator) -> None:
         self._team = team
@@ -37,7 +37,7 @@ class Interrupts:
 
     @property
     def requested(self) -> bool:
-        """Whether the run is to end; all processes have to ask at the same time."""
+        """Whether the run has to end; all processes have to read it at the same time."""
         noted = self._shared._noted
         self._shared._told |= noted
         return self._team.any(noted)

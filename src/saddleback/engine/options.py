@@ -1,4 +1,4 @@
-"""The arguments of ``solve`` besides the problem, checked."""
+"""The arguments of ``solve`` besides the problem, and their checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .registry import METHODS
 
 @dataclass(frozen=True)
 class Options:
-    """See ``solve``. ``of_method`` are the options of the method."""
+    """The arguments of ``solve``; ``of_method`` holds the options of the method."""
 
     method: str | Method[Any] = "auto"
     tol: float = 1e-6
@@ -76,12 +76,12 @@ class Options:
         if self.resume is not None and not isinstance(self.resume, (str, os.PathLike)):
             raise TypeError(f"resume={shown(self.resume)}: expected the name of a file")
         if self.resume is not None and not (self.x0 is None and self.y0 is None):
-            raise ValueError("resume with x0 or y0: the checkpoint holds where to go on from; leave them out")
+            raise ValueError("resume with x0 or y0: the checkpoint holds the point to continue from; leave them out")
         method = self.method
         if self.keeps_a_file and isinstance(method, Method) and type(method) not in METHODS.values():
             raise TypeError(
                 f"checkpoint and resume with method={method.name!r}: only the states of the methods in sb.methods() "
-                "can be written to a file; leave checkpoint and resume out, and pass x0=result to go on from a result"
+                "can be written to a file; leave checkpoint and resume out; x0=result continues from a result"
             )
 
     @property
@@ -90,10 +90,10 @@ class Options:
         return not (self.checkpoint is None and self.resume is None)
 
     def same_everywhere(self) -> dict[str, Any]:
-        """Return what all processes of a run have to be called with."""
+        """Return the arguments that have to be equal on all processes of a run."""
         alike = ("layers", "eliminate", "tol", "max_passes", "seed", "blocks_per_iteration", "check_every", "device")
         same = {"method": repr(self.method)} | {name: getattr(self, name) for name in alike}
-        for name in ("time_limit", "checkpoint", "resume"):  # their values may differ
+        for name in ("time_limit", "checkpoint", "resume"):  # all processes or none pass them, but values may differ
             same[name] = None if getattr(self, name) is None else "given"
         start = (self.x0.x, self.x0.y) if isinstance(self.x0, Result) else self.x0
         return same | {"x0": start, "y0": self.y0} | dict(self.of_method)

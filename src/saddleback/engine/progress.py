@@ -1,4 +1,4 @@
-"""A progress bar over the certificates of a run. Rich is imported only when one is asked for."""
+"""A progress bar over the certificates of a run. Rich is imported only if a bar is requested."""
 
 from __future__ import annotations
 

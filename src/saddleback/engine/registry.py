@@ -59,7 +59,7 @@ METHODS: dict[str, type[Any]] = {
 }
 
 LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
-"""What can be put around a method that has room for it."""
+"""The layers that can be put around a method, by the names of their options."""
 
 
 def methods() -> list[str]:
@@ -68,12 +68,11 @@ def methods() -> list[str]:
 
 
 def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None) -> str | Method[Any]:
-    """Return which method "auto" stands for, any other as it is.
+    """Return the method that "auto" stands for; any other method is returned unchanged.
 
-    That is "alternating" where y can be eliminated and all blocks are identities, "descent" where it can be eliminated
-    and no long rows make it worth having, "highs" for a linear program in memory that is not too large, "r2hpdhg" for
-    another or with options, and "sp-bcd" for all others, or where something was asked for that only the block method
-    has.
+    With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
+    rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
+    or if options are given. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -117,10 +116,10 @@ def _of_layers(cls: type[Any]) -> list[str]:
 def make(
     method: str | Method[Any], options: dict[str, Any], of_solve: Sequence[str] = (), layers: bool = True
 ) -> Method[Any]:
-    """Return a method with its options and layers, or raise with the nearest name that exists.
+    """Return a method with its options and layers, or raise an error that suggests the nearest existing name.
 
-    "finish" is the block method that goes to its finish at once. An object is taken as it is: its options are its
-    fields. ``of_solve`` are names that ``solve`` itself takes, for the message where an option is none of the method's.
+    "finish" is the block method that starts its finish at once. A ``Method`` object is used as it is: its options are
+    its fields. ``of_solve`` are the arguments of ``solve``, for the message about an option that the method lacks.
     """
     if method == "finish":
         if options.get("finish", True) is not True:
@@ -171,7 +170,7 @@ def _wrapped(method: Method[Any], layers: Sequence[str], options: dict[str, Any]
 
 
 def refuse(method: Method[Any], model: Model, drawn: int | None) -> None:
-    """Raise where a method cannot treat a problem, or cannot draw as many blocks as it was asked to."""
+    """Raise if a method cannot treat a problem, or cannot draw the requested number of blocks."""
     missing = method.missing(model)
     if missing is not None:
         raise TypeError(f"method={method.name!r} cannot treat this problem: {missing}; use method='sp-bcd'")
@@ -190,7 +189,7 @@ ELSEWHERE = {
     "verbose": "progress",
     "warm_start": "x0",
 }
-"""What other libraries call the options of ``solve``."""
+"""Names that other libraries use for the options of ``solve``."""
 
 
 def _nearest(name: object, known: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A run: what it remembers from one slice to the next, when it is judged, and which limits it has."""
+"""A run: what it remembers from one slice to the next, when certificates are computed, and what ends it."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from .interrupts import Interrupts
 
 FIRST_CHECK = 8.0
 GROWTH = 0.15
-"""A certificate is taken every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
+"""A certificate is computed every max(FIRST_CHECK, GROWTH * passes) passes: a few percent of the work of a long run."""
 
 TRIES = 4
-"""How often a finish that has reached the tolerance tries to put x where kinks hold it, a step later each time: a point
-with no room below the tolerance cannot be moved."""
+"""How often a finish that has reached the tolerance tries to move x onto its kinks and bounds, one step later each
+time: a point whose error is just below the tolerance cannot be moved."""
 
 LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
 UNSOLVABLE = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 class Limits(NamedTuple):
-    """What ends a run: an error that is small enough, or the work or the time that it may take."""
+    """What ends a run: the tolerance, the limit on passes or the limit on time."""
 
     tol: float
     max_passes: float
     clock: Clock
 
     def reached(self, certificate: Certificate, passes: float) -> Status | None:
-        """Return why to stop now, or None to go on."""
+        """Return why to stop now, or None to continue."""
         if self.tol > 0 and certificate.error <= self.tol:
             return Status.OPTIMAL
         if self.clock.expired():
             return Status.TIME_LIMIT
-        return None if passes < self.max_passes else Status.MAX_PASSES  # also where they are not a number
+        return None if passes < self.max_passes else Status.MAX_PASSES  # also if passes is nan
 
 
 @stored
@@ -59,7 +59,7 @@ class Judging:
 
     @contextmanager
     def counted(self, state: State, incumbent: Incumbent, clock: Clock) -> Iterator[None]:
-        """Add what is done inside."""
+        """Add the work and the time of the ``with`` block."""
         passes, seconds = state.passes + incumbent.passes, clock.seconds()
         yield
         self.passes += state.passes + incumbent.passes - passes
@@ -69,19 +69,19 @@ class Judging:
 @stored
 @dataclass
 class Run:
-    """All that a run remembers from one slice to the next, and a checkpoint holds.
+    """Everything that a run remembers from one slice to the next; a checkpoint holds all of it.
 
     Attributes
     ----------
-    state : of the method.
-    incumbent : with the best pair so far.
+    state : state of the method.
+    incumbent : the best pair so far, with its certificate.
     memories : what the functions and the operator of the problem remember.
-    due : passes of the method at which the next certificate is taken.
+    due : passes of the method at which the next certificate is computed.
     weights : passes and primal weights at the certificates so far.
-    pending_error : passes and error of the last certificate, until the method has heard of it.
-    finishing : whether an interior point has been at work, which ends close to kinks and bounds and not on them.
-    tries, settled : how often x was to be settled, and whether it is.
-    seconds : at the last checkpoint.
+    pending_error : passes and error of the last certificate, until ``adapt`` passes it to the method.
+    finishing : whether an interior point has run; such a method ends close to kinks and bounds, not on them.
+    tries, settled : attempts to move x onto its kinks and bounds, and whether one succeeded.
+    seconds : time of the run at the last checkpoint.
     """
 
     state: State
@@ -98,7 +98,7 @@ class Run:
     seconds: float = 0.0
 
     def name_of(self, method: Method[Any]) -> str:
-        """Return the name of the method for the result, with those that have continued from its point."""
+        """Return the name of the method for the result, followed by the methods that continued from its point."""
         after = self.state.report().continued_by or []
         return " + ".join([method.name, *after, *(["finish"] if self.finishing and method.name != "finish" else [])])
 
@@ -108,13 +108,13 @@ class Run:
         return self.state.passes + self.incumbent.passes
 
     def contents(self) -> Contents:
-        """Return the run, and beside it what one on another number of processes may begin with."""
+        """Return what a checkpoint holds: the run, and its point and counts for another number of processes."""
         weight = self.state.report().primal_weight
         past = Past(self.state.passes, self.incumbent.passes, self.seconds, self.history, self.weights)
         return Contents(self, Start(self.state.x, self.state.y, weight=1.0 if weight is None else weight), past)
 
     def inherit_counts(self, past: Past, clock: Clock) -> None:
-        """Go on with what a run of other processes has counted."""
+        """Continue the counts of a run on another number of processes."""
         if not all(0 <= number < np.inf for number in (past.passes, past.judged, past.seconds)):
             raise ValueError("its passes or seconds are negative or not finite")
         self.state.passes += past.passes
@@ -124,11 +124,11 @@ class Run:
         clock.before = past.seconds
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
-        """Take a certificate of the points that the method offers. After a divergence it offers none."""
+        """Compute a certificate of the points that the method offers; after a divergence it offers none."""
         with self.judging.counted(self.state, self.incumbent, clock):
             if halted is not Status.DIVERGED:
                 self.incumbent.update(method.candidates(self.state))
-            elif not self.history.passes.size:  # nothing was judged yet, and a result has a certificate
+            elif not self.history.passes.size:  # there is no certificate yet, and every result needs one
                 self.incumbent.update(_origin(self.incumbent.reduction.model))
         report = self.state.report()
         self.finishing = report.finish_steps is not None
@@ -139,7 +139,7 @@ class Run:
             self.weights.append((self.passes, report.primal_weight))
 
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
-        """Return how the run ends after this judgement, or None where it goes on."""
+        """Return how the run ends after this certificate, or None if it continues."""
         passes = self.passes
         with self.judging.counted(self.state, self.incumbent, limits.clock):
             status = (
@@ -156,17 +156,17 @@ class Run:
         return status
 
     def close(self, status: Status, tol: float, clock: Clock) -> Status:
-        """Bring the best pair into the form in which it is returned, and return the status that it deserves."""
+        """Bring the best pair into the form in which it is returned; return the status that its certificate allows."""
         if self.finishing and not self.settled:
             self.incumbent.settle(tol)
         certificate = self.incumbent.confirm()
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
-        rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # what rounding had hidden from the run
+        rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # rounding had hidden it during the run
         return Status.OPTIMAL if rounded else status
 
     def adapt(self, method: Method[Any], check_every: float | None) -> None:
-        """Tell the method of the last certificate, and plan the next."""
+        """Pass the error of the last certificate to the method, and plan the next certificate."""
         assert self.pending_error is not None
         passes, error = self.pending_error
         self.pending_error = None
@@ -176,7 +176,7 @@ class Run:
         self.state.wants_certificate = False
 
     def resume(self, model: Model, reduction: Reduction, clock: Clock) -> None:
-        """Give the functions of the problem their memories back, and the clock its time, after a look at both."""
+        """Check a run from a checkpoint, then restore the memories of the functions and the time of the clock."""
         self._check(model, reduction)
         for memory, kept in zip(model.memories(), self.memories, strict=True):
             vars(memory).update(vars(kept))
@@ -184,7 +184,7 @@ class Run:
         clock.before = self.seconds
 
     def _check(self, model: Model, reduction: Reduction) -> None:
-        """Raise where a file says of this run what cannot be so, and decides when it ends or what is certified."""
+        """Raise if the file holds impossible values that decide when the run ends or what is certified."""
         work, judged = (self.state.passes, self.due), (self.incumbent.passes, self.judging.passes)
         if not all(0 <= number < np.inf for number in (*work, *judged, self.seconds, self.judging.seconds)):
             raise ValueError("its passes or seconds are negative or not finite")
@@ -193,7 +193,7 @@ class Run:
         report = self.state.report()
         counts = report.n_blocks, report.blocks_per_iteration
         if not all(count is None or count >= 1 for count in counts):
-            raise ValueError("its blocks are not counted")
+            raise ValueError("its numbers of blocks are not positive")
         if [type(memory) for memory in self.memories] != [type(memory) for memory in model.memories()]:
             raise TypeError("what its functions remember belongs to other functions")
         self.incumbent.check(model, reduction)
@@ -202,7 +202,7 @@ class Run:
 @stored
 @dataclass(frozen=True)
 class Past:
-    """What a run on another number of processes has counted: its work, that of its certificates, and its course."""
+    """Counts of a run on another number of processes: its passes, those of its certificates, and its history."""
 
     passes: float
     judged: float
@@ -214,7 +214,7 @@ class Past:
 @stored
 @dataclass(frozen=True)
 class Contents:
-    """All of a checkpoint: the run, and the point and the past for a run on another number of processes."""
+    """What a checkpoint holds: the run, and the point and counts for a run on another number of processes."""
 
     run: Run
     point: Start
@@ -222,7 +222,7 @@ class Contents:
 
 
 def _origin(model: Model) -> Candidates:
-    """Return 0 for judgement."""
+    """Return x = 0 and y = 0 as candidates."""
     rows, columns = model.A.shape
     return Candidates([(zeros(model.A, columns), None)], [(zeros(model.A, rows), None)])
 
@@ -235,9 +235,9 @@ def run_until(
     interrupts: Interrupts,
     writer: CheckpointWriter,
 ) -> Status | None:
-    """Advance in slices until a certificate is due, or the method has something to judge.
+    """Advance in slices until a certificate is due, or the method asks for one.
 
-    Returns early, with the reason, on Ctrl-C or divergence.
+    Returns early, with the reason, after Ctrl-C or a divergence.
     """
     clock = limits.clock
     most = limits.max_passes - run.incumbent.passes
@@ -246,7 +246,7 @@ def run_until(
     ):
         ahead = min(slice_passes(run.state, model), run.due - run.state.passes)
         if run.state.passes + ahead > most:
-            writer.close(run)  # as it is before it is cut short, which no run without this limit would have been
+            writer.close(run)  # before the shortened slice, which a run without this limit would not make
             ahead = most - run.state.passes
         state = run.state = method.advance(run.state, ahead)
         if diverged(model, state.x, state.y):
@@ -254,5 +254,5 @@ def run_until(
         if writer.due():
             writer.save(run)
     if clock.expired() or interrupts.requested or run.passes >= limits.max_passes:
-        writer.close(run)  # as it is before its last judgement, which no run without limits would have made here
+        writer.close(run)  # before the last certificate, which a run without limits would not compute here
     return Status.INTERRUPTED if interrupts.requested else None

@@ -1,4 +1,4 @@
-"""The only entry to a solve; ``engine/session.py`` has the loop."""
+"""The function ``solve``; its loop is in ``engine/session.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wraps a method, and is one itself."""
+"""Layers: methods that wrap another method and speed it up."""
 
 from .finish import Finish
 from .restarts import Restarted

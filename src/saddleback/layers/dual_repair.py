@@ -1,15 +1,15 @@
-r"""A dual point, moved until it is nearly feasible rather than scaled until it is.
+r"""Dual repair: move a dual point until it is nearly feasible, instead of scaling it until it is feasible.
 
-If loss and penalty both have kinks, -A'y violates the domain of f* slightly in many blocks. Scaling y back into it
-loses as much of the dual value as the worst block demands. The smallest change that makes y feasible instead,
+If loss and penalty both have kinks, -A'y violates the domain of f* slightly in many blocks. Scaling y back into the
+domain loses as much of the dual value as the worst block demands. The smallest change that makes y feasible,
 
 .. math::
 
     \min_d \tfrac12 \|R^{-1} d\|^2 \quad\text{subject to}\quad A_V' d = z_V - \Pi(z)_V, \qquad z = -A'y,
 
-over the blocks V that are outside, moves a row the less the closer y is to a bound there (R, ``conjugate_room``). It is
-found by a few conjugate gradient steps, since what is hard to reach is not worth reaching, and taken again from where
-the bounds of y put it.
+over the blocks V outside of the domain, loses less. R is the slack of y in each row (``functions/domains.py``), so that
+a row moves less the closer y is to its bound. A few conjugate gradient steps solve this roughly. Then y is projected
+onto its bounds, and the repair is repeated from there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOLERANCE = 1e-3
 
 @stored
 class Repaired(NamedTuple):
-    """A dual point, z = -A'y, and what it cost in passes."""
+    """A dual point y, z = -A'y, and the passes that the repair took."""
 
     y: Vector
     z: Vector
@@ -39,7 +39,7 @@ class Repaired(NamedTuple):
 
 
 def repair(model: Model, y: Vector, z: Vector) -> Repaired:
-    """Return a dual point near y, given z = -A'y, that leaves the domain of f* by less."""
+    """Return a dual point near y that violates the domain of f* less, given z = -A'y."""
     A, n = model.A, z.size
     passes = 0.0
     for _ in range(ROUNDS):

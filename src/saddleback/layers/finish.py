@@ -1,11 +1,11 @@
-r"""The finish: block passes until an interior point is the faster way to the end.
+r"""The finish: block passes until an interior-point method is the faster way to the solution.
 
-Where loss and penalty both have kinks, a first-order method takes thousands of passes for the last digits. An interior
-point (``methods/interior_point.py``) takes some 25 steps, each of which factors a matrix: too much for all columns of a
-large problem, but not for the few that matter near its solution, which working sets find. This layer compares the two
-in passes, from how the error has fallen so far, and goes over to the interior point when that is predicted to be
-cheaper. If it fails, or would take more memory than allowed, block passes go on. A run ends on the certificate of the
-whole problem only, as always, and that keeps the best pair that either has found.
+If loss and penalty both have kinks, a first-order method takes thousands of passes for the last digits. An interior
+point method (``methods/interior_point.py``) takes some 25 steps, each of which factors a matrix. That is too expensive
+for all columns of a large problem, but not for the few that matter near its solution, which working sets find. This
+layer predicts the passes that both would take, from how the error has fallen so far, and switches to the interior point
+when that is cheaper. If it fails, or would take more memory than allowed, block passes continue. A run ends only on the
+certificate of the whole problem, and keeps the best pair that either method has found.
 """
 
 from __future__ import annotations
@@ -31,50 +31,51 @@ from .row_working_set import RowWorkingSet
 from .working_set import GROWTH, SMALLEST, WorkingSet
 
 STEPS = 25
-"""Steps that an interior point takes, more or less, whatever the problem."""
+"""Typical number of steps of the interior point, for any problem."""
 
 PRODUCTS = 8
-"""Passes over its own columns that a step takes, apart from the matrix."""
+"""Passes over the columns of the interior point that a step takes, apart from its matrix."""
 
 LOOKS = 8
-"""Passes over all rows and columns that the choice of those that matter takes."""
+"""Passes over the whole problem that the choice of the working sets takes."""
 
 ADVANTAGE = 20
-"""How much faster a multiply-add is in a factorisation than in a pass, which waits for memory."""
+"""How many times faster a multiply-add is in a factorisation than in a pass, which is limited by memory bandwidth."""
 
 TRIAL = 0.1
-"""Share of the cost of the finish that goes to block passes first: they find out who matters."""
+"""Share of the cost of the finish that is spent on block passes first: they find the columns that matter."""
 
 SUPERLINEAR_TRIAL = 200.0
-"""Passes that a method gets first whose error falls the faster the smaller it is: it hardly ever needs a finish."""
+"""Passes that a superlinear method gets before a finish is considered: it hardly ever needs one."""
 
 NEARBY, SMALL = 0.5, 2.0
-"""Error of a start from which the finish may begin at once, and what its matrices may make of its cost."""
+"""The finish may begin at once if the error of the start is at most NEARBY and the matrices at most double its cost."""
 
 PATIENCE = 4.0
-"""By how much the work has to grow before a finish that has failed is tried again."""
+"""Factor by which the work has to grow before a finish that has failed is tried again."""
 
 CLOSER, CLOSE = 0.1, 1e-2
-"""Block passes go on from where a failed finish has got if its error is so much smaller, and that small: otherwise the
-problem may have no solution, and the iterates have run away."""
+"""After a failed finish, block passes continue from its point if its error is at most CLOSER times the error at the
+switch and at most CLOSE. Otherwise the problem may have no solution, and the iterates have diverged."""
 
 ROUNDING = 1e-12
-"""Errors below this are not asked for when the way to go is estimated."""
+"""Smallest tolerance for which the remaining passes are estimated."""
 
 
 @stored
 @dataclass(kw_only=True)
 class FinishState(State):
-    """The state of whichever method is running, and what is known about the error.
+    """The state of the method that is running, and the errors so far.
 
     Attributes
     ----------
-    start : where the run began, and from the first switch on where the last one was made.
+    start : where the run began or, after a switch to the interior point, the point of the last switch.
     blocks : state of the block method; None while it is not running.
     interior : state of the interior point; None while it is not running.
-    earlier : report of what has run before it, if anything has.
+    earlier : report of the method that ran before the present one; None if there was none.
     errors : passes and errors of the certificates so far.
-    retry : passes before which the finish is not tried (again).
+    retry : passes before which the finish is not tried again.
+    at_switch : error at the last switch to the interior point.
     """
 
     model: Model
@@ -98,12 +99,12 @@ class FinishState(State):
 
 @dataclass(frozen=True)
 class Finish(Layer[FinishState]):
-    """A block method with an interior point behind it.
+    """A block method that is followed by an interior point.
 
     Parameters
     ----------
-    at_once : go to the interior point from the beginning.
-    finish_memory : most bytes that its matrix may take.
+    at_once : whether to begin with the interior point.
+    finish_memory : largest number of bytes that its matrix may take.
     """
 
     at_once: bool = False
@@ -133,7 +134,7 @@ class Finish(Layer[FinishState]):
 
     def missing(self, model: Model) -> str | None:
         own = InteriorPoint().missing(model) if self.at_once else None
-        return own or super().missing(model)  # block passes go on where the interior point fails
+        return own or super().missing(model)  # block passes continue if the interior point fails
 
     def init(self, model: Model, start: Start) -> FinishState:
         model = model.columnar()
@@ -146,9 +147,10 @@ class Finish(Layer[FinishState]):
         return state
 
     def _has_found(self, state: FinishState) -> bool:
-        """Return whether nothing is left for block passes to find out.
+        """Return whether block passes are not needed before the interior point.
 
-        That is so from a solution nearby, as along a path, of a problem so small that all columns and rows take part.
+        That holds if the start is close to a solution, as along a path, and the problem is so small that the interior
+        point gets all columns and rows.
         """
         model, start = state.model, state.start
         if self.method.superlinear or not (np.any(start.x) and model.surely_solvable) or chooses(model):
@@ -158,7 +160,7 @@ class Finish(Layer[FinishState]):
         x, u = DensePoint(start.x), DensePoint(model.A.matvec(start.x))
         state.passes += 1.0
         error = pair(model, primal_side(model, x, u), dual_side(model, start.y, x, u)).error
-        return start.tol < error <= NEARBY  # a solution is judged as it is
+        return start.tol < error <= NEARBY  # a start within the tolerance needs no method at all
 
     def advance(self, state: FinishState, passes: float) -> FinishState:
         before = state.running.passes
@@ -173,7 +175,7 @@ class Finish(Layer[FinishState]):
 
     @staticmethod
     def _mirror(state: FinishState, before: float) -> None:
-        """Take over what the running method has done."""
+        """Copy the point and the work of the running method into the state."""
         running = state.running
         state.x, state.y, state.wants_certificate = running.x, running.y, running.wants_certificate
         running.wants_certificate = False
@@ -186,7 +188,7 @@ class Finish(Layer[FinishState]):
         return state
 
     def _worthwhile(self, state: FinishState, error: float) -> bool:
-        """Return whether the finish is predicted to be cheaper than what block passes have left to do."""
+        """Return whether the finish is predicted to be cheaper than the block passes that are left."""
         superlinear = self.method.superlinear
         if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
             return False
@@ -204,7 +206,7 @@ class Finish(Layer[FinishState]):
         return replace(state.start, x=primal.x, y=dual.y, weight=state.start.weight if weight is None else weight)
 
     def _switch(self, state: FinishState, start: Start) -> None:
-        """Go over to the interior point, and let go of the block method: its vectors are long."""
+        """Switch to the interior point, and free the block method: its vectors are long."""
         state.start = start
         state.at_switch = state.errors[-1][1] if state.errors else np.inf
         if state.blocks is not None:
@@ -221,8 +223,8 @@ class Finish(Layer[FinishState]):
             state.blocks = None
 
     def _go_back(self, state: FinishState) -> None:
-        """Go on with block passes, from where the interior point has got if that is closer."""
-        reason = state.interior.ended or "its point ran away"
+        """Continue with block passes, from the point of the interior point if that is closer."""
+        reason = state.interior.ended or "the interior point diverged"
         state.notes.append(f"back to block passes at pass {state.passes:.0f}: {reason}")
         error = state.errors[-1][1] if state.errors else np.inf
         if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.model, state.x, state.y):
@@ -234,7 +236,7 @@ class Finish(Layer[FinishState]):
         self._mirror(state, state.blocks.passes)
 
     def _begin(self, state: FinishState, x: Vector, y: Vector) -> Any:
-        """Return the block method's state at its beginning."""
+        """Return a new state of the block method at a point."""
         blocks = self.method.init(state.model, replace(state.start, x=x.copy(), y=y.copy(), u=None))
         state.passes += blocks.passes
         return blocks
@@ -244,12 +246,12 @@ class Finish(Layer[FinishState]):
 
 
 def chooses(model: Model) -> bool:
-    """Return whether a problem is so large that the interior point gets only the columns or rows that matter."""
+    """Return whether a problem is so large that the interior point gets working sets of columns or rows."""
     return working_set.pays(model) or settled_rows.pays(model)
 
 
 def finish_passes(model: Model, x: Vector) -> float:
-    """Return the passes that take as long as an interior point on the columns that x suggests."""
+    """Return the cost, in passes, of an interior point on the columns that the nonzeros of x suggest."""
     m, n = model.A.shape
     columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if working_set.pays(model) else float(n)
     rows = settled_rows.kept_rows(model) if settled_rows.pays(model) else m
@@ -260,7 +262,7 @@ def finish_passes(model: Model, x: Vector) -> float:
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:
-    """Return the passes to go if the error keeps falling as in the last half of them; inf if it does not fall."""
+    """Return the passes to the tolerance if the error keeps falling as in the last half; inf if it does not fall."""
     passes, error = errors[-1]
     earlier = [point for point in errors if point[0] <= 0.5 * passes]
     if not earlier or not np.isfinite(earlier[-1][1]) or not earlier[-1][1] > error > 0:

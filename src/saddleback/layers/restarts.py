@@ -1,15 +1,16 @@
 r"""Restarts with an adaptive primal weight, around a primal-dual method.
 
-The iterates of a primal-dual method turn around a solution while they approach it. Started afresh from their average
-whenever that has come markedly closer, the method converges linearly on sharp problems (Applegate, Hinder, Lu and
-Lubin, 2023). Closeness is the fixed-point residual in the metric of the strengths,
+The iterates of a primal-dual method spiral around a solution while they approach it. If the method is restarted from
+their average whenever that is markedly closer, it converges linearly on sharp problems (Applegate, Hinder, Lu and
+Lubin, 2023). Closeness is measured by the fixed-point residual in the metric of the strengths,
 
 .. math::
 
     \|x - \mathrm{prox}_f(x - H^{-1}A'y)\|_H^2 + \|y - \mathrm{prox}_{g^*}(y + \Sigma^{-1}Ax)\|_\Sigma^2.
 
-A restart is also where the primal weight may change: :math:`\omega^* = \|\Delta y\|_\Sigma / (\sqrt{J/K}\,\|\Delta
-x\|_H)` balances the distances that both sides have gone, and the new weight is the geometric mean of it and the old.
+The primal weight may change at a restart. :math:`\omega^* = \|\Delta y\|_\Sigma / (\sqrt{J/K}\,\|\Delta x\|_H)`
+balances the distances that x and y have moved, and the new weight is the geometric mean of :math:`\omega^*` and the old
+weight.
 """
 
 from __future__ import annotations
@@ -32,37 +33,39 @@ from ..steps.strengths import EXPLOSION, WEIGHT_RANGE, Strengths
 from .dual_repair import Repaired, repair
 
 ROUNDING = 1e-15
-"""Residual, relative to the size of the point, at which it is that of the arithmetic and no restart can lower it."""
+"""Residual, relative to the size of the point, below which it is only rounding and no restart can lower it."""
 
 SUFFICIENT = 0.2
-"""Restart when the residual has fallen to this share of what it was at the last restart,"""
+"""Restart if the residual has fallen to this share of the residual at the last restart,"""
 
 NECESSARY = 0.8
-"""or to this share, and either has begun to rise again or is that of the current point: where the average does not
-lead, the iterates do not turn, nothing is lost by starting afresh, and the weight is mended sooner,"""
+"""or if it has fallen to this share, and it has either begun to rise again or belongs to the current point. If the
+average is no better than the current point, the iterates do not spiral: a restart loses nothing, and the weight is
+corrected sooner;"""
 
 LONG = 0.36
-"""or when the epoch makes up this share of all work."""
+"""or if the epoch makes up this share of all work."""
 
 WEIGHT_STEP = 10.0
-"""By how much the weight changes where one side has not moved."""
+"""Factor by which the weight changes if x or y has not moved."""
 
 FIRST_TEST = 6.0
 TEST_EARLY = 0.5
 TEST_GROWTH = 0.4
-"""The first test of an epoch is due after TEST_EARLY of the last one's passes, as epochs resemble each other, and later
-ones are TEST_GROWTH of the epoch apart, but FIRST_TEST at the least: a small part of the work."""
+"""The first test of an epoch is due after TEST_EARLY times the passes of the last epoch, since epochs have similar
+lengths. Later tests are TEST_GROWTH times the length of the epoch apart. Both intervals are at least FIRST_TEST passes,
+so that tests are a small part of the work."""
 
 
 REFRESH = 100.0
-"""Passes after which a restart computes u = Ax anew."""
+"""Passes after which a restart recomputes u = Ax from x."""
 
 FIRST_REPAIR, REPAIR_REST = 300.0, 4.0
-"""Passes from which on the dual point of a test is repaired, and passes between repairs for each that one takes."""
+"""Passes before the first dual repair, and the wait after a repair relative to the passes that it took."""
 
 
 class RestartableState(Protocol):
-    """What a method must keep for restarts: its point with u = Ax, its strengths and the sums of its iterates."""
+    """What the state of a method must have for restarts: its point with u = Ax, its strengths, the sums of iterates."""
 
     model: Model
     x: Vector
@@ -77,16 +80,16 @@ class RestartableState(Protocol):
 
     @property
     def dual_share(self) -> Vector | float:
-        """How much the way of y counts beside that of x in the constant of the method's bound, K/J or row by row."""
+        """Weight of the distance of y relative to that of x in the convergence bound: K/J, or one number per row."""
 
     def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
-        """Go on from another point."""
+        """Continue from another point."""
 
 
 @stored
 @dataclass(frozen=True)
 class Point:
-    """A pair with the two products that its residual needs."""
+    """A pair (x, y) with the products u = Ax and z = A'y that its residual needs."""
 
     x: Vector
     y: Vector
@@ -96,7 +99,7 @@ class Point:
     def residual(self, model: Model, strengths: Strengths) -> float:
         """Return the fixed-point residual in the metric of the strengths."""
         h, sigma = strengths.primal, strengths.dual
-        with np.errstate(over="ignore", invalid="ignore"):  # a point may have exploded, which the residual then tells
+        with np.errstate(over="ignore", invalid="ignore"):  # after an explosion the residual is inf or nan
             dx = self.x - model.f.prox(self.x - self.z / h, 1.0 / h)
             dy = self.y - model.g_star.prox(self.y + self.u / sigma, 1.0 / sigma)
             return float(np.sqrt(h @ dx**2 + sigma @ dy**2))
@@ -113,10 +116,10 @@ class Epoch:
 
     Attributes
     ----------
-    x, y, residual : where it began.
-    averages : of the iterates since.
-    last : the residual at the last test.
-    length, due : passes of the method so far, and at the next test.
+    x, y, residual : the point at which the epoch began, and its residual.
+    averages : sums of the iterates since then.
+    last : residual at the last test.
+    length, due : passes of the method in this epoch, so far and at the next test.
     """
 
     x: Vector
@@ -131,10 +134,11 @@ class Epoch:
 @stored
 @dataclass(kw_only=True)
 class RestartedState(State):
-    """The wrapped method's state, the epoch, the strengths before any weight, and the points of a test just made.
+    """The state of the wrapped method, the epoch, the strengths without the weight, and the points of the last test.
 
-    ``fresh`` are the passes at which u was last computed from x. ``repaired`` is a dual point that came with the test,
-    ``repair_due`` the passes at which to try the next and ``repair_rest`` how many to wait for each that it takes.
+    ``fresh`` is the number of passes at which u was last computed from x. ``repaired`` is the repaired dual point of
+    the last test. The next repair is due at ``repair_due`` passes; ``repair_rest`` is the wait after a repair, relative
+    to the passes that it took.
     """
 
     inner: RestartableState
@@ -154,7 +158,7 @@ class RestartedState(State):
 
 @dataclass(frozen=True)
 class Restarted(Layer[RestartedState]):
-    """A method that starts again from its best point when that pays."""
+    """A method that restarts from its best point or average when that pays."""
 
     def init(self, model: Model, start: Start) -> RestartedState:
         inner = self.method.init(model, start)
@@ -175,7 +179,7 @@ class Restarted(Layer[RestartedState]):
         goal = state.passes + passes
         state.tested.clear()
         state.repaired = None
-        while True:  # at least once, however little is asked for
+        while True:  # at least one call of the method, however few passes are asked for
             inner, epoch = state.inner, state.epoch
             before = inner.passes
             state.inner = inner = self.method.advance(inner, min(goal - state.passes, epoch.due - epoch.length))
@@ -187,7 +191,7 @@ class Restarted(Layer[RestartedState]):
                 self._test(state)
                 self._repair(state)
                 state.wants_certificate = (
-                    True  # a certificate costs next to nothing here: its products are those of the test
+                    True  # a certificate is nearly free here: the test has computed its products
                 )
                 break
             if state.passes >= goal:
@@ -196,11 +200,11 @@ class Restarted(Layer[RestartedState]):
         return state
 
     def _test(self, state: RestartedState) -> None:
-        """Restart from the better of the current and the averaged point, if a rule says so."""
+        """Restart from the better of the current and the averaged point, if a restart rule holds."""
         inner, epoch = state.inner, state.epoch
         A = inner.model.A
         x = epoch.averages.x / epoch.averages.count
-        y = inner.model.g_star.domain.project(epoch.averages.y / epoch.averages.count)  # left by rounding only
+        y = inner.model.g_star.domain.project(epoch.averages.y / epoch.averages.count)  # outside by rounding only
         u, (here, there) = A.products(x, inner.y, y)
         state.tested = [Point(inner.x.copy(), inner.y.copy(), inner.u.copy(), here), Point(x, y, u, there)]
         state.passes += 1.5
@@ -218,7 +222,7 @@ class Restarted(Layer[RestartedState]):
 
     @staticmethod
     def _repair(state: RestartedState) -> None:
-        """Move the tested dual point until it is nearly feasible, and do so less often where that is of no use."""
+        """Repair the tested dual point if a repair is due; wait longer for the next one if this one did not help."""
         model = state.inner.model
         if state.passes < state.repair_due or is_smooth(model.g) or not model.surely_solvable:
             return
@@ -232,7 +236,7 @@ class Restarted(Layer[RestartedState]):
 
     @staticmethod
     def _pays(residuals: list[float], epoch: Epoch, passes: float) -> bool:
-        """Return whether a rule says so, from the residuals of the current and of the averaged point."""
+        """Return whether a restart rule holds, given the residuals of the current and of the averaged point."""
         current, average = residuals
         least = min(current, average)
         fallen = least / epoch.residual if epoch.residual > 0 else np.inf
@@ -240,7 +244,7 @@ class Restarted(Layer[RestartedState]):
         return fallen <= SUFFICIENT or (fallen <= NECESSARY and ready) or epoch.length >= LONG * passes
 
     def _start_over(self, state: RestartedState) -> None:
-        """Go back to where the epoch began, with twice the product of the strengths."""
+        """Go back to the point at which the epoch began, and double the product of the strengths."""
         epoch = state.epoch
         state.base = state.base.scaled(np.sqrt(2.0))
         state.passes += 1.0
@@ -252,7 +256,7 @@ class Restarted(Layer[RestartedState]):
         weight = self._weight(state, point)
         inner.strengths = state.base.weighted(weight)
         u = point.u
-        if state.passes >= state.fresh + REFRESH:  # rounding adds up in u over the iterations
+        if state.passes >= state.fresh + REFRESH:  # rounding errors accumulate in u over the iterations
             u, state.fresh = inner.model.A.matvec(point.x), state.passes
             state.passes += 0.5
         inner.go_to(point.x, point.y, u)
@@ -264,10 +268,9 @@ class Restarted(Layer[RestartedState]):
 
     @staticmethod
     def _weight(state: RestartedState, point: Point) -> float:
-        """Return the geometric mean of the old weight and of the one that balances the ways gone in the epoch.
+        """Return the geometric mean of the old weight and of the one that balances the distances moved in the epoch.
 
-        A side that has not moved at all is where it has to be, or its steps are too short to see: the other one gets
-        longer steps, within a limit, as the quotient is not known.
+        If x or y has not moved at all, the quotient is not known, and the weight changes by a fixed factor.
         """
         weight = state.weight
         dx = float(np.sqrt(state.base.primal @ (point.x - state.epoch.x) ** 2))

@@ -1,12 +1,12 @@
-r"""Working sets over rows: leave out those whose dual variable is known.
+r"""Working sets of rows: leave out the rows whose dual variable is known.
 
-Where a loss is flat to both sides of :math:`u_i = (Ax)_i`, its slope :math:`y_i` is the same for all u nearby. Such
-rows, F, need not be looked at again: they add :math:`\langle A_F' y_F, x\rangle` to the penalty and a constant to the
-objective (Portnoy and Koenker, 1997, for quantile regression). The method runs on the other rows, those with the least
-distance to a kink. When that is solved, all rows are looked at: those that turn out to be on another side than was
-thought are taken in. After a few such rounds the method gets all rows.
+If a loss is linear near :math:`u_i = (Ax)_i`, its slope :math:`y_i` is the same for all u nearby. The method can leave
+out such rows, F: they add :math:`\langle A_F' y_F, x\rangle` to the penalty and a constant to the objective (Portnoy
+and Koenker, 1997, for quantile regression). The method runs on the rows closest to a kink. When that subproblem is
+solved, all rows are checked, and those whose slope differs from the assumed one are added. After a few such rounds the
+method gets all rows.
 
-A first point to tell the sides from is found on a sample of the rows, if there is none.
+If the start is far from a solution, a sample of the rows is solved first, to estimate the slopes.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from ..methods.report import Report
 from ..model.model import Model
 
 LEAST = 5000
-"""Rows from which on some of them are left out."""
+"""Smallest number of rows of a problem for which rows are left out."""
 
 LARGEST = 0.5
-"""Share of the rows from which on all of them are taken."""
+"""Largest share of the rows in a working set; a larger set is replaced by all rows."""
 
 LEAST_PER_COLUMN = 6
-"""Rows that are kept for every column, at the least."""
+"""Smallest number of rows in a working set, per column."""
 
 MORE = 2.0
-"""By how much the rows grow where the method has failed on them."""
+"""Factor by which the working set grows if the method has failed on it."""
 
 ROUNDS = 4
-"""Sets of rows that are tried before all of them are taken."""
+"""Working sets that are tried before the method gets all rows."""
 
 ROUGH = 1e-3
-"""Error of a point from which on a sample tells more; and how accurately the problem of a sample is solved."""
+"""A start with at least this error is replaced by the solution of a sample; also the accuracy of that solution."""
 
 INNER = 0.1
-"""How accurately the problem of some rows is solved, relative to the error at which the run ends."""
+"""Accuracy to which the subproblem is solved, relative to the error at which the run ends."""
 
 SMALLEST_TOL = 1e-10
 
@@ -53,19 +53,19 @@ SMALLEST_TOL = 1e-10
 @stored
 @dataclass(kw_only=True)
 class RowWorkingSetState(State):
-    """The whole problem with its point, and the problem of some rows.
+    """The whole problem with its point, and the subproblem on a working set of rows.
 
     Attributes
     ----------
-    rows : those that are kept.
-    settled : y in the others; 0 in those that are kept.
-    pull : A'y of the others.
-    inner : the method's state on the rows that are kept.
-    sampled : whether they are a sample that is to tell the sides of all.
-    target : sum of the products of ``inner`` at which it is solved well enough.
+    rows : the rows of the working set.
+    settled : y in the other rows, and 0 in the working set.
+    pull : A'y of the other rows.
+    inner : state of the method on the working set.
+    sampled : whether the working set is a sample that is solved to estimate the slopes of all rows.
+    target : complementarity of ``inner`` at which the subproblem is solved well enough.
     u, z : Ax and -A'y at the point.
-    rounds : sets of rows tried so far.
-    steps : of the method, on all of them.
+    rounds : working sets tried so far.
+    steps : steps of the method on all working sets together.
     """
 
     model: Model
@@ -88,7 +88,7 @@ class RowWorkingSetState(State):
 
 @dataclass(frozen=True)
 class RowWorkingSet(Layer[RowWorkingSetState]):
-    """An interior point on some of the rows."""
+    """An interior-point method on a working set of rows."""
 
     def applies(self, model: Model) -> bool:
         return pays(model)
@@ -121,7 +121,7 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         return state
 
     def _sample(self, state: RowWorkingSetState) -> None:
-        """Begin with the problem of a sample of the rows, in which each counts for several."""
+        """Begin with a sample of the rows, in which each row stands for several."""
         model, m = state.model, state.model.A.shape[0]
         size = kept_rows(model)
         state.rows = np.sort(np.random.default_rng(state.start.seed).choice(m, size, replace=False))
@@ -130,13 +130,13 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         self._begin(state, self.method.init(model.sample(state.rows), start))
 
     def _begin(self, state: RowWorkingSetState, inner: Any) -> None:
-        """Go on with the problem of the rows at hand."""
+        """Continue with a new state of the method on the working set."""
         state.inner = inner
         state.passes += 1.0 + inner.passes * state.rows.size / state.y.size
         state.ended = "" if state.sampled else inner.ended
 
     def _leave_sample(self, state: RowWorkingSetState) -> None:
-        """Go from the solution for the sample to the rows that it leaves unsettled."""
+        """Go from the solution of the sample to the rows that are close to a kink there."""
         model = state.model
         state.sampled = False
         state.x = state.inner.x
@@ -148,16 +148,16 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
 
     @staticmethod
     def _unsettled(model: Model, u: Vector, size: int) -> Indices:
-        """Return so many rows with the least distance to where their slope changes, and all that are there."""
+        """Return the ``size`` rows closest to a kink, or more if more rows lie on a kink."""
         assert isinstance(model.g, SumOverRows)
         far = model.g.distance_to_kink(u)
         size = min(max(size, int(np.count_nonzero(far == 0))), far.size - 1)
         return np.sort(np.argpartition(far, size)[:size])
 
     def _take(self, state: RowWorkingSetState, rows: Indices) -> None:
-        """Go on with these rows."""
+        """Make these rows the working set."""
         model, m = state.model, state.model.A.shape[0]
-        state.inner = None  # its rows are let go before others are copied
+        state.inner = None  # frees its rows before others are copied
         state.rounds += 1
         if rows.size >= LARGEST * m or state.rounds > ROUNDS:
             rows = np.arange(m)
@@ -186,10 +186,10 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         return state
 
     def _look(self, state: RowWorkingSetState) -> None:
-        """Look at all rows: take in those whose slope is another than was thought."""
+        """Check all rows, and add those whose slope differs from the assumed one."""
         model, inner = state.model, state.inner
         if inner.ended and state.rows.size < state.y.size:
-            # without the rows that were left out the objective may fall for ever
+            # the subproblem without the other rows may be unbounded
             self._take(state, self._unsettled(model, state.u, int(MORE * state.rows.size)))
             return
         state.x, state.y = inner.x, state.settled.copy()
@@ -211,15 +211,15 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
 def kept_rows(model: Model) -> int:
     r"""Return how many rows to keep: :math:`m^{2/3} n^{1/3}`.
 
-    A sample of k rows tells u to about sqrt(n / k) of the noise, and the share of rows within that of a kink should be
-    k / m.
+    A sample of k rows determines u up to about sqrt(n / k) of the noise, so that about this share of the m rows is
+    close to a kink. It should be k / m.
     """
     m, n = model.A.shape
     return int(min(max(LEAST_PER_COLUMN * n, m ** (2 / 3) * n ** (1 / 3)), m))
 
 
 def pays(model: Model) -> bool:
-    """Return whether a problem has many rows for its columns, and a loss with flat parts."""
+    """Return whether a problem has many more rows than columns, and a loss with linear parts."""
     return bool(
         isinstance(model.g, SumOverRows)
         and model.A.shape[0] >= LEAST

@@ -1,11 +1,10 @@
-"""Working sets: iterate on the blocks that matter, and look at all of them before believing it.
+"""Working sets: iterate on the blocks that matter, and check all of them before the result is accepted.
 
-Where the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a subproblem, packed
-together, with the blocks that are active or closest to it. When that is solved a good deal more accurately than the
-whole, the products with the other columns tell how far their blocks are from leaving 0, and those that the set lacks
-are added: it should hold the active blocks, and more than half as many again of those with the least slack. A run ends
-on the certificate of the whole problem only, which the loop takes as always, so a block left out costs time and never
-correctness.
+If the penalty makes most blocks 0, nearly all work on them is wasted. The method runs on a subproblem, stored
+contiguously, of the blocks that are active or nearly active. When the subproblem is solved much more accurately than
+the whole problem, the products with the other columns give the distance of each block from leaving 0, and the closest
+blocks are added. A set should hold the active blocks, and more than half as many of the blocks with the least slack. A
+run ends only on the certificate of the whole problem, so a block that is left out costs time but never correctness.
 """
 
 from __future__ import annotations
@@ -34,57 +33,58 @@ from ..places.files.operator import memories
 Mask = NDArray[np.bool_]
 
 SMALLEST = 100
-"""Blocks in a working set at the least."""
+"""Smallest number of blocks in a working set."""
 
 WORTHWHILE = 4
-"""Blocks of a problem, relative to those of the smallest working set, from which on one pays."""
+"""A working set pays if the problem has at least this many times the blocks of the smallest working set."""
 
 GROWTH = 1.6
 """Size of a working set, relative to the number of active blocks."""
 
 LARGEST_GROWTH, CHEAP = 4.0, 0.03
-"""The same, up to a share of all blocks at which the subproblem still costs next to nothing."""
+"""The same for a set of at most the share CHEAP of all blocks, for which the subproblem costs next to nothing."""
 
 FILLED, FAST_GROWTH = 0.9, 8.0
 LEAP = 0.12
-"""A set in which more than this share is active was too small by far: the next one is larger at once, up to a share of
-all blocks."""
+"""A set of which more than the share FILLED is active was much too small: the next one is FAST_GROWTH times as large,
+up to the share LEAP of all blocks."""
 
 SHRINK = 0.5
-"""A set this much larger than it need be is given up."""
+"""A set is packed again if the blocks that it needs are less than this share of it."""
 
 LARGEST = 0.5
-"""Share of all blocks from which on a working set is the whole problem, and nothing is packed."""
+"""A set with at least this share of all blocks is replaced by the whole problem, without packing."""
 
 INNER = 0.1
-"""How accurately the subproblem is solved, relative to the error of the whole."""
+"""Accuracy to which the subproblem is solved, relative to the error of the whole problem."""
 
 SINGLE = 1e-7
-"""Tolerance down to which float32 is enough to store the subproblem in, until it shows that it is not."""
+"""Smallest tolerance for which the subproblem is stored in float32, until that turns out to be too inaccurate."""
 
 LARGEST_SINGLE = 1e60
-"""Squared length of a column up to which its entries are safely within the range of float32."""
+"""Largest squared length of a column for which its entries are safely within the range of float32."""
 
 FEW = 0.1
-"""Share of the columns that may be read once more in each look at all of them, to save the last of these."""
+"""Largest share of the columns in a working set for which reading them once more per check, to save the last reading of
+all columns, pays."""
 
 INSIDE = 1.0 - 1e-13
-"""How far inside of its bounds a dual point is put, so that rounding does not lead it out again."""
+"""Factor by which a dual point is moved inside its bounds, so that rounding does not move it out again."""
 
 ROUNDING = 1e-14
-"""Errors below this are not asked for: they are those of the arithmetic."""
+"""Errors below this are rounding; no subproblem is solved more accurately."""
 
 SAMPLE = 2000
-"""Blocks that tell roughly which distance is among the least."""
+"""Size of the sample of blocks from which the threshold for small distances is estimated."""
 
 FIRST_LOOK = 6.0
 LOOK_GROWTH = 0.3
-"""Looks at the subproblem's error are max(FIRST_LOOK, LOOK_GROWTH * round) of its passes apart."""
+"""The error of the subproblem is computed every max(FIRST_LOOK, LOOK_GROWTH * round) of its passes."""
 
 
 @stored
 class Counts(NamedTuple):
-    """Steps on working sets that were given up: the next one goes on counting."""
+    """Steps on earlier working sets, to which those on the present one are added."""
 
     restarts: int | None = None
     newton_steps: int | None = None
@@ -99,10 +99,11 @@ class Counts(NamedTuple):
 @stored
 @dataclass
 class Subproblem:
-    """The problem of the working set: its blocks and columns in the whole, and the method's state on it.
+    """The problem of the working set: its blocks and columns in the whole problem, and the state of the method on it.
 
-    ``share`` is what a pass over it is of a pass over the whole, ``round`` its passes since the set was last judged,
-    ``look`` those at which its error is next looked at, ``single`` whether it is stored in float32.
+    ``share`` is the cost of a pass over it relative to a pass over the whole problem. ``round`` counts its passes since
+    the set was last chosen, and its error is next computed when ``round`` reaches ``look``. ``single`` says whether it
+    is stored in float32.
     """
 
     model: Model
@@ -123,15 +124,16 @@ class Subproblem:
 
 @stored
 class Products:
-    """z = -A'y for one y after another, where most columns are known to be inactive without a product.
+    """z = -A'y for a sequence of y, without the products of columns that are known to be inactive.
 
-    A block that was at the distance s / ||A_j|| from leaving 0, with slack s at the last y for which all products were
-    taken, stays at 0 while ||y - y_last|| is less: whatever its z is, it adds nothing to the dual value, and the last
-    one will do.
+    Let y_last be the last y for which all products were computed. A block with slack s there has the distance
+    s / ||A_j|| from leaving 0, and stays at 0 while ||y - y_last|| is smaller. Its z then adds nothing to the dual
+    value, so that the last z can be kept.
 
     Attributes
     ----------
-    z, distance : at the present y, exact where a block may be active: how far y would have to move for each to leave 0.
+    z : -A'y at the present y, exact for the blocks that may be active.
+    distance : how far y would have to move for each block to leave 0, exact for the same blocks.
     passes : work so far.
     """
 
@@ -155,23 +157,23 @@ class Products:
             self._refer(*model.A.first_adjoint)
 
     def at(self, y: Vector) -> None:
-        """Move on to another y."""
+        """Compute z and the distances for another y."""
         if self.reference is None or not self._nearby(*self.reference, y):
             self._refer(y, self.model.A.rmatvec(y))
 
     def _refer(self, y: Vector, product: Vector) -> None:
-        """Take a y with all of A'y as the one to be compared with."""
+        """Make y, with its full product A'y, the reference for the next ones."""
         self.z = -product
         self.distance = zero_slack(self.model, self.z) / self.norms
         self.passes += 0.5
         self.reference = y, self.z, self.distance
 
     def _nearby(self, y_last: Vector, z_last: Vector, distance_last: Vector, y: Vector) -> bool:
-        """Take the products of blocks that may be active now; return whether they are few enough."""
+        """Compute the products of the blocks that may be active at y; return False if they are too many."""
         moved = float(np.linalg.norm(y - y_last))
         if moved == 0:
             return True
-        if not self.model.A.traits.reads_columns:  # some of them cost as much as all
+        if not self.model.A.traits.reads_columns:  # some columns cost as much as all of them
             return False
         near = np.flatnonzero(distance_last <= (1.0 + 1e-9) * moved)
         if near.size == 0:  # all stay at 0
@@ -189,7 +191,7 @@ class Products:
 
 
 def zero_slack(model: Model, z: Vector) -> Vector:
-    """Return how far each block is from leaving 0, for a penalty that tells it."""
+    """Return the slack of each block, its distance from leaving 0; -inf if the penalty cannot tell it."""
     slack = slack_at_zero(model.f, z)
     return np.full(len(model.blocks), -np.inf) if slack is None else slack
 
@@ -248,7 +250,7 @@ class WorkingSet(Layer[WorkingSetState]):
             error=np.inf,
             single=start.tol >= SINGLE
             and not self.method.needs_float64
-            and model.A.traits.reads_columns  # else a set that is exact saves readings
+            and model.A.traits.reads_columns  # otherwise an exact set saves readings of A
             and bool(np.all(model.A.sums(2)[0] < LARGEST_SINGLE)),
         )
         self._choose(state, start.y)
@@ -256,7 +258,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     def advance(self, state: WorkingSetState, passes: float) -> WorkingSetState:
         goal = state.passes + passes
-        while True:  # at least once, however little is asked for
+        while True:  # at least one call of the method, however few passes are asked for
             subproblem = state.subproblem
             assert subproblem is not None
             before = subproblem.state.passes
@@ -268,7 +270,7 @@ class WorkingSet(Layer[WorkingSetState]):
             if diverged(subproblem.model, subproblem.state.x, subproblem.state.y):
                 state.x[subproblem.columns], state.y = subproblem.state.x, subproblem.state.y
                 return state
-            stuck = done == 0  # no limit would ever be reached in here
+            stuck = done == 0  # without progress this loop would not end
             if (
                 subproblem.round >= subproblem.look
                 or stuck
@@ -285,16 +287,16 @@ class WorkingSet(Layer[WorkingSetState]):
                 return state
 
     def _method(self, subproblem: Model) -> Method[Any]:
-        """Return the method for the problem of a working set."""
+        """Return the method with the layers that apply to the subproblem."""
         return self.method.for_model(subproblem)
 
     def _look(self, state: WorkingSetState, subproblem: Subproblem) -> None:
-        """Take the best pair that the method offers on the subproblem; choose a new set if it is good enough."""
+        """Evaluate the candidates of the method on the subproblem; choose a new set if the best pair is good enough."""
         if self._leap(state, subproblem):
             return
         model = subproblem.model
         offer = self._method(model).candidates(subproblem.state)
-        if is_smooth(model.g):  # its gradient at the current point is the best dual point, and averages are behind
+        if is_smooth(model.g):  # the gradient at the current point is the best dual point; averages lag behind
             offer = self._with_gradient(model, offer)
         state.passes += 0.5 * subproblem.share * sum(u is None for _, u in offer.primal)
         state.passes += 0.5 * subproblem.share * sum(z is None for _, z in offer.dual)
@@ -317,7 +319,7 @@ class WorkingSet(Layer[WorkingSetState]):
         return Candidates([(x, u)], [(model.g.subgradient(u), None)])
 
     def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
-        """Enlarge a first set in which nearly everything is active, by the slacks at hand; return whether it was."""
+        """Enlarge a smallest set that is nearly all active, by the last known slacks; return whether that was done."""
         n_blocks, size = len(state.model.blocks), subproblem.blocks.size
         if size > smallest(state.model):
             return False
@@ -342,20 +344,20 @@ class WorkingSet(Layer[WorkingSetState]):
         return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
     def _target(self, state: WorkingSetState) -> float:
-        """Return the error at which the subproblem is solved well enough, given that of the whole."""
+        """Return the error at which the subproblem is solved well enough, given the error of the whole problem."""
         factor = min(INNER, state.error**2) if self.method.superlinear else INNER
         return max(factor * state.error, self._end(state))
 
     @staticmethod
     def _end(state: WorkingSetState) -> float:
-        """Return the error at which the subproblem is solved as well as the run will ever need it."""
+        """Return the smallest error of the subproblem that the run can need."""
         return max(0.5 * state.start.tol, ROUNDING)
 
     def _choose(self, state: WorkingSetState, y: Vector) -> None:
         """Evaluate the point in the whole problem, and choose the blocks of the next subproblem."""
         model, subproblem, target = state.model, state.subproblem, self._target(state)
         state.u = u = self._image(state)
-        if is_smooth(model.g) or not np.any(y):  # at the start of a run where x is tells more than y = 0
+        if is_smooth(model.g) or not np.any(y):  # at the start of a run the gradient at x says more than y = 0
             y = model.g.subgradient(u)
         before, active = state.products.passes, self._active(state)
         image = DensePoint(u)
@@ -380,7 +382,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     @staticmethod
     def _image(state: WorkingSetState) -> Vector:
-        """Return A x, by the columns of the set where others would be read with them."""
+        """Return A x; from the packed columns of the set if A can only be read as a whole."""
         A, subproblem = state.model.A, state.subproblem
         if subproblem is None or A.traits.reads_columns:
             return A.matvec(state.x)
@@ -388,10 +390,10 @@ class WorkingSet(Layer[WorkingSetState]):
 
     @staticmethod
     def _within(state: WorkingSetState, subproblem: Subproblem, point: Admitted, u: Point) -> Admitted:
-        """Return a dual point as the columns of the set ask for it.
+        """Return a dual point scaled so that it is feasible for the columns of the set.
 
-        If the others ask for no more, its A'y in the whole problem, for which a file is read, is that of the point that
-        is returned in the end: it need not be scaled again, and the file not be read again for its certificate.
+        If it is then feasible for all columns, it is not scaled again. Its A'y, for which a file is read, is then that
+        of the returned point, and the certificate need not read the file again.
         """
         A = state.model.A
         z = A.rmatvec(-point.y, subproblem.columns) if A.traits.reads_columns else subproblem.model.A.rmatvec(-point.y)
@@ -401,9 +403,9 @@ class WorkingSet(Layer[WorkingSetState]):
 
     @staticmethod
     def _judge(state: WorkingSetState, point: Admitted, u: Point, active: Mask) -> tuple[float, DualSide]:
-        """Return the error in the whole problem, and the dual side behind it.
+        """Return the error in the whole problem, and the dual side of its certificate.
 
-        Blocks that are 0 and have slack add nothing to either side, and are left out of the arithmetic.
+        Blocks that are 0 and have slack add nothing to the primal or dual value, and are left out of the arithmetic.
         """
         model, products = state.model, state.products
         products.at(point.y)
@@ -422,7 +424,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     @staticmethod
     def _wanted(state: WorkingSetState, active: Mask) -> Indices:
-        """Return the active blocks and those that are closest to it."""
+        """Return the active blocks and those closest to becoming active."""
         n_blocks = len(state.model.blocks)
         distance = np.where(active, -np.inf, state.products.distance)
         count = int(np.count_nonzero(np.isneginf(distance)))
@@ -476,7 +478,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     @staticmethod
     def _counted(state: WorkingSetState, subproblem: Subproblem, packed: float) -> Subproblem:
-        """Count the work of packing and starting, and tell what was chosen."""
+        """Return the new subproblem after its work of packing and starting has been counted."""
         state.passes += subproblem.share * (subproblem.state.passes + 0.5 * packed)
         if state.subproblem is not None:
             state.counts = state.counts.plus(state.subproblem.state.report())
@@ -487,10 +489,10 @@ class WorkingSet(Layer[WorkingSetState]):
 
 
 def closest(distance: Vector, size: int) -> Indices:
-    """Return so many blocks with the least distance, the closest first: those that stay at 0 end up side by side."""
+    """Return the ``size`` blocks with the least distance, closest first, so that blocks that stay at 0 are adjacent."""
     sample = np.sort(distance[:: max(1, distance.size // SAMPLE)])
     bound = sample[min(sample.size - 1, 2 * size * sample.size // distance.size + 8)]
-    near = np.flatnonzero(distance <= bound)  # to look through all of them would take longer than all else
+    near = np.flatnonzero(distance <= bound)  # a partition of all distances would dominate the cost
     if near.size > size:
         blocks = near[np.argpartition(distance[near], size)[:size]]
     else:
@@ -499,7 +501,7 @@ def closest(distance: Vector, size: int) -> Indices:
 
 
 def smallest(model: Model) -> int:
-    """Return how many blocks a working set has at the least: as many as cost no more than a few."""
+    """Return the smallest number of blocks in a working set: as many as cost no more than a kernel launch."""
     return max(SMALLEST, model.A.traits.launch_cost * len(model.blocks) // max(model.A.traits.stored, 1))
 
 
@@ -510,7 +512,7 @@ def beside(first: Operator, second: Operator) -> Operator:
 
 
 def pays(model: Model) -> bool:
-    """Return whether a problem has enough blocks that may be 0, can be taken apart, and stays feasible without some."""
+    """Return whether working sets pay: many blocks that may be 0, columns that can be packed, any set feasible."""
     return bool(
         len(model.blocks) >= WORTHWHILE * smallest(model)
         and model.A.traits.splits
