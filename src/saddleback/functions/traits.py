@@ -1,6 +1,6 @@
-"""What only some functions can tell, and only one part of the library asks.
+"""Traits: optional properties of functions, each of which one part of the library needs.
 
-A function has a trait if its class derives from it. The functions of this file answer for all the others.
+A function has a trait if its class derives from it. The helpers in this file return a default for all other functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .normal_form import PiecewiseParameters
 
 
 class Smooth(ABC):
-    """Descent and Newton's method ask for second derivatives."""
+    """A function with second derivatives, which descent and Newton's method need."""
 
     def curvature(self) -> Vector | None:
         """Return the Lipschitz constant of the gradient per coordinate; None if there is none."""
@@ -30,37 +30,37 @@ class Smooth(ABC):
 
 
 class Lipschitz(ABC):
-    """The certificate asks what a displacement of u is worth."""
+    """A function whose change under a displacement of u is bounded, which the certificate needs."""
 
     @abstractmethod
     def rise(self, distance: float) -> float:
-        """Return a bound on f - min f at that distance from a minimiser, constraints left out."""
+        """Return a bound on f - min f at that distance from a minimiser, without the constraints."""
 
 
 class Kinked:
-    """Working sets and alpha_max ask what holds x at 0."""
+    """A function with kinks that hold x at 0, which working sets and alpha_max need."""
 
     def zero_slack(self, z: Vector) -> Vector | None:
-        """Return, per block, how far z is from making it leave 0; -inf if 0 is no kink of f there.
+        """Return, per block, the distance of z from making the block leave 0; -inf if the block has no kink at 0.
 
-        None if f has no kinks at all, or cannot be taken apart into its blocks.
+        None if f has no kinks at all, or is not a sum over its blocks.
         """
         return None
 
     def kinks(self, z: Vector, rest: Any) -> Kinks:
-        """Return what holds x at 0 in alpha p + r, where f is p + r, the same at alpha = 1, and ``rest`` is r."""
+        """Return the kinks that hold x at 0 in alpha p + r, where f = p + r and ``rest`` is r."""
         return Kinks.none(z.size)
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        """Return the ends of the interval of slopes at x per coordinate; nan if it is no interval.
+        """Return the ends of the interval of slopes at x per coordinate; nan if the slopes are not an interval.
 
-        Coordinates that are as close to a kink or a bound as the tolerance count as being there.
+        Coordinates within the tolerance of a kink or a bound count as being on it.
         """
         return np.full(x.size, np.nan), np.full(x.size, np.nan)
 
 
 class SumOverCoordinates(Convex):
-    """A sum over single coordinates, some of which a reduction leaves out."""
+    """A sum over single coordinates, which reductions need to leave some of them out."""
 
     @abstractmethod
     def restrict(self, keep: Indices) -> SumOverCoordinates:
@@ -72,7 +72,7 @@ class SumOverCoordinates(Convex):
 
 
 class SumOverRows(SumOverCoordinates):
-    """A loss that is a sum over rows, of which some are merged, sampled, or left for later."""
+    """A loss that is a sum over rows, so that rows can be merged, sampled or left out."""
 
     @abstractmethod
     def restrict(self, keep: Indices) -> SumOverRows:
@@ -80,15 +80,15 @@ class SumOverRows(SumOverCoordinates):
 
     @abstractmethod
     def distance_to_kink(self, u: Vector) -> Vector:
-        """Return how far each row is from where its slope changes; 0 if it changes at u."""
+        """Return the distance of u from the nearest point at which the slope changes, per row; 0 if it changes at u."""
 
     @abstractmethod
     def row_weights(self) -> Vector:
-        """Return how much each row counts: two with the same signature differ by this factor only."""
+        """Return the weight of each row: the functions of rows with equal signatures differ only by this factor."""
 
     @abstractmethod
     def row_signature(self) -> Vector:
-        """Return numbers per row, in a matrix; equal rows belong to equal functions, up to their weights."""
+        """Return a matrix with one row of numbers per row of A: equal rows mean equal functions up to their weights."""
 
     @abstractmethod
     def with_row_weights(self, factors: Vector) -> SumOverRows:
@@ -96,64 +96,64 @@ class SumOverRows(SumOverCoordinates):
 
 
 class Addable(ABC):
-    """A sum of penalties asks for a function with more slopes and bounds."""
+    """A function to which slopes and bounds can be added, which sums of penalties need."""
 
     @abstractmethod
     def plus(self, piece: PiecewiseParameters) -> Convex:
-        """Return the sum with a member of the family in ``piecewise.py``; its ``Term`` says which ones it accepts."""
+        """Return the sum with a function of the family in ``piecewise.py``; its ``Term`` says which are allowed."""
 
 
 class Joinable(ABC):
-    """Processes ask for the penalties of all of them as one."""
+    """A function that can be joined with another one, which MPI processes need to join their penalties."""
 
     @abstractmethod
     def hstack(self, other: Convex) -> Convex | None:
-        """Return the function of (x_1, x_2) that adds another one of x_2; None if the two are of different kinds."""
+        """Return this function of x_1 plus another function of x_2; None if the two are of different kinds."""
 
 
 class Remembers(ABC):
-    """A function that remembers, from call to call, what makes the next one faster. Results differ by rounding only."""
+    """A function that keeps data from one call to make the next one faster. Results differ only by rounding."""
 
     @abstractmethod
     def with_memory(self) -> Convex:
-        """Return the function for one run. What is shared between runs or threads has no memory."""
+        """Return a copy with a memory for one run; a function that runs or threads share has no memory."""
 
     @abstractmethod
     def memories(self) -> Sequence[Any]:
-        """Return what it remembers: a checkpoint restores a function and its memory separately."""
+        """Return the memory: a checkpoint restores a function and its memory separately."""
 
 
 class Scaled(ABC):
-    """Steps and units ask how large points are at a solution."""
+    """A function that knows the typical size of its subgradients, which step sizes and units need."""
 
     @abstractmethod
     def subgradient_scale(self) -> Vector | float:
-        """Return a vector of the size that a subgradient has at a solution."""
+        """Return the typical size of a subgradient at a solution, per coordinate."""
 
 
 class KnownByProx(ABC):
-    """The certificate asks for a value of the conjugate of a function that is known by its prox only."""
+    """The conjugate of a function that has only a prox, for the certificate."""
 
     @abstractmethod
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        """Return a point near x where the value is known, and that value, given what ought to be a subgradient at x."""
+        """Return a point near x where the value is known, and that value, given an approximate subgradient at x."""
 
 
 class Movable(ABC):
-    """A device asks for functions whose parameters lie there."""
+    """A function whose parameters can be moved to a device."""
 
     @abstractmethod
     def moved(self, place: ToDevice) -> Convex:
-        """Return the function with its parameters on a device, where its arguments then lie."""
+        """Return the function with its parameters on a device; its arguments then lie there too."""
 
 
 def subgradient_scale(function: Convex) -> Vector | float:
-    """Return a vector of the size that a subgradient has at a solution; 0 if that is not known."""
+    """Return the typical size of a subgradient at a solution, per coordinate; 0 if it is not known."""
     return function.subgradient_scale() if isinstance(function, Scaled) else 0.0
 
 
 def near(function: Convex, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-    """Return a point near x where the value is known, and that value: the projection on the domain in most cases."""
+    """Return a point near x where the value is known, and that value; for most functions, the projection of x."""
     if isinstance(function, KnownByProx):
         return function.near(x, subgradient)
     inside = function.domain.project(x)
@@ -180,7 +180,7 @@ def curvature_at(function: Convex, x: Vector) -> Vector:
 
 
 def is_smooth(function: Convex) -> bool:
-    """Return whether a function has a Lipschitz gradient, which ``subgradient`` then gives."""
+    """Return whether a function has a Lipschitz gradient; ``subgradient`` returns it."""
     return curvature(function) is not None
 
 
@@ -190,12 +190,12 @@ def rise(function: Convex, distance: float) -> float:
 
 
 def zero_slack(function: Convex, z: Vector) -> Vector | None:
-    """Return, per block, how far z is from making it leave 0; None if nothing holds it there."""
+    """Return, per block, the distance of z from making the block leave 0; None if the function has no kinks."""
     return function.zero_slack(z) if isinstance(function, Kinked) else None
 
 
 def kinks(function: Convex, z: Vector, rest: Convex) -> Kinks:
-    """Return what holds x at 0 in alpha p + r."""
+    """Return the kinks that hold x at 0 in alpha p + r."""
     return function.kinks(z, rest) if isinstance(function, Kinked) else Kinks.none(z.size)
 
 
@@ -208,10 +208,10 @@ def subdifferential(function: Convex, x: Vector, tolerance: Vector) -> tuple[Vec
 
 
 def with_memory(function: Convex) -> Convex:
-    """Return the function for one run."""
+    """Return the function with a memory for one run, if it uses one."""
     return function.with_memory() if isinstance(function, Remembers) else function
 
 
 def memories(function: Convex) -> Sequence[Any]:
-    """Return what a function remembers."""
+    """Return the memories of a function."""
     return function.memories() if isinstance(function, Remembers) else []

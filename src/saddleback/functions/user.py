@@ -1,19 +1,19 @@
-r"""A user's own function: any object with ``value(x)`` and ``prox(v, step)``.
+r"""A user's function: any object with ``value(x)`` and ``prox(v, step)``.
 
-The object may say more of itself, and gets more for it:
+Two optional attributes make the solver faster or the certificate sharper:
 
 ``separable = True``
-    it is a sum over coordinates, and its prox takes an array of steps: every coordinate becomes a block.
+    The function is a sum over coordinates, and its prox takes an array of steps. Every coordinate becomes a block.
 ``conjugate(y)``
-    the exact conjugate value, infinite outside its domain. Without it the certificate uses the pairs that the prox
-    itself provides: :math:`p = \mathrm{prox}(x + s y)` has the subgradient :math:`y' = (x + s y - p) / s`, where
-    :math:`f^*(y') = \langle p, y' \rangle - f(p)`, and the distance of y' from y is reported as dual infeasibility.
+    The exact value of the conjugate, infinite outside its domain. Without it the certificate uses pairs from the prox:
+    :math:`p = \mathrm{prox}(x + s y)` has the subgradient :math:`y' = (x + s y - p) / s`, at which
+    :math:`f^*(y') = \langle p, y' \rangle - f(p)`. The distance of y' from y is reported as dual infeasibility.
 
 ``prox`` may be a ``scipy.LowLevelCallable`` with the signature ``double (double v, double step)`` or
-``double (double v, double step, void *data)``; it is then coordinatewise and runs inside the compiled kernels.
-``value`` may be one too: ``double (double x)`` or ``double (double x, void *data)``.
+``double (double v, double step, void *data)``. It then acts on single coordinates and runs inside the compiled kernels.
+``value`` may be one too, with ``double (double x)`` or ``double (double x, void *data)``.
 
-All of it is tested, see ``probes.py``.
+``probes.py`` tests all of these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .traits import KnownByProx
 
 
 class UserTerm(Term):
-    """Adapter of a user's object to the catalogue."""
+    """Adapter that makes a term of a user's object."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -62,7 +62,7 @@ class UserTerm(Term):
 
 
 def as_term(source: Any, name: str) -> Term:
-    """Return a catalogue term unchanged and a user's object adapted; raise where it is neither."""
+    """Return a built-in term unchanged and a user's object as a ``UserTerm``; raise if it is neither."""
     if isinstance(source, Term):
         return source
     missing = [method for method in ("value", "prox") if not hasattr(source, method)]
@@ -84,7 +84,7 @@ class UserFunction(Convex):
         self.size = int(np.prod(shape))
         self.diagonal_steps = term.separable
         self.given_conjugate: Callable[[Vector], float] | None = getattr(term.source, "conjugate", None)
-        self.constrained = False  # whether it was seen to be infinite anywhere
+        self.constrained = False  # whether an infinite value has been seen
 
     def blocks(self) -> Blocks:
         return Blocks.scalars(self.size) if self.term.separable else Blocks.single(self.size)
@@ -102,14 +102,14 @@ class UserFunction(Convex):
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         if blocks is None or not self.diagonal_steps or blocks.size == v.size == self.size:
-            return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: it may be memory of the user's
-        # the object may hold parameters of its own for every coordinate, so it always sees all of them
+            return np.array(self.raw_prox(v, step), dtype=np.float64).ravel()  # a copy: the user may keep the array
+        # the object may hold one parameter per coordinate, so it always gets all coordinates
         everywhere, steps = np.zeros(self.size), np.ones(self.size)
         everywhere[blocks], steps[blocks] = v, step
         return self.prox(everywhere, steps)[blocks]
 
     def raw_prox(self, v: Vector, step: Step) -> NDArray[Any]:
-        """Return what the user's prox returns for a copy of v, in which it may work, in its own precision."""
+        """Return the result of the user's prox in its precision; the prox gets a copy of v, which it may overwrite."""
         step = np.broadcast_to(step, v.shape).reshape(self.shape) if self.diagonal_steps else float(np.max(step))
         result = np.asarray(self.term.prox_of(np.array(v).reshape(self.shape), step))
         if result.shape != self.shape or result.dtype.kind not in "biuf":
@@ -127,7 +127,7 @@ class UserFunction(Convex):
 
     @staticmethod
     def step_near(y: Vector, x: Vector) -> float:
-        """Return the step of the prox that looks for a subgradient near y at a point near x."""
+        """Return the step with which the prox finds a subgradient near y at a point near x."""
         return (1.0 + float(np.linalg.norm(x))) / (1.0 + float(np.linalg.norm(y)))
 
     def normal_form(self) -> NormalForm | None:
@@ -137,7 +137,7 @@ class UserFunction(Convex):
 
 
 class UserConjugate(Conjugate[UserFunction], KnownByProx):
-    """The conjugate of a user's function: as the user gave it, or from pairs that the prox provides."""
+    """The conjugate of a user's function: the user's ``conjugate``, or values from its prox."""
 
     @property
     def domain(self) -> Domain:
@@ -166,10 +166,7 @@ class UserConjugate(Conjugate[UserFunction], KnownByProx):
 
 
 def user_functions(function: Convex) -> list[tuple[UserFunction, slice, Vector | float]]:
-    """Return the user's own functions inside another one.
-
-    Each comes with its coordinates and the linear term that was added to it.
-    """
+    """Return the user's functions inside a function, each with its coordinates and the linear term added to it."""
     if isinstance(function, UserFunction):
         return [(function, slice(None), 0.0)]
     if isinstance(function, Tilted):
@@ -184,7 +181,7 @@ def user_functions(function: Convex) -> list[tuple[UserFunction, slice, Vector |
 
 
 class Compiled(NamedTuple):
-    """Address of a compiled function of one or two numbers, and of data for it."""
+    """Address of a compiled function of one or two numbers, and of its data."""
 
     address: int
     data: int

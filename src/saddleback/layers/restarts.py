@@ -190,9 +190,7 @@ class Restarted(Layer[RestartedState]):
             if epoch.length >= epoch.due:
                 self._test(state)
                 self._repair(state)
-                state.wants_certificate = (
-                    True  # a certificate is nearly free here: the test has computed its products
-                )
+                state.wants_certificate = True  # a certificate is nearly free here: the test has computed its products
                 break
             if state.passes >= goal:
                 break

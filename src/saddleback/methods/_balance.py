@@ -1,4 +1,4 @@
-"""The penalty rho of a method of multipliers, corrected until both of its residuals are of one size."""
+"""Adaptation of the penalty rho of a method of multipliers, until both of its residuals are of similar size."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import numpy as np
 from ..common.rebuildable import stored
 
 FIRST, GROWTH = 10, 2
-"""Iterations before the residuals are first compared, and by how much that grows: a rule with ever fewer changes."""
+"""Iteration at which the residuals are first compared, and the factor between two such iterations: changes of rho
+become rarer."""
 
 UNBALANCED, LARGEST = 3.0, 30.0
-"""Ratio of the residuals from which on rho is changed, and the most by which it is the first time. Later changes are
-ever smaller: on a long run rho has to settle, and large changes late have undone what was reached."""
+"""Ratio of the residuals above which rho is changed, and the largest factor of the first change. Later changes are
+smaller and smaller: rho has to settle, and large changes late in a run can undo its progress."""
 
 
 @stored
 @dataclass
 class Balance:
-    """When to compare the residuals and what to do then, by He, Yang and Wang (2000).
+    """The rule of He, Yang and Wang (2000): when to compare the residuals, and how to change rho.
 
     Parameters
     ----------
-    active : False where rho was given, and stays as it is.
+    active : whether rho is adapted; False if the user has set it.
     """
 
     active: bool
@@ -31,7 +32,7 @@ class Balance:
     next_at: int = FIRST
 
     def due(self) -> bool:
-        """Count an iteration that begins, and return whether to compare the residuals after it."""
+        """Count one iteration, and return whether to compare the residuals after it."""
         self.iterations += 1
         if not self.active or self.iterations < self.next_at:
             return False
@@ -39,7 +40,7 @@ class Balance:
         return True
 
     def factor(self, primal: float, dual: float) -> float:
-        """Return what to multiply rho by, given each residual relative to what it is a difference of."""
+        """Return the factor for rho, given the relative residuals."""
         if not (primal > 0 and dual > 0) or 1.0 / UNBALANCED <= primal / dual <= UNBALANCED:
             return 1.0
         most = LARGEST ** (FIRST / self.iterations)

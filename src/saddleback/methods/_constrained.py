@@ -1,12 +1,12 @@
 r"""The separable problem under a linear constraint, and block steps on its augmented Lagrangian.
 
-GS-ADMM and PDMM are for :math:`\min \sum_j F_j(w_j)` subject to :math:`\sum_j B_j w_j = b`. An equality is such a
-constraint as it is, B = A and w = x; under any other loss w = (x, u), with u a block of its own, F = f + g and
-B = [A, -I], b = 0. In either case y, the multiplier, is a slope of the loss at Ax.
+GS-ADMM and PDMM solve :math:`\min \sum_j F_j(w_j)` subject to :math:`\sum_j B_j w_j = b`. If the loss is an equality,
+the problem has this form already, with B = A and w = x. Under any other loss w = (x, u), where u is one more block,
+F = f + g, B = [A, -I] and b = 0. In both cases the multiplier y is a slope of the loss at Ax.
 
 A block takes a proximal step on :math:`F_j(w_j) + \langle y, B_j w_j \rangle + \tfrac\rho2 \|Bw - b\|^2` with the
-strength :math:`\rho \|B_j\|^2`, which is its exact minimisation where :math:`B_j'B_j` is a multiple of the identity:
-for single columns, and for the identities of the paper's robust PCA.
+strength :math:`\rho \|B_j\|^2`. This minimises exactly over the block if :math:`B_j'B_j` is a multiple of the identity,
+as for single columns and for the identities of the paper's robust PCA.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .report import Report
 @stored
 @dataclass(kw_only=True)
 class ConstrainedState(State):
-    """w, of which x is the first stretch, the residual Bw - b, and ||B_j||^2 for every column."""
+    """w, which begins with x, the residual Bw - b, and ||B_j||^2 per column."""
 
     model: Model
     split: Model
@@ -55,7 +55,7 @@ class ConstrainedState(State):
 
 @derived
 def constrained(model: Model) -> Model:
-    """Return the problem under a linear constraint, as one whose loss is that equality."""
+    """Return the problem under a linear constraint, as a model whose loss is that equality."""
     if target(model) is not None:
         return model
     m, n = model.A.shape
@@ -65,13 +65,13 @@ def constrained(model: Model) -> Model:
 
 
 def target(model: Model) -> Vector | None:
-    """Return b where the loss of a problem is the equality Ax = b."""
+    """Return b if the loss of a problem is the equality Ax = b, and otherwise None."""
     affine = affine_gradient(model.g)
     return affine.b if affine is not None and not np.any(affine.weight) else None
 
 
 def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]:
-    """Return the fields of a first state; rho from the units of the data where it is not given."""
+    """Return the fields of a first state; rho comes from the units of the data if it is not given."""
     split = constrained(model)
     b = target(split)
     assert b is not None
@@ -100,7 +100,7 @@ def first_state(model: Model, start: Start, rho: float | None) -> dict[str, Any]
 
 
 def step_blocks(state: ConstrainedState, drawn: Indices, y: Vector) -> None:
-    """Take the steps of some blocks, all from the same point, against y."""
+    """Update some blocks, all from the same point and with the multiplier y."""
     split = state.split
     against = y + state.rho * state.residual
     for columns, blocks in split.blocks.pieces(drawn):
@@ -113,14 +113,14 @@ def step_blocks(state: ConstrainedState, drawn: Indices, y: Vector) -> None:
 
 
 def remembered(state: ConstrainedState) -> Vector | None:
-    """Return w before an iteration after which rho is to be corrected; None before any other."""
+    """Return a copy of w if rho has to be corrected after the next iteration, and otherwise None."""
     return state.w.copy() if state.balance.due() else None
 
 
 def balance(state: ConstrainedState, before: Vector | None) -> None:
-    """Correct rho where that is due, given the w before the last iteration.
+    """Correct rho if that is due, given w before the last iteration.
 
-    What is 0 at a solution: Bw - b, relative to Ax, and the last steps times their strengths, relative to B'y.
+    The two residuals are Bw - b, relative to Ax, and the last steps times their strengths, relative to B'y.
     """
     if before is None:
         return
@@ -133,7 +133,7 @@ def balance(state: ConstrainedState, before: Vector | None) -> None:
 
 def offered(state: ConstrainedState) -> Candidates:
     """Return the point and the multiplier."""
-    # rounding adds up in the residual over the iterations
+    # rounding errors accumulate in the residual over the iterations
     state.residual = state.split.A.matvec(state.w) - state.b
     state.passes += 0.5
     image = state.image

@@ -5,7 +5,7 @@ r"""Forward-backward steps: what ISTA, FISTA and FOBOS share.
     y_t \in \partial g(A \bar x), \qquad x_t = \mathrm{prox}_{\eta_t f}(\bar x - \eta_t A'y_t), \qquad
     \bar x = x_t + \frac{t_k - 1}{t_{k+1}} (x_t - x_{t-1}).
 
-u = Ax is carried along with x, so that an iteration is one product with A' and one with A: one pass.
+u = Ax is kept together with x, so that an iteration takes one product with A' and one with A: one pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .contract import Averages, Method, Start, State, all_blocks, positive_numbe
 @stored
 @dataclass(kw_only=True)
 class ForwardBackwardState(State):
-    """The point with u = Ax, the extrapolated point with its own, the first step, and where the momentum is."""
+    """The point with u = Ax, the extrapolated point with its product, the first step, and the momentum t_k."""
 
     model: Model
     u: Vector
@@ -42,7 +42,7 @@ class ForwardBackwardState(State):
 
 
 class ForwardBackward(Method[ForwardBackwardState]):
-    """The iteration above. A method says what y is, how long the steps are, and which points it offers."""
+    """The iteration above. A subclass defines y, the step lengths and the candidates."""
 
     @abstractmethod
     def slope(self, model: Model, u: Vector) -> Vector:
@@ -50,14 +50,14 @@ class ForwardBackward(Method[ForwardBackwardState]):
 
     @abstractmethod
     def first_step(self, model: Model, y: Vector) -> tuple[float, float]:
-        """Return the step of the first iteration, from a point with slope y, and the passes that it took to find."""
+        """Return the step of the first iteration, given the slope y of the start, and the passes to find it."""
 
     def later_step(self, first: float, iterations: int) -> float:
-        """Return the step after so many iterations."""
+        """Return the step after a number of iterations."""
         return first
 
     def following(self, momentum: float) -> float:
-        """Return t_{k+1} after t_k; 1 for none."""
+        """Return t_{k+1}, given t_k; always 1 without momentum."""
         return 1.0
 
     def init(self, model: Model, start: Start) -> ForwardBackwardState:
@@ -96,7 +96,7 @@ class ForwardBackward(Method[ForwardBackwardState]):
 
 @dataclass(frozen=True)
 class ProximalGradient(ForwardBackward):
-    r"""Constant steps on a loss with a Lipschitz gradient, or on one that was smoothed to have it.
+    r"""Constant steps on a loss with a Lipschitz gradient, or on a smoothed loss.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class ProximalGradient(ForwardBackward):
 
 
 def lipschitz(model: Model, smoothing: float = 0.0) -> tuple[float, float]:
-    """Return L of the gradient of x -> g(Ax), with g smoothed where that is asked for, and the passes it took."""
+    """Return the Lipschitz constant of the gradient of x -> g(Ax), with g smoothed or not, and the passes it took."""
     curvature = curvature_of(model.g)
     if smoothing > 0:
         bound = np.full(model.A.shape[0], np.inf) if curvature is None else curvature

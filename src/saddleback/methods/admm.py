@@ -1,6 +1,6 @@
 r"""ADMM on the splitting of the penalty from the loss, with a cached factorisation.
 
-x is held by the penalty, its copy z by the loss: min f(x) + g(Az) with x = z, and y the slope of g at Az,
+The penalty acts on x and the loss on its copy z: min f(x) + g(Az) subject to x = z. With y the slope of g at Az,
 
 .. math::
 
@@ -10,14 +10,14 @@ x is held by the penalty, its copy z by the loss: min f(x) + g(Az) with x = z, a
 - The squared loss has :math:`g^*(y) = \langle b, y \rangle + \tfrac12 \langle y, Qy \rangle`, and the second step is
   the linear system :math:`(AA'/\rho + Q)\, y = Av - b`, :math:`z = v - A'y / \rho`, in the smaller of its two forms:
   the Lasso of Boyd et al. (2011), section 6.4, with the prox before the system and not after it.
-- For an equality Q = 0 and the step is a projection. It is taken so where AA' is diagonal, as it is for the paper's
+- For an equality Q = 0, and the step is a projection. This form is used if AA' is diagonal, as for the paper's
   :math:`\sum_j X_j = B`: the consensus form of Parikh and Boyd (2013), which updates all blocks in parallel.
-- Every other loss gets a copy of its own, u = Az, and so a prox of its own, as in the graph form of Parikh and Boyd
-  (2014): :math:`u = \mathrm{prox}_{g/\rho_u}(Az + y/\rho_u)`, after which the system above holds with
-  :math:`b = u - y/\rho_u` and :math:`Q = I/\rho_u`.
+- Every other loss acts on a second copy, u = Az, through its prox, as in the graph form of Parikh and Boyd (2014):
+  :math:`u = \mathrm{prox}_{g/\rho_u}(Az + y/\rho_u)`. Then the system above holds with :math:`b = u - y/\rho_u` and
+  :math:`Q = I/\rho_u`.
 
-An iteration is one product with A and one with A', one pass; the Gram matrix counts as a quarter of a pass for each of
-its rows, its factorisation and the triangular systems do not.
+An iteration takes one product with A and one with A': one pass. The Gram matrix counts a quarter of a pass per row; its
+factorisation and the triangular solves are not counted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .contract import Method, Start, State, affine_gradient, all_blocks, gradien
 from .report import Report
 
 DENSE = 0.1
-"""Share of entries from which on AA' is factored as a dense matrix."""
+"""A sparse AA' with more than this share of nonzeros is factored as a dense matrix."""
 
 
 class Normal:
@@ -77,7 +77,7 @@ class Factored:
     def __init__(self, normal: Normal, rho: float, c: float) -> None:
         gram = normal.gram
         self.normal, self.rho, self.c, self.weight = normal, rho, c, c * normal.diagonal
-        # both forms times what makes the Gram matrix stand alone: AA' + rho c Q, A'Q^{-1}A + rho c I
+        # both forms scaled so that the Gram matrix has the factor 1: AA' + rho c Q, A'Q^{-1}A + rho c I
         shift = rho * self.weight if normal.wide else np.full(gram.shape[0], rho * c)
         if gram.ndim == 1:
             self.solver: Any = lambda right: right / (gram + shift)
@@ -109,13 +109,13 @@ def normal_system(model: Model, diagonal: Vector) -> Normal:
 @stored
 @dataclass(kw_only=True)
 class ADMMState(State):
-    """x with its copy z, u with its copy Az where the loss has one, and pull = A'y."""
+    """x with its copy z, image = Az, and pull = A'y."""
 
     model: Model
     normal: Normal
     system: Factored
     target: Vector | None
-    """b where the loss is part of the linear system; None where it has a prox of its own."""
+    """b if the loss is part of the linear system; None if the loss acts through its prox."""
 
     z: Vector
     image: Vector
@@ -171,7 +171,7 @@ class ADMM(Method[ADMMState]):
         )
 
     def _strengths(self, model: Model, with_loss: bool) -> tuple[float, float, float]:
-        """Return rho for x, rho for u where the loss has one, and the passes that it took."""
+        """Return rho for x, rho for u, and the passes that they took."""
         if self.rho is not None and not with_loss:
             return self.rho, self.rho, 0.0
         uniform = uniform_strengths(model)
@@ -181,7 +181,7 @@ class ADMM(Method[ADMMState]):
 
     @staticmethod
     def _system(model: Model) -> tuple[Normal, Vector | None]:
-        """Return the linear system, and b where the loss is part of it."""
+        """Return the linear system, and b if the loss is part of it."""
         affine = affine_gradient(model.g)
         if affine is not None and np.all(affine.weight > 0):
             return normal_system(model, affine.weight), affine.b
@@ -192,7 +192,7 @@ class ADMM(Method[ADMMState]):
 
     @staticmethod
     def _use(state: ADMMState, factor: float) -> None:
-        """Change rho by a factor."""
+        """Multiply rho by a factor."""
         state.rho, state.loss_rho = factor * state.rho, factor * state.loss_rho
         state.system = ADMM._factored(state.normal, state.target, state.rho, state.loss_rho)
 
@@ -222,7 +222,7 @@ class ADMM(Method[ADMMState]):
 
     @staticmethod
     def _residuals(state: ADMMState, u: Vector | None, z: Vector, image: Vector) -> tuple[float, float]:
-        """Return x - z relative to z, and the step of z relative to A'y, with those of u where the loss has one."""
+        """Return x - z relative to z, and the step of z relative to A'y; both include those of u if it is used."""
         weights = np.sqrt([state.rho, state.loss_rho if u is not None else 0.0])
 
         def length(of_x: Vector, of_u: Vector) -> float:

@@ -1,7 +1,7 @@
 r"""Alternating minimisation with restarted momentum, for a smooth loss over blocks under identities.
 
-With :math:`u = \sum_j s_j x_j` and strengths :math:`h_j = s_j^2 L`, L the curvature of the loss, blocks are taken in
-turn from an extrapolated point:
+With :math:`u = \sum_j s_j x_j` and strengths :math:`h_j = s_j^2 L`, where L is the curvature of the loss, the blocks
+are updated one after the other from an extrapolated point:
 
 .. math::
 
@@ -9,9 +9,9 @@ turn from an extrapolated point:
     x_j \leftarrow \mathrm{prox}_{f_j}^{h_j}\big(\bar x_j - s_j \nabla g(u) / h_j\big), \qquad
     u \leftarrow u + s_j (x_j - \bar x_j), \qquad j = 1, \dots, J.
 
-Under a squared loss each step minimises exactly over its block, and of two blocks the first is a function of the
-second: what remains is Nesterov's method on that one, for robust PCA on the low-rank part (Beck and Teboulle, 2009).
-The momentum begins anew whenever it points uphill (O'Donoghue and Candes, 2015).
+Under a squared loss each step minimises exactly over its block. With two blocks the first is then a function of the
+second, and the method is Nesterov's method on the second (Beck and Teboulle, 2009): for robust PCA, on the low-rank
+part. The momentum is set back to 0 whenever it points uphill (O'Donoghue and Candes, 2015).
 """
 
 from __future__ import annotations
@@ -39,26 +39,27 @@ from .contract import Method, Start, State
 from .report import Report
 
 FLAT = 1e-12
-"""Least strength, relative to the largest: where a row has no weight, x goes where its penalty wants it."""
+"""Smallest strength, relative to the largest: in a row without weight, x goes to the minimiser of its penalty."""
 
 FIRST_RATIO, HOPE, PROMISING = 0.25, 2.0, 0.5
-"""A point is offered early if its expected error is at most HOPE times the tolerance, as a judgement costs no more than
-the sweeps that it may save, and at most a share of the last one offered. What is expected is what the change of y makes
-of it, times what that was short of the error of the last judgement."""
+"""A point is offered early if its expected error is at most HOPE times the tolerance, since a certificate costs no more
+than the sweeps that it may save, and at most PROMISING times that of the last point offered early. The expected error
+is the part that comes from the change of y, times the ratio of the true error to that part at the last certificate.
+FIRST_RATIO is that ratio before the first certificate."""
 
 
 @stored
 @dataclass(kw_only=True)
 class AlternatingState(State):
-    """The point, the one before, and the strengths of the blocks.
+    """The current and the previous point, and the strengths of the blocks.
 
-    ``points`` and ``last`` are their blocks as they are kept. There is no y between sweeps:
-    it is the gradient at x, and what stands for it is 0.
+    ``points`` and ``last`` hold the blocks of the two points, in a form that saves memory. There is no y between
+    sweeps: it is the gradient at x, and the field ``y`` is 0.
 
-    ``momentum`` is Nesterov's sequence 1, 1.6, 2.2, ...; ``curvature`` is the largest of the loss, and ``exact`` says
-    that it is the same in all rows and everywhere; ``value`` is about the objective. ``change`` is what the change of y
-    makes of the error of the last sweep, ``ratio`` by how much a judgement exceeded it, ``offered`` the expected error
-    of the last offer.
+    ``momentum`` is Nesterov's sequence 1, 1.6, 2.2, ...; ``curvature`` is the largest curvature of the loss, and
+    ``exact`` says that it is the same in all rows and at all points; ``value`` is approximately the objective.
+    ``change`` is the part of the error that comes from the change of y in the last sweep, ``ratio`` the quotient of the
+    certified error and that part, and ``offered`` the expected error of the last point that was offered early.
     """
 
     model: Model
@@ -83,7 +84,7 @@ class AlternatingState(State):
 
 @dataclass(frozen=True)
 class Alternating(Method[AlternatingState]):
-    """All blocks in turn: no options."""
+    """All blocks one after the other, with momentum. It has no options."""
 
     name = "alternating"
     warmup_passes = 8.0
@@ -105,7 +106,7 @@ class Alternating(Method[AlternatingState]):
         stretches = [slice(a, b) for a, b in pairwise(model.blocks.start.tolist())]
         dual = model.g_star
         nothing = zeros(model.A, 1)
-        x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # 0 needs no memory
+        x = start.x if np.any(start.x) else np.broadcast_to(nothing, start.x.shape)  # x = 0 without its memory
         points: list[BufferedPoint] = [DensePoint(x[own]) for own in stretches]
         u = forward(model.A, DensePoint(x))
         return AlternatingState(
@@ -140,19 +141,19 @@ class Alternating(Method[AlternatingState]):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         beta = (state.momentum - 1.0) / following
         x = self._extrapolated(state, beta)
-        u = forward(state.model.A, DensePoint(x))  # of several blocks a vector of its own, of a single one x
+        u = forward(state.model.A, DensePoint(x))  # for a single block this is x itself
         uphill, lengths = 0.0, []
         points: list[BufferedPoint] = []
         for j, (own, scale, strength) in enumerate(zip(state.stretches, state.scales, state.strengths, strict=True)):
             new = self._forward(g.subgradient(u), x[own], -scale / strength)
             points.append(prox_point(parts[j][0], new, np.broadcast_to(1.0 / strength, new.shape)))
-            points[j].write(new)  # where x is as large as the data, there is no memory to waste
+            points[j].write(new)  # in place: x is as large as the data
             step = x[own]
             length, product = self._turned_into_step(step, new)
             lengths.append(abs(scale) * length)
             if j + 1 < len(state.scales):
                 u += scale * step
-            if j > 0 or len(state.scales) == 1:  # where the first began has no influence on where it ends
+            if j > 0 or len(state.scales) == 1:  # the result for the first block does not depend on its start
                 before = state.points[j]
                 if isinstance(strength, float):
                     uphill -= strength * (product - before.inner(step))
@@ -172,7 +173,7 @@ class Alternating(Method[AlternatingState]):
 
     @staticmethod
     def _forward(slope: Vector, x: Vector, factor: Step) -> Vector:
-        """Return x plus a multiple of the slope, in the memory of that."""
+        """Return x plus a multiple of the slope, in the memory of the slope."""
         for own in panels(slope):
             part = slope[own]
             part *= factor if isinstance(factor, float) else factor[own]
@@ -181,7 +182,7 @@ class Alternating(Method[AlternatingState]):
 
     @staticmethod
     def _turned_into_step(x: Vector, new: Vector) -> tuple[float, float]:
-        """Put new - x in the place of x, and return its length, and its inner product with new."""
+        """Overwrite x with new - x; return the length of that, and its inner product with new."""
         square = product = 0.0
         for own in panels(new):
             step = np.subtract(new[own], x[own], out=x[own])
@@ -191,7 +192,7 @@ class Alternating(Method[AlternatingState]):
 
     @staticmethod
     def _extrapolated(state: AlternatingState, beta: float) -> Vector:
-        """Return x + beta (x - last), in the memory of x where that can be made again."""
+        """Return x + beta (x - last), in the memory of x if all of its blocks can be recomputed."""
         folded = [point.release_buffer() for point in state.points]
         x = state.x if all(folded) else state.x.copy()
         if beta > 0:
@@ -201,10 +202,10 @@ class Alternating(Method[AlternatingState]):
 
     @staticmethod
     def _is_promising(state: AlternatingState, x: Vector, lengths: list[float]) -> bool:
-        """Return whether the error is expected to be within the tolerance, and well below that of the last such point.
+        """Return whether the expected error is near the tolerance, and well below that of the last point offered early.
 
-        A block was minimised against the y of its turn, and the steps after it have changed y: that change, times the
-        block, is missing in the gap.
+        Each block was minimised for the y of its time, and the later steps have changed y. The gap is about the sum of
+        the products of each block with that change.
         """
         after = np.cumsum(lengths[::-1])[::-1] - (np.array(lengths) if state.exact else 0.0)
         sizes = [abs(scale) * np.linalg.norm(x[own]) for own, scale in zip(state.stretches, state.scales, strict=True)]
@@ -233,14 +234,14 @@ class Alternating(Method[AlternatingState]):
 
 
 def prox_point(function: Convex, v: Vector, step: Step) -> BufferedPoint:
-    """Return the prox in the form in which it takes the least memory."""
+    """Return the prox as the kind of point that takes the least memory."""
     return function.prox_point(v, step) if isinstance(function, NuclearNorm) else DensePoint(function.prox(v, step))
 
 
 def _strengths(model: Model, curvature: Vector, scales: Sequence[float], stretches: list[slice]) -> list[Step]:
-    """Return the strengths of each block under which its prox has a closed form, as numbers where they are equal."""
+    """Return strengths of each block for which its prox has a closed form; a single number if they are all equal."""
     if np.all(curvature == curvature[0]):
-        return [scale**2 * (float(curvature[0]) or 1.0) for scale in scales]  # 0 where no row counts
+        return [scale**2 * (float(curvature[0]) or 1.0) for scale in scales]  # 0 if all rows have weight 0
     curvature = np.maximum(curvature, FLAT * curvature.max())
     admissible = round_up_strengths(model.f, np.concatenate([scale**2 * curvature for scale in scales]))
     of_blocks = [admissible[own] for own in stretches]

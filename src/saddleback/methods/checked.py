@@ -1,6 +1,6 @@
-"""The contract of a method, held to at every call: for methods that come from outside the library.
+"""Checks of the contract of a method at every call, for methods from outside the library.
 
-A mistake in a new method should be reported as one, with the call that made it, and not as a failure of the loop.
+A mistake in a new method is reported with the call that made it, instead of as a failure of the loop.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Checked(Layer[State]):
         if not offered.primal or not offered.dual:
             raise self._error("candidates", "offered no primal or no dual point: expected at least one of each")
         sizes = state.x.size, state.y.size
-        # copies: the loop keeps the best of them, and the method may go on to change its arrays in place
+        # copies: the loop keeps the best of them, and the method may change its arrays in place
         return offered._replace(
             primal=[self._copied("primal", pair, sizes) for pair in offered.primal],
             dual=[self._copied("dual", pair, sizes[::-1]) for pair in offered.dual],
@@ -79,7 +79,7 @@ class Checked(Layer[State]):
             raise self._error(call, f"made {what} a {kind}: expected a float64 array of shape ({size},)")
 
     def _check_finite(self, call: str, what: str, vector: Vector) -> None:
-        """Raise for NaN and infinities. A state that becomes so in ``advance`` has diverged: that is a status."""
+        """Raise for NaN and infinities; not called after ``advance``, where they mean the status DIVERGED."""
         if not np.all(np.isfinite(vector)):
             entry = int(np.flatnonzero(~np.isfinite(vector))[0])
             raise ValueError(

@@ -1,7 +1,7 @@
-"""What a method is: a state, how it starts, how it goes on, and which points it offers for judgement.
+"""The contract of a method: its state, its first step, its next step, and the candidates that it offers.
 
-A method does not print, measure time, count against a limit or decide when to stop; ``engine/solve.py`` does. Its
-options are the fields of its class. What wraps a method is a method.
+A method does not print, measure time, count against a limit or decide when to stop; ``engine/session.py`` does. Its
+options are the fields of its class. A layer, which wraps a method, is itself a method.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .report import Report
 @stored
 @dataclass(frozen=True)
 class Start:
-    """Where and how a method starts: what the user passes to ``solve`` for every method alike.
+    """Where and how a method starts: the arguments of ``solve`` that every method gets.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Start:
     weight : float
         Initial primal weight, relative to that of the data.
     kept : IndexMap or None
-        Which rows and columns of the given problem are left; None for all of them.
+        Which rows and columns of the given problem this one has; None for all of them.
     tol : float
         The error at which the run will end, so that no part of it is solved more accurately than needed.
     seconds : float
@@ -62,7 +62,7 @@ class Start:
     seconds: float = np.inf
 
     def image(self, model: Model) -> tuple[Vector, float]:
-        """Return Ax, and what it cost in passes."""
+        """Return Ax, and the passes that it took."""
         if self.u is not None:
             return self.u.copy(), 0.0
         return model.A.matvec(self.x), 0.5 * np.count_nonzero(self.x) / self.x.size
@@ -70,16 +70,16 @@ class Start:
 
 @dataclass(kw_only=True)
 class State:
-    """What every method keeps: its point, and the work done so far in passes.
+    """The state that every method has: its point, and the work done so far in passes.
 
-    A state is data, all of which a checkpoint holds: numbers, arrays, and classes made of them that are marked
-    ``stored``. What is not data, a kernel, a packed matrix, a factorisation, comes from a function marked ``derived``.
-    Whoever changes what a state holds changes the FORMAT of ``checkpoints/file.py``.
+    A state is data, and a checkpoint holds all of it: numbers, arrays, and classes made of them that are marked
+    ``stored``. What is not data, such as a kernel, a packed matrix or a factorisation, comes from a function marked
+    ``derived``. A change of the fields of a state needs a new FORMAT in ``checkpoints/file.py``.
 
-    ``wants_certificate`` is set by a method whose point is worth a certificate before the next one is due. ``ended`` is
-    set by a method that cannot continue, to the reason. ``goal`` is the factor by which the error still has to fall; a
-    layer that knows it sets it. ``notes`` are for the history: what was decided on the way. ``choices`` is what was
-    chosen at the beginning, and ``report`` tells it together with what has been counted since.
+    A method sets ``wants_certificate`` if its point is worth a certificate before the next one is due. A method that
+    cannot continue sets ``ended`` to the reason. ``goal`` is the factor by which the error still has to fall; a layer
+    that knows it sets it. ``notes`` are sentences for the history on decisions during the run. ``choices`` is what was
+    chosen at the beginning; ``report`` adds what has been counted since.
     """
 
     x: Vector
@@ -92,11 +92,11 @@ class State:
     choices: Report = field(default_factory=Report)
 
     def report(self) -> Report:
-        """Return what was chosen and counted so far: ``Result.settings``."""
+        """Return what was chosen and counted so far, for ``Result.settings``."""
         return self.choices
 
     def check(self) -> None:
-        """Raise where a state that was read from a file does not fit its problem: its points, and who is drawn."""
+        """Raise if the points or the draws of a state that was read from a file do not fit its problem."""
         model, sampling = (getattr(self, name, None) for name in ("model", "sampling"))
         if model is not None and (self.y.shape, self.x.shape) != tuple((size,) for size in model.A.shape):
             raise ValueError(
@@ -107,12 +107,13 @@ class State:
 
 
 HUGE = 1e25
-"""Iterates so many times larger than a solution may be have diverged: where there is none they grow linearly only."""
+"""Iterates larger than this, relative to the largest plausible solution, have diverged. Without a solution iterates
+grow only linearly, and stay below it."""
 
 
 def diverged(model: Model, x: Vector, y: Vector) -> bool:
-    """Return whether a point is so large for a problem, or not finite, that nothing can come of it."""
-    if _within(HUGE, x, y):  # so that most problems are not asked for their size
+    """Return whether a point is not finite, or too large to be near a solution of the problem."""
+    if _within(HUGE, x, y):  # saves the computation of the size of most problems
         return False
     return not _within(min(HUGE * model.size, SQUARABLE), x, y)
 
@@ -127,8 +128,8 @@ S = TypeVar("S", bound=State)
 class Method(ABC, Generic[S]):
     """A method for min_x max_y f(x) + <y, Ax> - g*(y).
 
-    A subclass has to have ``init``, ``advance`` and ``candidates``; everything else has a default. ``solve`` takes an
-    object of any subclass as its ``method``.
+    A subclass has to define ``init``, ``advance`` and ``candidates``; everything else has a default. ``solve`` accepts
+    an object of any subclass as its ``method``.
     """
 
     layers: tuple[str, ...] = ()
@@ -136,7 +137,7 @@ class Method(ABC, Generic[S]):
 
     @property
     def name(self) -> str:
-        """The name in results and messages; that of the class unless it sets one."""
+        """The name in results and messages; the name of the class unless it sets another."""
         return type(self).__name__
 
     @property
@@ -146,22 +147,22 @@ class Method(ABC, Generic[S]):
 
     @property
     def superlinear(self) -> bool:
-        """Whether the error falls faster the smaller it is, so that a problem is best solved to the end at once."""
+        """Whether the error falls faster the smaller it is, so that a subproblem is best solved to its end at once."""
         return False
 
     @property
     def merges_rows(self) -> bool:
-        """Whether equal rows may be merged before the method sees the problem: for those that are meant to be fast."""
+        """Whether equal rows may be merged before the method gets the problem, for speed."""
         return False
 
     @property
     def warmup_passes(self) -> float:
-        """Passes before the first certificate, for methods that are much closer after them than at the start."""
+        """Passes before the first certificate, for methods that make most of their progress in the first passes."""
         return 0.0
 
     @property
     def expensive_steps(self) -> bool:
-        """Whether a single step takes so long that the clock is to be looked at after it."""
+        """Whether a single step takes so long that the clock has to be checked after it."""
         return False
 
     @property
@@ -170,48 +171,48 @@ class Method(ABC, Generic[S]):
         return False
 
     def missing(self, model: Model) -> str | None:
-        """Return what a problem lacks for the method with these options, or None where it can be treated."""
+        """Return what a problem lacks for the method with these options, or None if the method can treat it."""
         return None
 
     @abstractmethod
     def init(self, model: Model, start: Start) -> S:
-        """Return the first state: strengths chosen, A in the order that the kernels read it in."""
+        """Return the first state, with the strengths chosen and A in the order in which the kernels read it."""
 
     def extend(self, state: S, model: Model, start: Start) -> S:
-        """Return the first state of a problem that has the one of ``state``, which is given up, as its first blocks."""
+        """Return the first state of a problem whose first blocks are those of ``state``, which is not used again."""
         return self.init(model, start)
 
     @abstractmethod
     def advance(self, state: S, passes: float) -> S:
-        """Return the state after about so many passes, at least one iteration; the given one may be reused."""
+        """Return the state after about ``passes`` passes, at least one iteration; the given state may be reused."""
 
     @abstractmethod
     def candidates(self, state: S) -> Candidates:
-        """Return the points worth judging."""
+        """Return the points that are worth a certificate."""
 
     def adapt(self, state: S, error: float) -> S:
         """Return the state to continue from after a certificate, given the error of the best pair so far.
 
-        This is where a method may change its plan, for example go over to an interior point.
+        Here a method may change its plan, for example switch to an interior point.
         """
         return state
 
     def for_model(self, model: Model) -> Method[Any]:
-        """Return the method without those of its layers that do not apply to a problem."""
+        """Return the method without the layers that do not apply to a problem."""
         return self
 
 
 @dataclass(frozen=True)
 class Layer(Method[S]):
-    """A method around another one, under the name and with the properties of that."""
+    """A method that wraps another one, with the name and the properties of the wrapped method."""
 
     method: Method[Any]
     options: ClassVar[tuple[str, ...]] = ()
-    """Options of the layer besides whether it is there."""
+    """Options of the layer besides the one that switches it on or off."""
 
     @classmethod
     def around(cls, method: Method[Any], forced: bool, options: Mapping[str, Any]) -> Layer[S]:
-        """Return the layer around a method; ``forced`` if the user asked for it."""
+        """Return the layer around a method; ``forced`` if the user has set its option to True."""
         return cls(method)
 
     def applies(self, model: Model) -> bool:
@@ -257,7 +258,7 @@ class Layer(Method[S]):
 @stored
 @dataclass
 class Averages:
-    """Sums of the iterates since the last time that they were judged."""
+    """Sums of the iterates since the last certificate or restart."""
 
     x: Vector
     y: Vector
@@ -275,25 +276,25 @@ class Averages:
         self.count += 1
 
     def add(self, other: Averages) -> None:
-        """Take over what another has summed."""
+        """Add the sums of another object."""
         self.x += other.x
         self.y += other.y
         self.count += other.count
 
     def clear(self) -> None:
-        """Forget what was summed."""
+        """Set the sums to 0."""
         self.x[:], self.y[:], self.count = 0.0, 0.0, 0
 
 
 def drawn_blocks(K: Any, n_blocks: int) -> int | None:
-    """Return the K that the user asked for, or None where it is left to the method."""
+    """Return the K that the user has set, or None if the method chooses it."""
     if isinstance(K, str) and K == "auto":
         return None
     if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
         raise TypeError(f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}")
     if not 1 <= K <= n_blocks:
         raise ValueError(
-            f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}, the blocks"
+            f"blocks_per_iteration={shown(K)}: expected 'auto' or an integer from 1 to {n_blocks}, the number of blocks"
         )
     return int(K)
 
@@ -304,20 +305,20 @@ def all_blocks(model: Model, **others: Any) -> Report:
 
 
 def positive_number(option: str, value: Any) -> None:
-    """Raise where the value of an option is not a finite number above 0."""
+    """Raise if the value of an option is not a finite number above 0."""
     if not 0 < number(option, value) < np.inf:
         raise ValueError(f"{option}={value!r}: expected a finite number above 0")
 
 
 class Affine(NamedTuple):
-    """g*(y) = <b, y> + 1/2 sum weight y^2: an equality where the weights are 0, a squared loss where they are not."""
+    """g*(y) = <b, y> + 1/2 sum weight y^2: an equality in rows with weight 0, a squared loss in the others."""
 
     b: Vector
     weight: Vector
 
 
 def affine_gradient(g: Convex) -> Affine | None:
-    """Return g* if its gradient is affine, so that a step on it is a linear system; None if it is not."""
+    """Return g* if its gradient is affine, so that a step on it solves a linear system; otherwise None."""
     g_star = g.conjugate()
     if not isinstance(g_star, PiecewiseQuadratic):
         return None
@@ -327,14 +328,17 @@ def affine_gradient(g: Convex) -> Affine | None:
 
 
 def gradient(model: Model, u: Vector) -> list[tuple[Vector, Vector | None]]:
-    """Return the gradient of a smooth loss at u, as a dual candidate; none for another loss."""
+    """Return the gradient of a smooth loss at u, as a list of one dual candidate; an empty list for another loss."""
     return [(model.g.subgradient(u), None)] if is_smooth(model.g) else []
 
 
 def current_and_average(
     model: Model, x: Vector, u: Vector, y: Vector, averages: Averages, keep: bool = False
 ) -> Candidates:
-    """Return the current point, its averages, which begin anew unless kept, and the gradient of a smooth loss at u."""
+    """Return the current point, the averages, and the gradient of a smooth loss at u.
+
+    The sums of the averages are set to 0 afterwards, unless ``keep``.
+    """
     primal: list[tuple[Vector, Vector | None]] = [(x.copy(), u.copy())]
     dual: list[tuple[Vector, Vector | None]] = [(y.copy(), None), *gradient(model, u)]
     if averages.count:

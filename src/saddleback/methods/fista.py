@@ -1,8 +1,8 @@
 """FISTA, the accelerated proximal gradient method of Beck and Teboulle (2009).
 
-For a loss without a Lipschitz gradient ``smoothing`` replaces it by Nesterov's smooth approximation, which is how the
-paper runs FISTA on the hinge loss: its epsilon, of a loss divided by the number of samples N, is ``smoothing = N
-epsilon`` here.
+If the loss has no Lipschitz gradient, ``smoothing`` replaces it by Nesterov's smooth approximation. The paper runs
+FISTA on the hinge loss in this way. It divides the loss by the number of samples N, so that its epsilon is ``smoothing
+= N epsilon`` here.
 """
 
 from __future__ import annotations

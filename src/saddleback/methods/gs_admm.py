@@ -1,15 +1,15 @@
-r"""Gauss-Seidel ADMM: the blocks in turn, then the multiplier.
+r"""Gauss-Seidel ADMM: the blocks one after the other, then the multiplier.
 
-Hong and Luo, *On the linear convergence of the alternating direction method of multipliers* (2012). For the problem of
-``_constrained.py``, with every block seeing the new values of those before it,
+Hong and Luo, *On the linear convergence of the alternating direction method of multipliers* (2012). On the problem of
+``_constrained.py``, where every block uses the new values of the blocks before it,
 
 .. math::
 
     w_j \leftarrow \mathrm{prox}_{F_j}^{\rho \|B_j\|^2}\Big(w_j - \frac{B_j'(y + \rho (Bw - b))}{\rho \|B_j\|^2}\Big),
     \quad j = 1, \dots, J, \qquad y \leftarrow y + \alpha \rho (Bw - b).
 
-With more than two blocks it need not converge at alpha = 1, the choice of the paper and the default; Hong and Luo prove
-that it does for a small one, under assumptions. One iteration is one pass.
+With more than two blocks it need not converge at alpha = 1, the choice of the paper and the default. Hong and Luo prove
+convergence for a small alpha, under assumptions. One iteration is one pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .contract import Method, Start, positive_number
 
 @dataclass(frozen=True)
 class GSADMM(Method[ConstrainedState]):
-    """Blocks one after the other.
+    """ADMM that updates the blocks one after the other.
 
     Parameters
     ----------

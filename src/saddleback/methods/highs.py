@@ -1,7 +1,7 @@
-"""HiGHS: the simplex method of Huangfu and Hall (2018) for a linear program, its answer judged as any other.
+"""HiGHS: the simplex method of Huangfu and Hall (2018) for a linear program, certified like any other method.
 
-Its vertex comes with a dual point. Where there is no solution, two programs that always have one give the rays that
-prove it. What HiGHS leaves unproved at the tolerance asked for, r2hpdhg goes on with.
+Its vertex comes with a dual point. If there is no solution, two programs that always have one give the rays that prove
+it. If the answer of HiGHS does not reach the tolerance, r2hpdhg continues from it.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from .r2hpdhg import R2HPDHG, R2HPDHGState
 from .report import Report
 
 POLL = 0.05
-"""Seconds after which a run that has not ended lets the loop look at the clock and the keyboard."""
+"""Seconds after which control returns to the loop, which checks the clock and the keyboard, while HiGHS runs on."""
 
 ITERATION = 0.5
-"""Passes of a simplex iteration: at most one product with A', of which a sparse row is often all that is needed."""
+"""Passes that a simplex iteration counts: at most one product with A', and often much less if the rows are sparse."""
 
 OPTIMUM, CONFLICT, FALLING, DONE = "optimum", "conflict", "falling", "done"
 QUESTIONS: dict[str, Callable[[Program], Program]] = {OPTIMUM: lambda p: p, CONFLICT: conflict, FALLING: falling}
-"""What HiGHS is asked: for a solution, then for proofs that there is no feasible point and that there is no bound."""
+"""The programs that HiGHS solves: the problem, then those that prove that it is infeasible or unbounded."""
 
 
 @stored
 @dataclass(kw_only=True)
 class HighsState(State):
-    """The last answer as (x, y), and what came with it.
+    """The last answer of HiGHS as (x, y), and what came with it.
 
     Attributes
     ----------
-    asked, running : what HiGHS is asked, and its run.
-    iterations : of the simplex method so far.
-    seconds : left to HiGHS.
+    asked, running : the name of the program that HiGHS solves, and its run.
+    iterations : iterations of the simplex method so far.
+    seconds : time that is left to HiGHS.
     points, rays : feasible points, and directions of x and y that may prove that there is no solution.
-    outcome : how the search for a solution ended.
-    after : state of the method that continues from the answer, once that was judged.
+    outcome : how HiGHS ended on the problem itself.
+    after : state of the method that continues from the answer; None before that.
     """
 
     model: Model
@@ -82,8 +82,8 @@ class Highs(Method[HighsState]):
             return "its columns are spread over processes, and HiGHS runs in one; leave comm out"
         if as_linear_program(model) is None:
             return (
-                "it is not a linear program, with Linear, Box or their sum as its penalty and Interval or Equality as "
-                "loss"
+                "it is not a linear program, which has Linear, Box or their sum as its penalty and Interval or "
+                "Equality as its loss"
             )
         if not in_range(stated(model)):
             return "HiGHS takes 1e20 for infinite and 1e-9 for 0, and no scaling brings all of its numbers in between"
@@ -113,7 +113,7 @@ class Highs(Method[HighsState]):
 
     @staticmethod
     def _take(state: HighsState, answer: Answer) -> None:
-        """Take over an answer, and ask the next question or let it be judged."""
+        """Store an answer; then plan the next program, or ask for a certificate."""
         n, m = state.x.size, state.y.size
         state.iterations += answer.iterations
         state.seconds = max(state.seconds - answer.seconds, 0.0)
@@ -135,7 +135,7 @@ class Highs(Method[HighsState]):
             state.asked = DONE
         if state.asked == DONE:
             state.wants_certificate = True
-            state.passes += max(ITERATION * state.iterations, 1.0)  # not before: the loop waits for passes
+            state.passes += max(ITERATION * state.iterations, 1.0)  # not earlier: passes trigger the certificate
 
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
         method = R2HPDHG()
@@ -158,5 +158,5 @@ class Highs(Method[HighsState]):
 
 @derived
 def at_work(model: Model, asked: str, tol: float, seconds: float) -> Running:
-    """Return HiGHS at work on what it is asked."""
+    """Return a run of HiGHS on one of its programs."""
     return Running(QUESTIONS[asked](stated(model)), tol, seconds)

@@ -1,14 +1,14 @@
 r"""A structured primal-dual interior point for min_x max_y f(x) + <y, Ax> - g*(y).
 
-f and g* are sums of atoms (``methods/interior/atoms.py``), each with a slope. With z the slope of f at x and u that of
-g* at y, a Newton step for
+f and g* are sums of atoms (``methods/interior/atoms.py``), each with a slope. With z the slope of f at x and u the
+slope of g* at y, a Newton step for
 
 .. math::
 
     z = -A'y, \qquad u = Ax, \qquad \text{near} \cdot \text{far} = \mu \text{ in all atoms}
 
-is one linear system in (dx, dy). Mehrotra's predictor tells how far mu can fall, and his corrector goes there. A
-problem takes 10 to 40 steps, whatever its conditioning; each costs a factorisation.
+is one linear system in (dx, dy). Mehrotra's predictor estimates how far mu can fall, and his corrector goes there. A
+problem takes 10 to 40 steps, whatever its conditioning; each step costs a factorisation.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from .interior import Barrier, Direction, SingularSystem, System, factored, form
 from .report import Report
 
 TO_THE_EDGE = 0.99
-"""Share of the way to the edge of the domain that a step goes."""
+"""Length of a step, relative to the longest step inside the domain."""
 
 CORRECTIONS = 3
 REACH = 1.1
 WORTH = 0.05
-"""Most corrections of a direction towards the centre, how much further they try to get, and what makes one worthwhile:
-a factorisation costs many solutions."""
+"""Gondzio's corrections: their largest number, the factor by which each tries to lengthen the step, and the least gain
+that makes one worthwhile. A factorisation costs as much as many corrections."""
 
 STALLED = 25
-"""Steps without a smaller residual or smaller products after which nothing more is to be had."""
+"""Steps without progress in the residuals and products after which the method ends."""
 
 GRAM = 1.0
-"""What forming the matrix counts in passes: it visits every column once."""
+"""Passes that forming the matrix counts: it visits every column once."""
 
 SHORT = 1e-4
-"""A step of this length, both ways, has failed."""
+"""If the steps of x and y are both shorter than this, the method has failed."""
 
 
 @stored
@@ -64,7 +64,7 @@ class InteriorState(State):
         return replace(self.choices, finish_steps=self.steps)
 
     def complementarity(self) -> float:
-        """Return the sum of all products: the gap, once the point is feasible."""
+        """Return the sum of all products near * far: the gap, once the point is feasible."""
         return self.f.product() + self.g.product()
 
 
@@ -75,7 +75,7 @@ class InteriorPoint(Method[InteriorState]):
     Parameters
     ----------
     memory : float, default inf
-        Most bytes of the matrix that is factored.
+        Largest number of bytes of the matrix that is factored.
     """
 
     name = "finish"
@@ -148,14 +148,14 @@ class InteriorPoint(Method[InteriorState]):
 
     @staticmethod
     def _arrive(state: InteriorState) -> None:
-        """Take over the points of the barriers."""
+        """Copy the points of the barriers into the state, and compute u and z."""
         state.x, state.y = state.f.v, state.g.v
         state.u, state.z = state.model.A.matvec(state.x), -state.model.A.rmatvec(state.y)
         state.passes += 1.0
 
     @staticmethod
     def _watch(state: InteriorState, step: float) -> None:
-        """Notice where no more progress is made."""
+        """End the method if it makes no more progress."""
         f, g = state.f, state.g
         off_z, off_u = f.missed(state.z), g.missed(state.u)
         merit = f.product() + g.product() + float(np.abs(off_z) @ np.abs(state.x) + np.abs(off_u) @ np.abs(state.y))
@@ -167,7 +167,7 @@ class InteriorPoint(Method[InteriorState]):
     def candidates(self, state: InteriorState) -> Candidates:
         duals: list[tuple[Vector, Vector | None]] = [(state.y.copy(), state.z.copy())]
         if not state.model.surely_solvable:
-            # where only the constraints count y = 0 is a solution, and no other can be as exact
+            # if only the constraints matter, y = 0 is a dual solution, and an exact one
             duals.append((np.zeros_like(state.y), np.zeros_like(state.z)))
         return Candidates([(state.x.copy(), state.u.copy())], duals)
 
@@ -177,7 +177,7 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 
 def matrix_bytes(model: Model) -> float:
-    """Return the memory that the matrix of a step and its factor take."""
+    """Return the bytes that the matrix of a step and its factor take."""
     loss = model.loss_form
     assert loss is not None
     left, right, quadratic, lower, upper = loss.parameters
@@ -187,7 +187,7 @@ def matrix_bytes(model: Model) -> float:
 
 
 class Newton:
-    """Directions from one point of the barriers, all by the same factors.
+    """Directions from one point of the barriers, all with the same factorisation.
 
     ``system`` is the factored matrix; z and u are -A'y and Ax.
     """
@@ -203,7 +203,7 @@ class Newton:
         self._solve()
 
     def centre(self, mu: float) -> None:
-        """Correct the direction as long as that makes for longer steps (Gondzio 1996)."""
+        """Correct the direction as long as that gives longer steps (Gondzio 1996)."""
         pairs = [*self.f.pairs, *self.g.pairs]
         for _ in range(CORRECTIONS):
             before, aims, direction = self.longest, [pair.lacking for pair in pairs], self.direction
@@ -229,7 +229,7 @@ class Newton:
 
     @cached_property
     def longest(self) -> tuple[float, float]:
-        """The longest steps of x and y: the same for both where a slope moves with its own variable."""
+        """The longest steps of x and y; equal if the slope of some atom depends on its point (``Barrier.curved``)."""
         (x_near, z_far), (y_near, u_far) = self.f.longest(), self.g.longest()
         primal, dual = min(x_near, u_far), min(y_near, z_far)
         return (min(primal, dual),) * 2 if self.f.curved or self.g.curved else (primal, dual)

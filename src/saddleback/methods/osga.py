@@ -1,16 +1,16 @@
 r"""OSGA, Neumaier's optimal subgradient algorithm (2014), for :math:`\psi(x) = f(x) + g(Ax)`.
 
-It keeps an affine minorant :math:`\gamma + \langle h, z \rangle \le \psi(z)`, a mean of those at the points seen, and
-the best point :math:`x_b`. With :math:`Q(z) = Q_0 + \tfrac12 \|z - x_0\|^2` the error is bounded by
+It keeps the best point :math:`x_b`, and an affine minorant :math:`\gamma + \langle h, z \rangle \le \psi(z)`, a mean of
+the minorants at all points so far. With :math:`Q(z) = Q_0 + \tfrac12 \|z - x_0\|^2` the error is bounded by
 
 .. math::
 
     \psi(x_b) - \psi(z) \le \eta\, Q(z), \qquad
     \eta = \sup_z \frac{\psi(x_b) - \gamma - \langle h, z \rangle}{Q(z)} = E(\gamma - \psi(x_b), h),
 
-whose maximiser u has a closed form. Every iteration goes from :math:`x_b` towards u and makes eta smaller, with a step
-alpha that adapts itself. The slopes of the loss are averaged as those of psi are: h tends to 0, and this mean y to a
-solution of the dual. An iteration needs two products with A and one with A', 1.5 passes.
+whose maximiser u has a closed form. Every iteration goes from :math:`x_b` towards u and makes eta smaller, with an
+adaptive step alpha. The slopes of the loss are averaged in the same way as those of psi. As h tends to 0, their mean y
+tends to a solution of the dual. An iteration takes two products with A and one with A': 1.5 passes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ..steps.strengths import typical_distance
 from .contract import Method, Start, State, all_blocks, gradient, positive_number
 
 DELTA, ALPHA_MAX, KAPPA = 0.9, 0.7, 0.5
-"""Neumaier's parameters of the steps: how much of the promised decrease is enough, and how alpha shrinks and grows."""
+"""Neumaier's parameters: the sufficient share of the predicted decrease, the largest alpha, and its rate of change."""
 
 LARGEST_EXPONENT = 700.0
-"""Of a growth of alpha, which ALPHA_MAX bounds anyway: beyond it exp overflows."""
+"""Largest exponent of the growth of alpha: exp overflows beyond it, and ALPHA_MAX bounds alpha anyway."""
 
 
 @stored
 @dataclass
 class Minorant:
-    """gamma + <h, z> <= psi(z), with the mean y of the slopes of the loss behind it, and its u and eta at x_b."""
+    """gamma + <h, z> <= psi(z), with the mean y of the slopes of the loss, and with u and eta for x_b."""
 
     gamma: float
     h: Vector
@@ -48,7 +48,7 @@ class Minorant:
 @stored
 @dataclass(kw_only=True)
 class OSGAState(State):
-    """x is the best point seen, with its image Ax and its value; y is the mean of the slopes."""
+    """The best point x so far, with its image Ax and its value; y is the mean of the slopes."""
 
     model: Model
     image: Vector
@@ -61,7 +61,7 @@ class OSGAState(State):
 
 @dataclass(frozen=True)
 class OSGA(Method[OSGAState]):
-    """Subgradients of loss and penalty alike, and no step to choose.
+    """A subgradient method for loss and penalty, without a step size to choose.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class OSGA(Method[OSGAState]):
 
 
 def _look(model: Model, x: Vector, image: Vector) -> tuple[float, Vector, Vector]:
-    """Return psi at x, a slope y of the loss there, and the subgradient of psi that it gives."""
+    """Return psi at x, a slope y of the loss there, and the subgradient of psi that follows from y."""
     y = model.g.subgradient(image)
     value = model.f.finite_value(x) + model.g.finite_value(image)
     return value, y, model.f.subgradient(x) + model.A.rmatvec(y)
@@ -155,6 +155,6 @@ def _farthest(gamma: float, h: Vector, centre: Vector, offset: float) -> tuple[V
     if length == 0:
         return centre.copy(), -beta / offset
     root = float(np.hypot(beta, np.sqrt(2.0 * offset) * length))
-    # the same value twice, each time without a difference of nearly equal numbers
+    # two forms of the same value; the sign of beta decides which one is free of cancellation
     eta = (root - beta) / (2.0 * offset) if beta <= 0 else length * (length / (beta + root))
     return centre - h / eta, eta

@@ -1,4 +1,4 @@
-r"""PDHG with a strength for every column and row.
+r"""PDHG with one strength per column and per row.
 
 :math:`h_d = \omega \sum_k |A_{kd}|^{2-\alpha}` and :math:`\sigma_k = \sum_d |A_{kd}|^\alpha / \omega`, from Pock and
 Chambolle, *Diagonal preconditioning for first order primal-dual algorithms in convex optimization* (2011). No norm is

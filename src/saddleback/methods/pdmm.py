@@ -1,6 +1,6 @@
 r"""PDMM, the parallel direction method of multipliers of Wang, Banerjee and Luo (2014).
 
-For the problem of ``_constrained.py``, K of its J blocks, S, at a time and in parallel,
+On the problem of ``_constrained.py``, an iteration updates a set S of K of the J blocks in parallel,
 
 .. math::
 
@@ -10,8 +10,8 @@ For the problem of ``_constrained.py``, K of its J blocks, S, at a time and in p
     \tau_i &= \frac{K}{\tilde K_i (2J - K)}, \qquad \nu_i = 1 - \frac{1}{\tilde K_i}, \qquad
     \tilde K_i = \min(K, J_i),
 
-with :math:`J_i` the number of blocks that are not 0 in row i: the dual goes a step back from the constraint's, which
-is what lets the blocks be updated together. One iteration is K/J of a pass.
+with :math:`J_i` the number of blocks that are not 0 in row i. The blocks see the dual point :math:`\hat y`, a step back
+from y, so that they can be updated in parallel. One iteration is K/J of a pass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .contract import Method, Start, positive_number
 @stored
 @dataclass(kw_only=True)
 class PDMMState(ConstrainedState):
-    """The dual point that the blocks see, its two steps, and who is drawn next."""
+    """The dual point that the blocks see, the steps tau and nu, and the draws."""
 
     y_hat: Vector
     tau: Vector

@@ -1,4 +1,4 @@
-r"""SP-BCD as published by Zhu and Storkey (2015), to the letter.
+r"""SP-BCD exactly as published by Zhu and Storkey (2015).
 
 With :math:`\theta = K/J`, S the blocks drawn, and :math:`\bar r = A \bar x` kept by recursion:
 
@@ -44,7 +44,7 @@ from .report import Report
 @stored
 @dataclass(kw_only=True)
 class PublishedState(State):
-    """The point, its extrapolation xbar with rbar = A xbar, and who is drawn next."""
+    """The point, its extrapolation xbar with rbar = A xbar, and the draws."""
 
     model: Model
     x_bar: Vector
@@ -111,10 +111,10 @@ class PublishedSPBCD(Method[PublishedState]):
         )
 
     def _strengths(self, model: Model, drawn: int, start: Start) -> tuple[Vector, Vector | None, float]:
-        """Return h, sigma where it does not depend on the sample, and the passes they took."""
+        """Return h, sigma or None if it depends on the sample, and the passes that they took."""
         if isinstance(self.step, str) and self.step == "l1":
             if self.sigma_rule == "literal":
-                model.g.subgradient(np.zeros(model.A.shape[0]))  # what a row without sigma needs, or a TypeError
+                model.g.subgradient(np.zeros(model.A.shape[0]))  # raises if it has none: rows without sigma use it
             return round_up_strengths(model.f, positive(model.A.sums(1)[0])), None, 0.5
         if isinstance(self.step, str) and self.step == "remark":
             fixed: Strengths = remark_strengths(model, drawn)

@@ -1,4 +1,4 @@
-r"""PURE-CD: primal-dual coordinate descent that looks at y only where the drawn blocks do.
+r"""PURE-CD: primal-dual coordinate descent that updates y only in the rows that the drawn blocks touch.
 
 One iteration draws K of the J blocks, S; R holds the rows in which they have entries. With :math:`\theta_k = \pi_k J/K`
 and :math:`\pi_k` the probability that row k is in R,
@@ -10,8 +10,8 @@ and :math:`\pi_k` the probability that row k is in R,
     v &= \sum_{j \in S} A_j\, \Delta x_j, \qquad
     y_k \leftarrow \bar y_k + \theta_k v_k / \sigma_k, \quad u_k \leftarrow u_k + v_k, \quad k \in R.
 
-Nothing happens in the other rows, so that an iteration costs the entries that it touches for every loss. y may leave
-the domain of g*; what is reported and averaged is :math:`\bar y`, in all rows.
+Nothing happens in the other rows, so that the cost of an iteration is proportional to the entries that it touches, for
+every loss. y may leave the domain of g*; the method reports and averages :math:`\bar y`, in all rows.
 
 Alacaoglu, Fercoq and Cevher, *Random extrapolation for primal-dual coordinate descent* (2020), for K = 1; its extension
 to K drawn blocks and the condition on the strengths are in ``steps/strengths.py`` and docs/theory.md.
@@ -36,7 +36,7 @@ from .report import Report
 @stored
 @dataclass(kw_only=True)
 class PureCDState(State):
-    """The point with u = Ax, the y behind its dual step, the strengths, and who is drawn next."""
+    """The point with u = Ax, the y before the dual step (``memory``), the strengths, and the draws."""
 
     model: Model
     u: Vector
@@ -49,11 +49,11 @@ class PureCDState(State):
 
     @property
     def dual_share(self) -> Vector:
-        """1/theta: the step of a row is taken in pi_k of the iterations, that of each block in K/J of them."""
+        """1/theta: row k takes a step in the share pi_k of the iterations, each block in the share K/J."""
         return 1.0 / self.theta
 
     def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
-        """Go on from another point."""
+        """Continue from another point."""
         self.x[:], self.y[:], self.u[:], self.memory[:] = x, y, u, y
 
 
@@ -104,7 +104,7 @@ class PureCD(Method[PureCDState]):
         return state
 
     def candidates(self, state: PureCDState) -> Candidates:
-        # rounding adds up in u over the iterations: what is judged and gone on from is Ax itself
+        # rounding errors accumulate in u over the iterations: recompute it before the certificate
         state.u[:] = state.model.A.matvec(state.x)
         state.passes += 0.5
         return current_and_average(state.model, state.x, state.u, state.y, state.averages)

@@ -14,7 +14,7 @@ at T(z), when the fixed-point error
 
     \|z - T(z)\|_P, \qquad P = \begin{pmatrix} H & -A' \\ -A & \Sigma \end{pmatrix},
 
-has fallen far enough. There the primal weight omega is mended too: with :math:`e = \log(\|\Delta y\|_\Sigma /
+has fallen far enough. The primal weight omega is corrected there too: with :math:`e = \log(\|\Delta y\|_\Sigma /
 \|\Delta x\|_H) - \log\omega` over the epoch, :math:`\log\omega` grows by :math:`k_P e + k_I \sum_i s^i e_{-i}`.
 
 The strengths are those of the ``norm`` rule for K = J: Ruiz scaling, then the sums of Pock and Chambolle (2011), then
@@ -38,23 +38,23 @@ from .contract import Method, Start, State, all_blocks, gradient
 from .report import Report
 
 SUFFICIENT = 0.2
-"""Restart when the fixed-point error has fallen to this share of what it was at the first step of the epoch,"""
+"""Restart if the fixed-point error has fallen to this share of its value at the first step of the epoch,"""
 
 NECESSARY = 0.8
-"""or to this share, and is rising,"""
+"""or if it has fallen to this share and is rising,"""
 
 LONG = 0.36
-"""or when the epoch makes up this share of all iterations."""
+"""or if the epoch makes up this share of all iterations."""
 
 TEST = 20
-"""Iterations between tests: the error swings from one iteration to the next."""
+"""Iterations between tests: the error oscillates from one iteration to the next."""
 
 PROPORTIONAL, INTEGRAL, MEMORY = 0.5, 0.01, 0.3
-"""k_P, k_I and s of the weight. cuPDLPx has k_P = 0.99 and 0.5 for NECESSARY, and tests every 200 iterations; on the
-linear programs of Netlib these take about a tenth more passes."""
+"""k_P, k_I and s of the weight. cuPDLPx uses k_P = 0.99 and NECESSARY = 0.5, and tests every 200 iterations; with these
+values the linear programs of Netlib take about a tenth more passes."""
 
 EVEN = 1.01
-"""Ruiz scaling goes on until the largest entries of columns, and of rows, are within this factor of each other."""
+"""Ruiz scaling continues until the largest entries of columns, and of rows, are within this factor of each other."""
 
 
 @stored
@@ -75,13 +75,13 @@ def pdhg_step(model: Model, strengths: Strengths, at: Point) -> Point:
 
 
 def halpern(k: int, at: Point, ahead: Point, anchor: Point) -> Point:
-    """Return where iteration k of an epoch goes from z, given T(z) and where the epoch began."""
+    """Return the next z after iteration k of an epoch, given z, T(z) and the start of the epoch."""
     share = (k + 1.0) / (k + 2.0)
     return Point(*(share * (2.0 * t - z) + (1.0 - share) * z0 for z, t, z0 in zip(at, ahead, anchor, strict=True)))
 
 
 def fixed_point_error(strengths: Strengths, at: Point, ahead: Point) -> float:
-    """Return ||z - T(z)||_P; without the part of A where rounding, or too weak strengths, make P no metric."""
+    """Return ||z - T(z)||_P; without the part of A if P is not positive, by rounding or too small strengths."""
     dx, dy, du = (z - t for z, t in zip(at, ahead, strict=True))
     apart = float(strengths.primal @ dx**2 + strengths.dual @ dy**2)
     square = apart - 2.0 * float(du @ dy)
@@ -99,7 +99,7 @@ class Epoch:
     last: float = np.inf
 
     def pays(self, error: float, iterations: int) -> bool:
-        """Return whether a rule says to restart, at an error and after so many iterations in all."""
+        """Return whether a restart rule holds, given the error and the number of all iterations."""
         return (
             error <= SUFFICIENT * self.first
             or (error <= NECESSARY * self.first and error > self.last)
@@ -115,8 +115,8 @@ class R2HPDHGState(State):
     Attributes
     ----------
     at, before : z of the next iteration, and of the last.
-    base, strengths : before the primal weight, and with it.
-    drift : the discounted sum of the errors of the weight.
+    base, strengths : the strengths without and with the primal weight.
+    drift : the discounted sum of the errors e of the weight.
     """
 
     model: Model
@@ -138,7 +138,7 @@ class R2HPDHGState(State):
 @stored
 @dataclass(frozen=True)
 class R2HPDHG(Method[R2HPDHGState]):
-    """All blocks, with built-in restarts and primal weight: no options."""
+    """PDHG on all blocks, with built-in restarts and primal weight. It has no options."""
 
     name = "r2hpdhg"
     layers = ("finish",)
@@ -180,7 +180,7 @@ class R2HPDHG(Method[R2HPDHGState]):
         return state
 
     def _test(self, state: R2HPDHGState, ahead: Point) -> None:
-        """Restart from T(z) if a rule says so; at the first step of an epoch remember the error only."""
+        """Restart from T(z) if a restart rule holds; at the first step of an epoch only store the error."""
         epoch = state.epoch
         error = fixed_point_error(state.strengths, state.before, ahead)
         if epoch.length == 1:
@@ -194,7 +194,7 @@ class R2HPDHG(Method[R2HPDHGState]):
         epoch.last = error
 
     def _restart(self, state: R2HPDHGState, point: Point) -> None:
-        """Begin an epoch, with a weight that balances better the ways gone in the last one."""
+        """Begin an epoch, with a weight that balances the distances moved in the last one better."""
         weight = state.weight
         anchor = state.epoch.anchor
         dx = np.sqrt(state.base.primal @ (point.x - anchor.x) ** 2)
@@ -210,7 +210,7 @@ class R2HPDHG(Method[R2HPDHGState]):
         state.at, state.epoch = point, Epoch(point)
 
     def candidates(self, state: R2HPDHGState) -> Candidates:
-        # where there is no solution T(z) - z tends to a direction that proves it
+        # without a solution, T(z) - z tends to a direction that proves it
         moved = state.x - state.before.x, state.y - state.before.y
         return Candidates(
             [(state.x.copy(), state.u.copy())], [(state.y.copy(), None), *gradient(state.model, state.u)], [moved]

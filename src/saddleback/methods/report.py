@@ -13,12 +13,12 @@ from ..common.rebuildable import stored
 class Report:
     """Choices and counts of a method, reported as ``Result.settings``. A field that does not apply is None.
 
-    A method of your own may add fields in a subclass.
+    Your own method may add fields in a subclass.
 
     Attributes
     ----------
     n_blocks, blocks_per_iteration : int
-        J and K. J / K iterations make a pass; if they are None, one does.
+        J and K. J / K iterations make a pass; if both are None, one iteration does.
     rows_per_iteration : int
         Rows that an iteration updates, in methods that draw rows.
     step : str or float
@@ -75,5 +75,5 @@ class Report:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def updated(self, inner: Report) -> Report:
-        """Return the report of a layer, given that of the method inside: its fields replace those that it has."""
+        """Return this report with the fields of the report of an inner method in place of its own."""
         return replace(self, **inner.as_dict())

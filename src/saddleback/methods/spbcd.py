@@ -33,7 +33,7 @@ from .report import Report
 @stored
 @dataclass(kw_only=True)
 class SPBCDState(State):
-    """The point with u = Ax, the strengths, and who is drawn next."""
+    """The point with u = Ax, the strengths, and the draws."""
 
     model: Model
     u: Vector
@@ -44,11 +44,11 @@ class SPBCDState(State):
 
     @property
     def dual_share(self) -> float:
-        """K/J: a step of y is taken in every iteration, one of each block in K/J of them."""
+        """K/J: y takes a step in every iteration, each block in the share K/J of them."""
         return self.sampling.drawn / self.sampling.n_blocks
 
     def go_to(self, x: Vector, y: Vector, u: Vector) -> None:
-        """Go on from another point."""
+        """Continue from another point."""
         self.x[:], self.y[:], self.u[:] = x, y, u
 
 
@@ -76,13 +76,13 @@ class SPBCD(Method[SPBCDState]):
 
     @property
     def merges_rows(self) -> bool:
-        """Unless the user has given strengths for the rows as they are."""
+        """True unless the user has given strengths, which belong to the rows before merging."""
         return isinstance(self.step, str)
 
     def init(self, model: Model, start: Start) -> SPBCDState:
         blocks = len(model.blocks)
         model = model.columnar().in_panels()
-        if start.drawn is not None and len(model.blocks) < blocks:  # as large a share of the panels
+        if start.drawn is not None and len(model.blocks) < blocks:  # the same share of the panels
             start = replace(start, drawn=max(1, round(start.drawn * len(model.blocks) / blocks)))
         strengths, drawn = self._strengths(model, start)
         kernel = block_kernel_for(model, drawn, self.backend, self.dual)
@@ -108,7 +108,7 @@ class SPBCD(Method[SPBCDState]):
         )
 
     def _strengths(self, model: Model, start: Start) -> tuple[Strengths, int]:
-        """Return the strengths and K, which the norms give where the user did not."""
+        """Return the strengths and K; the norms of A determine K if the user did not."""
         by_norm = isinstance(self.step, str) and self.step == "norm"
         if start.drawn is not None and not by_norm:
             K = model.strata.drawn(start.drawn)
@@ -132,7 +132,7 @@ class SPBCD(Method[SPBCDState]):
 
     def candidates(self, state: SPBCDState) -> Candidates:
         model = state.model
-        # rounding adds up in u over the iterations: what is judged and gone on from is Ax itself
+        # rounding errors accumulate in u over the iterations: recompute it before the certificate
         state.u[:] = model.A.matvec(state.x)
         state.passes += 0.5
         return current_and_average(model, state.x, state.u, state.y, state.averages)

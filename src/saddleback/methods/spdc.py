@@ -1,6 +1,6 @@
 r"""SPDC, the stochastic primal-dual coordinate method of Zhang and Xiao (2015), with mini-batches.
 
-For :math:`g(u) = \sum_i g_i(u_i)` over m rows, :math:`a_i` the rows of A, an iteration draws K of them, S, and does
+For :math:`g(u) = \sum_i g_i(u_i)` over the m rows :math:`a_i` of A, an iteration draws a set S of K rows and computes
 
 .. math::
 
@@ -9,8 +9,8 @@ For :math:`g(u) = \sum_i g_i(u_i)` over m rows, :math:`a_i` the rows of A, an it
     x^+ &= \mathrm{prox}_{\tau f}\big(x - \tau (A'y + \tfrac{m}{K} v)\big), \qquad
     \bar x = x^+ + \theta (x^+ - x).
 
-It is for an f that is lambda-strongly convex and conjugates :math:`g_i^*` that are gamma-strongly convex. With
-:math:`R = \max_i \|a_i\|`, and their :math:`\phi_i = m\, g_i` written in our units,
+The method assumes that f is lambda-strongly convex and that all :math:`g_i^*` are gamma-strongly convex. With
+:math:`R = \max_i \|a_i\|`, and with the paper's :math:`\phi_i = m\, g_i`,
 
 .. math::
 
@@ -18,9 +18,9 @@ It is for an f that is lambda-strongly convex and conjugates :math:`g_i^*` that 
     s = \frac{1}{2 R} \sqrt{\frac{\lambda}{K \gamma}}, \qquad
     \theta = 1 - \Big(\frac{m}{K} + \frac{R\, m}{\sqrt{K \lambda \gamma}}\Big)^{-1}.
 
-Where one of the two is not strongly convex its square, times half of ``primal_regularisation`` or
-``dual_regularisation``, is added to it, as in their section on non-smooth or non-strongly convex functions. The method
-then solves that problem; what it offers is judged by the one that was written, whose certificate shows the difference.
+If f or g* is not strongly convex, the squared norm of its argument times half of ``primal_regularisation`` or
+``dual_regularisation`` is added to it, as in the paper's section on non-smooth or non-strongly convex functions. The
+method then solves the changed problem. The certificate is that of the given problem, and shows the difference.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from ..steps.strengths import typical_distance
 from .contract import Method, Start, State, all_blocks, gradient, positive_number
 
 DISTORTION = 1e-3
-"""Change of the objective by each default regularisation, relative to that at x = 0, at the point that the data
-suggests."""
+"""Change of the objective by each default regularisation, at a point of typical size, relative to the objective at
+x = 0."""
 
 ITERATIONS_A_PASS = 64
 
@@ -53,7 +53,7 @@ ITERATIONS_A_PASS = 64
 @stored
 @dataclass(kw_only=True)
 class SPDCState(State):
-    """The point, its extrapolation, pull = A'y, who is drawn next, and the steps."""
+    """The point, its extrapolation, pull = A'y, the draws, and the steps."""
 
     model: Model
     ahead: Vector
@@ -67,7 +67,7 @@ class SPDCState(State):
 
 @dataclass(frozen=True)
 class SPDC(Method[SPDCState]):
-    """Random rows, all columns.
+    """Updates random rows of y and all of x per iteration.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class SPDC(Method[SPDCState]):
         )
 
     def _strong_convexity(self, model: Model) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return what is added to f and g*, and how strongly convex they are then."""
+        """Return the regularisation of f and g*, and their strong convexity with it."""
         curvature = curvature_of(model.g)
         dual = 0.0 if curvature is None else 1.0 / (float(curvature.max()) or 1.0)
         slope = float(np.linalg.norm(np.broadcast_to(subgradient_scale(model.g), (model.A.shape[0],))))
@@ -164,7 +164,7 @@ class SPDC(Method[SPDCState]):
         return state
 
     def candidates(self, state: SPDCState) -> Candidates:
-        # rounding adds up in A'y over the iterations
+        # rounding errors accumulate in A'y over the iterations
         state.pull = state.model.A.rmatvec(state.y)
         u = state.model.A.matvec(state.x)
         state.passes += 1.0
@@ -172,12 +172,12 @@ class SPDC(Method[SPDCState]):
 
 
 def strong_convexity(f: Convex) -> float:
-    """Return a mu for which f - mu / 2 ||x||^2 is still convex, the largest that is known."""
+    """Return the largest known mu for which f - mu / 2 ||x||^2 is convex."""
     forms = [part.normal_form() for part, _ in parts_of(f)]
     return min(0.0 if form is None else float(form.parameters.quadratic.min()) for form in forms)
 
 
 def with_ridge(prox: Callable[..., Vector], v: Vector, step: Step, ridge: float) -> Vector:
-    """Return the prox of f + ridge / 2 ||x||^2, given that of f."""
+    """Return the prox of f + ridge / 2 ||x||^2, given the prox of f."""
     shrink = 1.0 / (1.0 + step * ridge)
     return prox(shrink * v, shrink * step)

@@ -1,4 +1,4 @@
-"""A structured primal-dual interior point: the last digits, where both terms have kinks."""
+"""The parts of the interior-point method: atoms, barriers, the linear system and the start."""
 
 from .barrier import Barrier
 from .start import started

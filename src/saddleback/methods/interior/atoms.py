@@ -1,18 +1,18 @@
-r"""What a function is made of for an interior point: kinks, bounds, cones and smooth parts.
+r"""The atoms of a function for the interior-point method: kinks, bounds, cones and smooth parts.
 
-An atom is a part of a convex function F of a vector v, with a slope of its own; the slopes of all atoms add up to a
-slope of F. Where an atom is not smooth it holds pairs of positive numbers, one *near*, which moves with v, and one
-*far*, which moves with the slope. Their products are 0 at a solution, and mu on the way there. A Newton step on
-near * far = mu ties the change of the slope to that of v,
+An atom is a part of a convex function F of a vector v. Each atom has a slope, and the slopes of all atoms add up to a
+slope of F. An atom that is not smooth holds pairs of positive numbers: *near*, which moves with v, and *far*, which
+moves with the slope. Their products are 0 at a solution, and mu on the central path. A Newton step on near * far = mu
+gives the change of the slope as a function of the change of v,
 
 .. math::
 
     d\,\mathrm{slope} = D\, dv + e,
 
-and that is all the rest of the interior point has to know. For a bound, D = far / near; for a kink it is one over the
-sum of near / far on both sides; for a norm it is the inverse square of the Nesterov-Todd scaling. What else moves is
-found from dv, never from the change of the slope, in which the digits that matter here are lost. The slopes of kinks
-and norms themselves, though, must go on adding up to what the other side says: they take over the difference.
+and the linear system needs only D and e. For a bound, D = far / near; for a kink, one over the sum of near / far on
+both sides; for a norm, the inverse square of the Nesterov-Todd scaling. All other changes are computed from dv, not
+from the change of the slope, in which digits cancel. Only the slopes of kinks and norms are corrected afterwards, so
+that the sum of all slopes agrees with the other variable: they absorb the difference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...common.arrays import Indices, Vector
 from ...common.rebuildable import stored
 
 CENTRAL = 0.1
-"""Products between this times mu and mu over this count as central."""
+"""Products between CENTRAL * mu and mu / CENTRAL need no correction."""
 
 
 def longest_step(positive: Vector, change: Vector) -> float:
@@ -37,7 +37,7 @@ def longest_step(positive: Vector, change: Vector) -> float:
 
 @stored
 class Pair:
-    """Positive numbers ``near`` and ``far`` whose products are to become mu."""
+    """Positive vectors ``near`` and ``far`` whose products should become mu; ``lacking`` is the missing part."""
 
     near: Vector
     far: Vector
@@ -51,19 +51,19 @@ class Pair:
         self.lacking = np.zeros_like(near)
 
     def aim(self, mu: float, corrected: bool) -> None:
-        """Note what the products lack of mu, with the second-order term of the last direction where corrected."""
+        """Set ``lacking`` to mu minus the products, and minus the second-order term of the last direction if asked."""
         self.lacking = mu - self.near * self.far
         if corrected:
             self.lacking -= self.near_change * self.far_change
 
     def recentre(self, mu: float, near_step: float, far_step: float) -> None:
-        """Aim away from products that a step would leave far from mu: Gondzio's correction."""
+        """Correct the aim of products that a step would leave far from mu: Gondzio's correction."""
         after = (self.near + near_step * self.near_change) * (self.far + far_step * self.far_change)
         wanted = np.clip(after, CENTRAL * mu, mu / CENTRAL) - after
         self.lacking = self.lacking + np.maximum(wanted, -mu / CENTRAL)
 
     def longest(self) -> tuple[float, float]:
-        """Return the longest steps, near and far, that leave all numbers positive."""
+        """Return the longest steps of near and far that keep all numbers positive."""
         return longest_step(self.near, self.near_change), longest_step(self.far, self.far_change)
 
     def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
@@ -80,10 +80,10 @@ class Atom(ABC):
     """A part of a function, along some of its coordinates."""
 
     at: Indices
-    """The coordinates, in the order of all that an atom takes and returns."""
+    """The coordinates, in the order of all vectors that the atom takes and returns."""
 
     degree: int = 0
-    """How many products there are."""
+    """Number of products."""
 
     def pairs(self) -> tuple[Pair, ...]:
         """Return the pairs of single numbers."""
@@ -95,11 +95,11 @@ class Atom(ABC):
 
     @abstractmethod
     def stiffness(self) -> Vector:
-        """Return the diagonal of D (of its part that is diagonal, for a cone)."""
+        """Return the diagonal of D; for a cone, only its diagonal part."""
 
     @abstractmethod
     def aim(self, mu: float, corrected: bool) -> None:
-        """Aim at products of mu, with the second-order term of the last direction where corrected."""
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction."""
 
     @abstractmethod
     def offset(self) -> Vector:
@@ -107,15 +107,15 @@ class Atom(ABC):
 
     @abstractmethod
     def follow(self, dv: Vector) -> None:
-        """Find the changes that belong to a change of v."""
+        """Compute the changes that follow from a change of v."""
 
     @abstractmethod
     def slope_change(self) -> Vector:
-        """Return the change of the slope that was found."""
+        """Return the change of the slope that ``follow`` has computed."""
 
     @abstractmethod
     def longest(self) -> tuple[float, float]:
-        """Return the longest steps up to 1, near and far, that stay inside."""
+        """Return the longest steps up to 1, near and far, that stay inside the domain."""
 
     @abstractmethod
     def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
@@ -127,7 +127,7 @@ class Atom(ABC):
 
 
 class Smooth(Atom):
-    """A part with a derivative; it has no pairs. Subclasses say what the derivatives are."""
+    """A differentiable part, which has no pairs. Subclasses define the derivatives."""
 
     v: Vector
     dv: Vector
@@ -265,7 +265,7 @@ class Kink(Atom):
         self.degree = 2 * at.size
 
     def slope(self) -> Vector:
-        # from the end that it is closer to, where it is known best
+        # computed from the nearer end of the interval, which loses fewer digits
         return np.where(self.up.far < self.down.far, self.right - self.up.far, self.left + self.down.far)
 
     def _give(self) -> Vector:
@@ -316,7 +316,7 @@ class Kink(Atom):
 @stored
 @dataclass(frozen=True)
 class Cones:
-    """Pairs of a number and a vector for every group, and the arithmetic of second-order cones on them."""
+    """The arithmetic of second-order cones, on one number (head) and one vector (tail) per group."""
 
     start: Indices
     group: Indices
@@ -326,7 +326,7 @@ class Cones:
         return np.add.reduceat(v, self.start)
 
     def room(self, head: Vector, tail: Vector) -> Vector:
-        """Return head^2 - |tail|^2, without the cancellation."""
+        """Return head^2 - |tail|^2, computed without cancellation."""
         norm = np.sqrt(self.sums(tail * tail))
         return (head - norm) * (head + norm)
 
@@ -376,7 +376,7 @@ class Norm(Atom):
         self.rescale()
 
     def rescale(self) -> None:
-        """Find the Nesterov-Todd point of the present pair."""
+        """Compute the Nesterov-Todd point of the present pair."""
         cones, wide = self.cones, self.cones.group
         near, far = np.sqrt(cones.room(self.t, self.v)), np.sqrt(cones.room(self.weight, self.k))
         gamma = np.sqrt(0.5 * (1.0 + (self.t * self.weight - cones.sums(self.v * self.k)) / (near * far)))

@@ -1,7 +1,7 @@
-r"""A function of the catalogue as the sum of its atoms.
+r"""A built-in function as the sum of its atoms.
 
-Both sides of a saddle point, f(x) and g*(y), are kinks, bounds, quadratic terms and group norms, coordinate by
-coordinate (``functions/piecewise.py``, ``functions/group.py``), or an entropy. So one class serves for both.
+Both f(x) and g*(y) consist of kinks, bounds and quadratic terms per coordinate and of group norms
+(``functions/piecewise.py``, ``functions/group.py``), or are an entropy. So one class serves both.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ...functions.normal_form import LogisticEntropy, NormalForm, PiecewiseParam
 from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
 
 INSIDE = 0.1
-"""Distance that the slope of a kink or norm keeps from its bounds at the start, relative to what there is room for."""
+"""Distance of the slope of a kink or norm from its bounds at the start, relative to the distance between them."""
 
 
 @dataclass(frozen=True)
 class Stiffness:
-    r"""D = diag(d) + sum_g e_g (I - 2 q_g q_g' / (1 + 2 |q_g|^2)): what ties the change of a slope to that of v.
+    r"""D = diag(d) + sum_g e_g (I - 2 q_g q_g' / (1 + 2 |q_g|^2)): the derivative of the slope with respect to v.
 
-    ``diagonal`` is d plus e, infinite where v is fixed; ``norm`` the atom with the groups, if there is one.
+    ``diagonal`` is d plus e, infinite where v is fixed; ``norm`` is the atom with the groups, or None.
     """
 
     diagonal: Vector
@@ -35,19 +35,19 @@ class Stiffness:
 
     @cached_property
     def finite(self) -> Any:
-        """Where v is not fixed, as booleans; None where that is everywhere."""
+        """Mask of the coordinates that are not fixed; None if no coordinate is fixed."""
         finite = np.isfinite(self.diagonal)
         return None if np.all(finite) else finite
 
     def product(self, v: Vector) -> Vector:
-        """Return D v; 0 where v is fixed, and nothing moves."""
+        """Return D v; 0 in the fixed coordinates, which do not move."""
         result = (self.diagonal if self.finite is None else np.where(self.finite, self.diagonal, 0.0)) * v
         if self.norm is not None:
             result[self.norm.at] -= self.norm.q * (self._along() * self._inner(v))[self.norm.cones.group]
         return result
 
     def add_to(self, matrix: Vector) -> None:
-        """Add D, of the coordinates that are not fixed, to the lower triangle of a matrix."""
+        """Add D, restricted to the coordinates that are not fixed, to the lower triangle of a matrix."""
         free = np.flatnonzero(np.isfinite(self.diagonal))
         matrix[np.arange(free.size), np.arange(free.size)] += self.diagonal[free]
         if self.norm is None:
@@ -60,7 +60,7 @@ class Stiffness:
             matrix[np.ix_(at, at)] -= along[g] * np.outer(q, q)
 
     def inverse(self) -> Inverse:
-        """Return D^-1, where D has one. No digits cancel in it, however close v is to the edge of a cone."""
+        """Return the inverse of D, if it exists. No digits cancel, however close v is to the boundary of a cone."""
         with np.errstate(divide="ignore"):
             diagonal = 1.0 / self.diagonal
         if self.norm is None:
@@ -111,7 +111,7 @@ class Barrier:
     Attributes
     ----------
     v : the point.
-    degree : number of products near * far.
+    degree : number of pairs (near, far).
     """
 
     v: Vector
@@ -133,7 +133,7 @@ class Barrier:
 
     @cached_property
     def curved(self) -> bool:
-        """Whether the slope of some atom moves with v itself, so that both sides must take the same step."""
+        """Whether the slope of some smooth atom depends on v, so that x and y must take the same step."""
         return any(atom.degree == 0 and bool(np.any(atom.stiffness())) for atom in self.atoms)
 
     def _sum(self, part: Callable[[Atom], Vector]) -> Vector:
@@ -143,7 +143,7 @@ class Barrier:
         return total
 
     def _own(self, atom: Atom) -> Indices | slice:
-        """Return the coordinates of an atom: without a list of them where they are all, in their order."""
+        """Return the coordinates of an atom; a slice if they are all coordinates in order."""
         return slice(None) if atom.at.size == self.v.size and atom is not self.norm else atom.at
 
     def slope(self) -> Vector:
@@ -151,7 +151,7 @@ class Barrier:
         return self._sum(lambda atom: atom.slope())
 
     def missed(self, slope: Vector) -> Vector:
-        """Return what the slopes lack of a given one; nothing where v is fixed, and has any slope."""
+        """Return the given slope minus the sum of the slopes; 0 where v is fixed, since any slope is right there."""
         lacking = slope - self.slope()
         lacking[self.fixed] = 0.0
         return lacking
@@ -163,12 +163,12 @@ class Barrier:
         return Stiffness(diagonal, self.norm)
 
     def aim(self, mu: float, corrected: bool) -> None:
-        """Aim at products of mu, with the second-order term of the last direction where corrected."""
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction."""
         for atom in self.atoms:
             atom.aim(mu, corrected)
 
     def recentre(self, mu: float, near_step: float, far_step: float) -> None:
-        """Correct the aim where a step along the last direction would leave products far from mu."""
+        """Correct the aim of products that a step along the last direction would leave far from mu."""
         for pair in self.pairs:
             pair.recentre(mu, near_step, far_step)
 
@@ -177,7 +177,7 @@ class Barrier:
         return self._sum(lambda atom: atom.offset())
 
     def follow(self, dv: Vector, slope_change: Vector) -> None:
-        """Find all changes that belong to a change of v, such that the slopes add up to a given change."""
+        """Compute all changes that follow from a change of v, such that the slopes change by the given sum."""
         self.dv = dv
         for atom in self.atoms:
             atom.follow(dv[self._own(atom)])
@@ -189,7 +189,7 @@ class Barrier:
             self.kink.absorb(rest[self.kink.at])
 
     def longest(self) -> tuple[float, float]:
-        """Return the longest steps up to 1, of v and of its slope, that stay inside."""
+        """Return the longest steps up to 1, of v and of its slope, that stay inside the domain."""
         steps = [atom.longest() for atom in self.atoms]
         return min((near for near, _ in steps), default=1.0), min((far for _, far in steps), default=1.0)
 
@@ -206,13 +206,13 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Guess:
-    """Where a barrier may start.
+    """A proposal for the start of a barrier.
 
     Attributes
     ----------
-    v, slope : the point, and a slope that it ought to have; both are moved inside where they have to be.
+    v, slope : the point and its desired slope; both are moved inside the domain if necessary.
     mu : size of the products.
-    unit : distance of v from a bound that has no counterpart.
+    unit : distance of v from a one-sided bound.
     """
 
     v: Vector
@@ -224,8 +224,8 @@ class Guess:
 def barrier_at(function: NormalForm, blocks: Blocks, guess: Guess) -> Barrier:
     """Return the barrier of a function near a guess.
 
-    Between two bounds v starts in the middle, however good the guess is: near an edge an interior point cannot turn,
-    and from the middle it is back in a few steps.
+    Between two bounds v starts in the middle, however good the guess is: near a bound the steps of an interior point
+    are short, and from the middle it is back in a few steps.
     """
     match function.atoms:
         case (LogisticEntropy(labels, weight),):
@@ -248,18 +248,18 @@ def barrier_at(function: NormalForm, blocks: Blocks, guess: Guess) -> Barrier:
         order, start = norm
         atoms.append(_norm_at(order, start, weight, v[order], rest[order], mu))
         rest[order] -= atoms[-1].slope()
-    # the multipliers of a box are as large as what they may have to carry
+    # the multipliers of a box start at the mean slope that they may have to balance
     spare = float(np.mean(np.abs(rest[boxed & ~fixed]))) if np.any(boxed & ~fixed) else 0.0
     for side, bound in ((1, lower), (-1, upper)):
         at = np.flatnonzero(np.isfinite(bound) & ~fixed)
-        distance = np.maximum(side * (v[at] - bound[at]), length[at])  # v may be too large to show it
+        distance = np.maximum(side * (v[at] - bound[at]), length[at])  # the difference is 0 if v is very large
         multiplier = np.maximum(-side * rest[at], 0.0) + np.where(boxed[at] & (spare > 0), spare, mu / distance)
         atoms.append(Bound(at, side, distance, multiplier))
     return Barrier(v, atoms, np.flatnonzero(fixed))
 
 
 def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float) -> Kink:
-    """Return a kink with its slope in the interval, and v = p - n."""
+    """Return a kink with its slope inside the interval, and v = p - n."""
     width = right - left
     k = np.clip(slope, left + INSIDE * width, right - INSIDE * width)
     p = np.maximum(v, 0.0) + 2.0 * mu / width
@@ -267,7 +267,7 @@ def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector,
 
 
 def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float) -> Norm:
-    """Return norms with their slopes in the balls, and t > ||v||."""
+    """Return norms with their slopes inside the balls, and t > ||v||."""
     sizes = np.diff(np.append(start, at.size))
     pull, most = np.sqrt(np.add.reduceat(slope * slope, start)), (1.0 - INSIDE) * weight
     k = slope * np.repeat(most / np.maximum(pull, most), sizes)
@@ -279,7 +279,7 @@ def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vect
 def normalised(
     function: NormalForm, blocks: Blocks
 ) -> tuple[PiecewiseParameters, Vector, tuple[Indices, Indices] | None]:
-    """Return slopes that are finite and jump only inside the bounds, and the groups with a norm.
+    """Return parameters with finite slopes that jump only inside the bounds, and the groups that have a norm.
 
     An infinite slope is a bound at 0; the norm of one coordinate is a kink.
     """

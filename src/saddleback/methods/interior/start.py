@@ -1,4 +1,4 @@
-"""Where an interior point starts."""
+"""The starting point of the interior-point method."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
 from .system import factored
 
 UNIT = 0.1
-"""Distance from a bound without a counterpart, in the units of the data."""
+"""Distance of the start from a one-sided bound, in the units of the data."""
 
 SLACK = 1e-8
-"""What least squares may miss a constraint by, relative to the row."""
+"""How much least squares may violate a constraint, relative to the row."""
 
 AMPLE = 10.0
-"""How much larger than the least squares the distances from the bounds are: the least x is smaller than a solution."""
+"""Distances from the bounds, relative to the least-squares solution: the least-norm x is smaller than a solution."""
 
 
 class Place(NamedTuple):
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     mu: float
 
     def barriers(self, model: Model) -> tuple[Barrier, Barrier]:
-        """Return the barriers of f and g* there."""
+        """Return the barriers of f and g* at this pair."""
         f, g = model.penalty_form, model.loss_form
         assert f is not None
         assert g is not None
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[Barrier, Barrier]:
     """Return the barriers of f and g* near (x, y), given u = Ax and z = -A'y.
 
-    The products begin as large as those of the dual bounds, where the residuals tell their size.
+    The products of f start as large as the mean product of g*, whose size follows from the residuals.
     """
     if not model.surely_solvable:
         return _linear_program(model)
@@ -59,10 +59,11 @@ def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[B
 
 
 def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
-    """Return the barriers where Mehrotra (1992) starts a linear program.
+    """Return the barriers at Mehrotra's (1992) start for a linear program.
 
-    That is the least x, in the units of its columns, that meets the constraints, and the y that best explains f, both
-    moved away from their bounds. Products that are small where the constraints are not met would have to grow again.
+    x is the least-norm point, in the units of its columns, that meets the constraints, and y is the least-squares
+    solution of -A'y = f'. Both are moved away from their bounds. The products are at least as large as the residuals:
+    otherwise they would have to grow again.
     """
     place = _least_squares(model)
     f, g = place.barriers(model)
@@ -78,22 +79,22 @@ def _least_squares(model: Model) -> Place:
     columns, rows = (np.sqrt(np.where(sums > 0, sums, 1.0)) for sums in model.A.sums(2))
     nearest = model.f.domain.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
-    slack = SLACK * rows**2 / np.mean(rows**2)  # without a unit: it weighs lengths of Ax against lengths of Ax
+    slack = SLACK * rows**2 / np.mean(rows**2)  # dimensionless: it relates lengths of Ax to each other
     system = factored(model.A, Stiffness(columns**2, None), Stiffness(slack, None))
     x = nearest + system.refined(np.zeros_like(columns), image - model.g.domain.project(image)).dx
     y = system.refined(-0.5 * (left + right) - quadratic * x, np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)
-    jump = 0.5 * (right - left)  # by which a kink may change the slope, and a norm
+    jump = 0.5 * (right - left)  # the largest change of the slope at a kink or by a norm
     if norm is not None:
         jump[norm[0]] += np.repeat(weight, np.diff(np.append(norm[1], norm[0].size)))
     size = AMPLE * (float(np.mean(np.abs(x) * columns)) or model.target_norm or 1.0)
     slope = AMPLE * (float(np.mean((np.abs(z) + jump) / columns)) or 1.0)
-    x_unit = size / columns  # and y such that its products with Ax are as large as those of x with z
+    x_unit = size / columns  # the unit of y makes its products with Ax as large as those of x with z
     return Place(x, y, u, z, x_unit, size * slope / (rows * x_unit.mean()), size * slope)
 
 
 def _units(model: Model, mu: float) -> tuple[Vector, Vector]:
-    """Return the units of x and y, from mu and the slopes against them where the data have none."""
+    """Return the units of x and y; where the data give none, they follow from mu and the size of the slopes."""
     units = []
     for unit, slope in zip(
         (model.x_unit, model.y_unit), (subgradient_scale(model.f), subgradient_scale(model.g_star)), strict=True

@@ -1,13 +1,13 @@
-r"""The linear system of an interior point.
+r"""The linear system of the interior-point method.
 
 .. math::
 
     \begin{pmatrix} D_f & A' \\ -A & D_g \end{pmatrix} \begin{pmatrix} dx \\ dy \end{pmatrix} =
     \begin{pmatrix} r \\ s \end{pmatrix}
 
-Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, eliminating dx the m x m matrix
-:math:`D_g + A D_f^{-1} A'`: whichever is smaller. The first needs D_g > 0, the second D_f > 0. Equality constraints
-have D_g = 0 and free variables D_f = 0; where a problem has both the matrix is factored as a whole.
+Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, which needs D_g > 0. Eliminating dx leaves the m x m
+matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0. The smaller one is factored. Equality constraints have D_g = 0
+and free variables have D_f = 0; if a problem has both, the whole matrix is factored.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ...operators import Operator
 from .barrier import Stiffness
 
 SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""What is added to a diagonal, relative to it, in one try after the other, where a matrix is singular to rounding."""
+"""Relative shifts of the diagonal that are tried one after the other if a matrix is singular up to rounding."""
 
 REGULARISATION = 1e-11
-"""The same for the matrix as a whole, whose entries are at most 1."""
+"""Shift of the diagonal of the whole matrix, whose entries are at most 1."""
 
 EQUILIBRATIONS = 4
 REFINEMENTS = 3
 
 SMALL = 2000
-"""Size up to which a matrix is factored as a whole although it need not be."""
+"""Largest size at which the whole matrix is factored although an elimination is possible."""
 
 ACCURATE = 1e-13
 """Relative residual at which a direction needs no refinement."""
@@ -67,10 +67,10 @@ class System(ABC):
 
     @abstractmethod
     def solve(self, r: Vector, s: Vector) -> Direction:
-        """Return a solution as accurate as the factors are."""
+        """Return a solution without iterative refinement."""
 
     def refined(self, r: Vector, s: Vector) -> Direction:
-        """Return a solution that was improved as long as its residual falls, and is not small enough."""
+        """Return a solution after iterative refinement, which ends when the residual is small or stops falling."""
         r, s = _without(r, self.f), _without(s, self.g)
         found, best = self.solve(r, s), np.inf
         for _ in range(REFINEMENTS):
@@ -86,14 +86,14 @@ class System(ABC):
         return found
 
     def _products(self, dx: Vector, dy: Vector, u: Vector | None = None, z: Vector | None = None) -> Direction:
-        """Return the direction with the products that are not at hand."""
+        """Return the direction, and compute the products that are not given."""
         self.passes += 0.5 * (u is None) + 0.5 * (z is None)
         return Direction(dx, dy, self.A.matvec(dx) if u is None else u, self.A.rmatvec(dy) if z is None else z)
 
 
 def _relative(left: Vector, whole: Vector) -> float:
     size = float(np.linalg.norm(whole))
-    return float(np.linalg.norm(left)) / size if size != 0 else 0.0  # the other half of the system tells then
+    return float(np.linalg.norm(left)) / size if size != 0 else 0.0  # the other half of the system decides
 
 
 def _without(v: Vector, stiffness: Stiffness) -> Vector:
@@ -101,17 +101,17 @@ def _without(v: Vector, stiffness: Stiffness) -> Vector:
 
 
 def _next_to(A: Operator, weight: Vector) -> Vector:
-    """Return weights where the entries of A lie, so that Gram matrices stay there."""
+    """Return the weights on the device of A, so that Gram matrices are computed there."""
     placed: Vector = weight if A.traits.device is None else A.traits.device.place(weight)
     return placed
 
 
 def _cholesky(matrix: Any) -> Any:
-    """Return the Cholesky factor of a matrix, of which the lower triangle is given; it is overwritten."""
+    """Return the Cholesky factor of a matrix, given its lower triangle, which is overwritten."""
     if matrix.size == 0:
         return matrix
     diagonal = np.diagonal(matrix).copy()
-    diagonal[diagonal == 0] = 1.0  # such a row is 0, and nothing depends on what is there
+    diagonal[diagonal == 0] = 1.0  # the whole row is 0, so that any value will do
     at = np.arange(diagonal.size)
     for shift in SHIFTS:
         matrix[at, at] = diagonal * (1.0 + shift)
@@ -122,7 +122,7 @@ def _cholesky(matrix: Any) -> Any:
 
 
 def _factor(matrix: Any) -> Any:
-    """Return the Cholesky factor, where the matrix lies; None where it has none."""
+    """Return the Cholesky factor on the device of the matrix; None if there is none."""
     if isinstance(matrix, np.ndarray):
         return cholesky(matrix)
     with suppress(np.linalg.LinAlgError):
@@ -132,7 +132,7 @@ def _factor(matrix: Any) -> Any:
 
 
 def _solved(factor: Any, right: Vector) -> Vector:
-    """Return the solution for a Cholesky factor; everything may be fixed, and then there is nothing to solve."""
+    """Return the solution for a Cholesky factor; it is empty if all variables are fixed."""
     if not right.size:
         return right
     if isinstance(factor, np.ndarray):
@@ -141,7 +141,7 @@ def _solved(factor: Any, right: Vector) -> Vector:
 
 
 class ByColumns(System):
-    """n x n: dy eliminated."""
+    """The n x n system after elimination of dy."""
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         super().__init__(A, f, g)
@@ -165,7 +165,7 @@ class ByColumns(System):
 
 
 class ByRows(System):
-    """m x m: dx eliminated."""
+    """The m x m system after elimination of dx."""
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         super().__init__(A, f, g)
@@ -194,9 +194,9 @@ class ByRows(System):
 
 
 class Whole(System):
-    """(n + m) x (n + m): the symmetric form, with the second row negated, by a factorisation for indefinite matrices.
+    """The whole (n + m) x (n + m) system, made symmetric by negating the second row, with an indefinite factorisation.
 
-    The matrix is scaled to entries of at most 1 first, so that what is added to its diagonal means the same everywhere.
+    The matrix is first scaled to entries of at most 1, so that the shift of its diagonal is relative in every row.
     """
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
@@ -219,7 +219,7 @@ class Whole(System):
             self.scale *= factor
         at = np.arange(matrix.shape[0])
         matrix[at, at] += np.where(at < k, REGULARISATION, -REGULARISATION)
-        work = int(lapack.dsytrf_lwork(matrix.shape[0], lower=1)[0])  # for less LAPACK takes its unblocked code
+        work = int(lapack.dsytrf_lwork(matrix.shape[0], lower=1)[0])  # with less, LAPACK runs unblocked code
         self.factors, self.pivots, failed = lapack.dsytrf(matrix, lower=1, lwork=work, overwrite_a=1)
         if failed:
             raise SingularSystem
@@ -237,10 +237,10 @@ class Whole(System):
 
 
 def form_for(shape: tuple[int, int], g_stiff: bool, f_stiff: bool) -> type[System]:
-    """Return the smallest form that there is, where D_g > 0 or D_f > 0 as told.
+    """Return the class of the smallest system, given whether D_g > 0 and whether D_f > 0.
 
-    Under equality constraints, which may depend on each other, the matrix as a whole keeps more digits than its
-    elimination, and is preferred while it is small.
+    Equality constraints may be linearly dependent. The whole matrix then keeps more digits than an elimination, and is
+    preferred while it is small.
     """
     m, n = shape
     if g_stiff and (n <= m or not f_stiff):
@@ -249,5 +249,5 @@ def form_for(shape: tuple[int, int], g_stiff: bool, f_stiff: bool) -> type[Syste
 
 
 def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
-    """Return the system in the smallest form that there is."""
+    """Return the smallest system, factored."""
     return form_for(A.shape, bool(np.all(g.diagonal > 0)), bool(np.all(f.diagonal > 0)))(A, f, g)

@@ -1,1 +1,1 @@
-"""Kernels in numpy: the readable specification, which takes every problem."""
+"""Kernels in numpy: the readable specification, for every problem."""

@@ -18,9 +18,9 @@ class ArrayBlockKernel:
     Parameters
     ----------
     model : the problem.
-    lazy : whether rows that no drawn block touches are left behind, and brought up to date when they are next needed.
-    exchange : adds to a change of Ax what other processes have changed; draws beyond the last block are those of nobody
-        then. Not for lazy rows.
+    lazy : whether rows that no drawn block touches are updated later, when they are next needed.
+    exchange : adds the changes of other processes to a change of Ax. With it, a draw beyond the last block means that
+        no block is drawn. It cannot be combined with ``lazy``.
     """
 
     name = "numpy"
@@ -41,7 +41,7 @@ class ArrayBlockKernel:
             dual_half(self.model.g_star, strengths, extrapolation, change, at)
 
     def _sweep_lazily(self, draws: Indices, strengths: Strengths, extrapolation: float, at: Iterate) -> None:
-        """Run the same iterations, but look only at the rows that the drawn blocks touch."""
+        """Run the same iterations, but update only the rows that the drawn blocks touch."""
         rows = LazyRows(self.model, strengths, at)
         for t, drawn in enumerate(draws):
             touched = touched_rows(self.model, drawn)

@@ -14,19 +14,19 @@ from ..contract import Exchange
 from ..newton import Smooth, newton_system
 
 FLAT = 1e-100
-"""Least strength: along columns on which the loss does not depend it lets the penalty decide alone."""
+"""Smallest strength. Along columns on which the loss does not depend, the penalty alone then decides."""
 
 
 class ArrayDescentKernel:
-    """Block coordinate descent on arrays: y = g'(u), renewed after every panel of blocks.
+    """Block coordinate descent on arrays: y = g'(u) is updated after every panel of blocks.
 
-    Inside a panel y is that of the majorised loss, g(u) + <g'(u), v> + 1/2 <v, C v> with the curvature C, which for a
-    squared loss is the loss itself.
+    Inside a panel the loss is replaced by its majoriser g(u) + <g'(u), v> + 1/2 <v, C v>, where C is the curvature. For
+    a squared loss the two are equal.
     """
 
     name = "numpy"
     passes = 0.5
-    pace = np.inf  # processes meet after a sweep
+    pace = np.inf  # processes exchange their changes after each sweep
 
     def __init__(self, model: Model, width: int, exchange: Exchange | None = None) -> None:
         curvature = curvature_of(model.g)
@@ -58,11 +58,11 @@ class ArrayDescentKernel:
         return visited
 
     def _meet(self, exchange: Exchange, before: tuple[Vector, Vector, Vector], x: Vector, u: Vector, y: Vector) -> None:
-        """Go on from where all processes have got, each on its own columns, or from a part of the way there.
+        """Add up the changes that all processes have made, each in its columns, and take a step t along the sum.
 
-        With v the sum of their changes of u and d that of the penalties, the objective falls by at least
-        -t (y'v + d) - t^2/2 v'Cv for a part t of the way. The whole way is taken where that is about as good as the
-        best t. The compiled kernel meets many times in a sweep, and sooner where it could not go the whole way.
+        With v the sum of the changes of u and d the sum of the changes of the penalties, a step of length t decreases
+        the objective by at least -t (y'v + d) - t^2/2 v'Cv. The full step t = 1 is taken if it is about as good as the
+        best t. The compiled kernel does this many times per sweep, and more often after steps below 1.
         """
         x_before, u_before, y_before = before
         f = self.model.f
@@ -104,7 +104,7 @@ class ArrayDescentKernel:
 
 
 def _panels(sizes: Indices, width: int) -> list[list[int]]:
-    """Return neighbouring blocks put together into panels of at most so many columns, or of a single block."""
+    """Return panels of neighbouring blocks with at most ``width`` columns each, or with a single larger block."""
     result: list[list[int]] = []
     room = 0
     for block, size in enumerate(sizes):

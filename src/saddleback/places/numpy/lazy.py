@@ -1,24 +1,23 @@
-r"""The lazy dual: steps of y that nobody looks at, taken together when somebody does.
+r"""The lazy dual: steps of y in rows that no drawn block touches are postponed and then taken together.
 
-A row that no drawn block touches sees the same u in every iteration. Its dual step is then the same map again and
-again,
+In a row that no drawn block touches, u stays the same. Its dual step is then the same map in every iteration,
 
 .. math::
 
     y \leftarrow \mathrm{clip}\Big(\frac{\mathrm{shrink}(y + s u,\, s\,\text{left},\, s\,\text{right})}{1 + s q},\,
     l,\, h\Big),
 
-with s the step and the parameters of the two-slope family that the conjugate of the loss belongs to. On one side of 0
-and inside the bounds it is affine; with d = u - right or u - left, the slope on that side, n steps from y give
+with the step s and the parameters of the piecewise quadratic conjugate of the loss. On one side of 0 and inside the
+bounds the map is affine; with d = u - right or d = u - left, the slope on that side, n steps from y give
 
 .. math::
 
     y_n = y + (d - q y) W_n, \qquad \sum_{t=1}^n y_t = n y + (d - q y) V_n, \qquad
     W_n = \frac{1 - (1 + s q)^{-n}}{q}, \qquad V_n = \sum_{t=1}^n W_t = \frac{n - W_n / s}{q},
 
-and for q = 0 the limits W_n = n s and V_n = s n (n + 1) / 2. The sequence is monotone, so that the last step within
-the piece comes from solving for the end of it. One step to the letter then leads out of the piece, and the next run
-begins there. docs/theory.md has the derivation.
+and for q = 0 the limits W_n = n s and V_n = s n (n + 1) / 2. The sequence is monotone, so that the number of steps
+within the piece follows from its end point. One ordinary step then leaves the piece, and the formula is applied again
+from there. docs/theory.md has the derivation.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from ..contract import Iterate
 
 SERIES_BELOW = 0.01
 SERIES_TERMS = 10
-"""Where n s q is smaller, V_n is summed as a series: its closed form would be a small difference of large numbers."""
+"""If n s q is smaller, V_n is summed as a series: its closed form would be a small difference of large numbers."""
 
 WORTHWHILE = 64.0
-"""Rows for each entry that an iteration touches, from which on the lazy dual is faster; measured."""
+"""Ratio of the rows to the entries that an iteration touches, above which the lazy dual is faster; measured."""
 
 
 def missing(model: Model) -> str | None:
-    """Return what keeps the steps of a problem from being skipped, or None where they can be."""
+    """Return why the dual steps of a problem cannot be postponed, or None if they can."""
     if not isinstance(model.g_star, PiecewiseQuadratic):
         return "repeated steps on its loss have no closed form"
     if not model.A.traits.entries_known:
@@ -49,7 +48,7 @@ def missing(model: Model) -> str | None:
 
 
 def pays(model: Model, drawn: int) -> bool:
-    """Return whether K drawn blocks touch so few rows that looking at all of them costs more than the closed form."""
+    """Return whether K drawn blocks touch so few rows that updating all rows costs more than the closed form."""
     touched = model.A.traits.stored * drawn / len(model.blocks)
     return missing(model) is None and WORTHWHILE * touched <= model.A.shape[0]
 
@@ -65,7 +64,7 @@ class LazyRows:
         self.taken = np.zeros(at.y.size, dtype=np.int64)
 
     def catch_up(self, rows: Indices, until: int) -> None:
-        """Take the steps that these rows lack, all at their present u, and add the iterates to the sums."""
+        """Take the postponed steps of these rows, all at their present u, and add the iterates to the sums."""
         at, behind = self.at, until - self.taken[rows]
         at.y[rows], summed = repeated_steps(
             self.dual.restrict(rows), at.y[rows], at.u[rows], self.step_size[rows], behind
@@ -74,7 +73,7 @@ class LazyRows:
         self.taken[rows] = until
 
     def step(self, rows: Indices, argument: Vector) -> None:
-        """Take one step at another argument."""
+        """Take one step of these rows at a new argument."""
         at, step = self.at, self.step_size[rows]
         at.y[rows] = self.dual.restrict(rows).prox(at.y[rows] + step * argument, step)
         at.averages.y[rows] += at.y[rows]
@@ -84,7 +83,7 @@ class LazyRows:
 def repeated_steps(
     dual: PiecewiseQuadratic, y: Vector, u: Vector, step: Vector, count: Indices
 ) -> tuple[Vector, Vector]:
-    """Return y after ``count`` dual steps at the same u, row by row, and the sum of the iterates on the way."""
+    """Return y after ``count`` dual steps at the same u, per row, and the sum of the iterates."""
     y, total, left = y.copy(), np.zeros_like(y), count.astype(np.float64)
     while np.any(left > 0):
         run, drift = _run(dual, y, u, step)
@@ -106,7 +105,7 @@ def repeated_steps(
 
 
 def _run(dual: PiecewiseQuadratic, y: Vector, u: Vector, step: Vector) -> tuple[Vector, Vector]:
-    """Return how many steps stay on the side of 0 where they begin and within the bounds, and d - q y there."""
+    """Return the number of steps that stay on their side of 0 and within the bounds, and d - q y there."""
     q = dual.quadratic
     above = (y > 0) | ((y == 0) & (u > dual.right))
     drift = np.where(above, u - dual.right, u - dual.left) - q * y
@@ -115,7 +114,7 @@ def _run(dual: PiecewiseQuadratic, y: Vector, u: Vector, step: Vector) -> tuple[
     first = y + drift * (step / (1.0 + step * q))
     stays = (first >= bottom) & (first <= top)
     with np.errstate(divide="ignore", invalid="ignore"):
-        way = (np.where(drift > 0, top, bottom) - y) / drift  # what W_n may come to
+        way = (np.where(drift > 0, top, bottom) - y) / drift  # the largest W_n within the piece
         bent = np.where(q * way < 1.0, -np.log1p(-q * way) / np.log1p(step * q), np.inf)
         steps = np.floor(np.where(q > 0, bent, way / step))
     return np.where(stays, np.where(drift == 0, np.inf, steps), 0.0), np.where(stays, drift, 0.0)

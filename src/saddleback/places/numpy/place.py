@@ -1,4 +1,4 @@
-"""Arrays in the memory of this process: the specification, which takes every problem."""
+"""Arrays in the memory of this process: the specification, which accepts every problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .pure_cd_kernel import ArrayPureCDKernel
 
 
 def accepts(model: Model, kernel: KernelName) -> str | None:
-    """Accept everything."""
+    """Accept every problem."""
     return None
 
 

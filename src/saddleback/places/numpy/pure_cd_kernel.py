@@ -10,7 +10,7 @@ from ..contract import PureIterate
 
 
 class ArrayPureCDKernel:
-    """PURE-CD on arrays, for any function and operator; it looks at all rows, and changes y in those touched."""
+    """PURE-CD on arrays, for any function and operator; it computes the dual step in all rows, not only the touched."""
 
     name = "numpy"
 

@@ -1,7 +1,7 @@
-"""Matrices on a device of torch, under vectors that stay on the host or lie on the device too.
+"""Matrices on a device of torch, for vectors on the host or on the device.
 
-The vectors of a method are short beside A: to send one there and back takes less than to read A once. A vector that
-already lies on the device (``DeviceArray``) is answered by one.
+The vectors of a method are short compared with A: copying one to the device and back takes less time than reading A
+once. The product with a vector on the device (``DeviceArray``) is again on the device.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .device import Device
 _named = cache(Device)
 
 ROWS = 1 << 27
-"""Entries of a panel of rows that is multiplied with itself."""
+"""Largest number of entries in a panel of rows of which a Gram matrix is computed."""
 
 PANEL = 1 << 22
-"""Entries of a panel that is converted or scaled on the way: what stays in the cache of the device."""
+"""Largest number of entries in a panel that is converted or scaled: it fits into the cache of the device."""
 
 LAUNCH_ENTRIES = 1 << 26
-"""Entries that CUDA reads in the time that the host takes between two products of any size: measured."""
+"""Entries that CUDA reads in the time that the host needs to start a product; measured."""
 
 Tensor = torch.Tensor
 
 
 class OnDevice(Operator):
-    """What matrices on a device have in common: the way of vectors there and back."""
+    """The common part of matrices on a device: copies of vectors to the device and back."""
 
     def __init__(self, device: torch.device, shape: tuple[int, int], stored: int) -> None:
         self.device = device
@@ -58,7 +58,7 @@ class OnDevice(Operator):
 
     @staticmethod
     def _back(result: Tensor, like: Any) -> Vector:
-        """Return a result where the vector lies that it was made from."""
+        """Return a result on the host or on the device, wherever the vector ``like`` lies."""
         there: Any = DeviceArray(result)
         return there if isinstance(like, DeviceArray) else np.asarray(there)
 
@@ -81,7 +81,7 @@ class OnDevice(Operator):
 
     @abstractmethod
     def part(self, columns: Any) -> OnDevice:
-        """Return some columns, as a view where they are neighbours."""
+        """Return some columns, as a view if they are neighbours."""
 
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
         if compressed:
@@ -98,7 +98,7 @@ class OnDevice(Operator):
 
     @abstractmethod
     def widened(self) -> OnDevice:
-        """Return the matrix in float64, for many products, where that does not take too much memory."""
+        """Return the matrix in float64, which makes many products faster, unless that takes too much memory."""
 
     @abstractmethod
     def row_panels(self) -> Iterator[tuple[slice, Tensor]]:
@@ -115,7 +115,7 @@ class OnDevice(Operator):
         return self._back(sum(others, first), weight)
 
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
-        return self.part(columns)  # in float64 whatever is asked for: products of float32 are converted on the way
+        return self.part(columns)  # ``single`` is ignored: products convert float32 to float64 anyway
 
     @abstractmethod
     def moved(self, device: torch.device) -> OnDevice:
@@ -134,7 +134,7 @@ def matrices(A: Operator) -> list[OnDevice]:
 
 
 def beside(matrices: Sequence[OnDevice]) -> OnDevice:
-    """Return matrices side by side as one, whose columns are contiguous."""
+    """Return the matrices side by side as one matrix with contiguous columns."""
     if len(matrices) == 1:
         columnar = matrices[0].ordered("columns")
         assert isinstance(columnar, OnDevice)
@@ -152,13 +152,13 @@ def weighted_gram(matrix: Tensor, weight: Tensor) -> Tensor:
 
 
 def slices(shape: tuple[int, int], entries: int) -> list[slice]:
-    """Return slices of the rows of a matrix that hold about so many entries each."""
+    """Return slices of the rows of a matrix with at most ``entries`` entries each, but at least one row."""
     height = max(1, entries // max(shape[1], 1))
     return [slice(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
 
 
 def as_slice(columns: Any) -> slice | None:
-    """Return neighbouring columns as a slice, None where they are no neighbours."""
+    """Return neighbouring columns as a slice; None if they are not neighbours."""
     if isinstance(columns, slice):
         return columns
     if not isinstance(columns, np.ndarray) or columns.size == 0:
@@ -169,10 +169,10 @@ def as_slice(columns: Any) -> slice | None:
 
 
 WIDENED = 1 << 28
-"""Entries up to which the kernels work on a copy in float64 of what is stored in float32."""
+"""Largest number of entries of a float32 matrix of which the kernels use a float64 copy."""
 
 FEW = 0.25
-"""Share of x that is not 0 up to which its columns are gathered first: that moves them three times."""
+"""Largest share of nonzeros in x for which the columns are gathered before the product: that moves each three times."""
 
 
 class DenseOnDevice(OnDevice):
@@ -185,14 +185,14 @@ class DenseOnDevice(OnDevice):
     def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         own = self if columns is None else self.part(columns)
         if isinstance(x, np.ndarray):
-            some = np.flatnonzero(x != 0)  # numpy takes several times as long to find numbers
+            some = np.flatnonzero(x != 0)  # several times faster than flatnonzero(x)
             if some.size < FEW * x.size:
                 product = own.part(some).matvec(x[some]) if some.size else np.zeros(self.shape[0])
                 return chosen(product, rows)
         return chosen(self._back(own.times_vector(self._there(x)), x), rows)
 
     def _panels(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield panels of columns in float64, and which columns they hold: all of them where nothing is converted."""
+        """Yield panels of columns in float64 with their column range; a single panel if A is stored in float64."""
         width = max(1, PANEL // self.shape[0])
         if self.array.dtype == torch.float64:
             width = self.shape[1]
@@ -250,7 +250,7 @@ class DenseOnDevice(OnDevice):
     def _weighted_sums(self, power: float, columns: Vector | None, rows: Vector | None) -> tuple[Vector, Vector]:
         if power == 2 and columns is None and rows is not None and self.array.dtype == torch.float64:
             there = self._there(rows)
-            if bool((there == there[:1]).all()):  # nothing to be made on the way
+            if bool((there == there[:1]).all()):  # equal weights need no copy of the entries
                 return self._back(there[0] * torch.linalg.vector_norm(self.array, dim=0) ** 2, rows), np.empty(0)
         of_columns, of_rows = [], torch.zeros(self.shape[0], dtype=torch.float64, device=self.device)
         for own, panel in self._narrow_panels(max(1, PANEL // self.shape[0])):
@@ -284,7 +284,7 @@ class DenseOnDevice(OnDevice):
 
 
 class SparseOnDevice(OnDevice):
-    """A sparse matrix of float32 or float64 by rows, and by columns where a product needs them."""
+    """A sparse matrix of float32 or float64, stored by rows, by columns, or both once a product needs both."""
 
     def __init__(self, rows: Tensor | None, columns: Tensor | None) -> None:
         known = rows if rows is not None else columns
@@ -336,7 +336,7 @@ class SparseOnDevice(OnDevice):
         return SparseOnDevice(in_float64(self.rows), in_float64(self.columns))
 
     def _mapped(self, change: Any) -> SparseOnDevice:
-        """Return the matrix with other values in the same places."""
+        """Return the matrix with the same pattern and changed values."""
         return SparseOnDevice(None, with_values(self.columns, change(self.columns.values().double())))
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
@@ -374,9 +374,9 @@ class SparseOnDevice(OnDevice):
 
 
 def csr(indptr: Any, indices: Any, values: Any, shape: tuple[int, int]) -> Tensor:
-    """Return a CSR tensor whose parts are known to be valid."""
+    """Return a CSR tensor, without checks of its parts."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that such tensors are in beta state
+        warnings.simplefilter("ignore")  # torch warns that CSR tensors are in beta state
         return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
 
 
@@ -386,7 +386,7 @@ def parts_of_csr(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    """Return a CSR tensor with other values in the same places."""
+    """Return a CSR tensor with the same pattern and other values."""
     return csr(matrix.crow_indices(), matrix.col_indices(), values, (matrix.shape[0], matrix.shape[1]))
 
 
@@ -396,13 +396,13 @@ def in_float64(matrix: Tensor) -> Tensor:
 
 
 def row_of_entries(matrix: Tensor) -> Tensor:
-    """Return the row of a CSR tensor in which each of its entries stands."""
+    """Return the row index of each entry of a CSR tensor."""
     indptr = matrix.crow_indices().long()
     return torch.repeat_interleave(torch.arange(len(indptr) - 1, device=indptr.device), torch.diff(indptr))
 
 
 def transposed(matrix: Tensor) -> Tensor:
-    """Return the transpose of a CSR tensor, as one itself."""
+    """Return the transpose of a CSR tensor as a CSR tensor."""
     indices = matrix.col_indices().long()
     order = torch.argsort(indices, stable=True)
     counts = torch.bincount(indices, minlength=matrix.shape[1])
@@ -433,7 +433,7 @@ def selected(matrix: Tensor, rows: Tensor) -> Tensor:
 
 
 def dense_on_device(array: Any, device: torch.device) -> DenseOnDevice:
-    """Return a numpy array on a device, in the order that it has."""
+    """Return a numpy array on a device, in the same memory order."""
     if array.strides[0] == array.itemsize:
         return DenseOnDevice(tensor_of(array.T, device).T)
     return DenseOnDevice(tensor_of(array, device))
@@ -448,7 +448,7 @@ def sparse_on_device(matrix: Any, device: torch.device) -> SparseOnDevice:
 
 
 def to_device(A: Operator, device: Device) -> Operator:
-    """Return an operator with its entries on a device, and with what is known about them."""
+    """Return an operator with its entries on a device, and with the sums and products that are already known."""
     there = _moved(A, device)
     for known in ("_squares", "first_adjoint"):
         if known in vars(A):
@@ -498,7 +498,7 @@ def _(A: Tasks, device: Device) -> Operator:
 
 
 def from_tensor(source: Tensor, name: str) -> OnDevice:
-    """Return a tensor that the user gave for A, or raise where it is not finite, real and two-dimensional."""
+    """Return the operator of a tensor passed as A; raise if it is not finite, real and two-dimensional."""
     if source.is_complex():
         raise TypeError(f"{name} has dtype {source.dtype}: expected real numbers, float32 or float64")
     if source.ndim == 1 and source.layout == torch.strided:
