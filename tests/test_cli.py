@@ -97,7 +97,7 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     refused = run("solve", lasso, "--resume", kept)
     assert refused.exit_code == 2
     assert refused.stderr.startswith(f"Error: --resume '{kept}' belongs to another run, which differs in method (ista ")
-    assert refused.stderr.endswith("leave --resume out to begin anew\n")
+    assert refused.stderr.endswith("leave --resume out to start a new run\n")
     assert refused.stderr.count("\n") == 1  # and no progress bar
 
 

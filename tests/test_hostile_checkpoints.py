@@ -194,7 +194,7 @@ def test_a_clock_that_is_no_clock_is_told(field, value, parts, tmp_path):
 def test_passes_that_are_no_number_end_a_run(parts, tmp_path):
     """Inside the layers nobody looks at them before they are added up."""
     fields(parts, "SPBCDState")["passes"] = float("nan")
-    with pytest.raises(ValueError, match="could not go on from this file"):
+    with pytest.raises(ValueError, match="could not continue from this file"):
         resumed(tmp_path / "run", parts)
     certificate = sb.solve(small(), max_passes=1).certificate
     clock = Clock(1e-9, SERIAL)

@@ -1,4 +1,4 @@
-"""Checkpoints: a run on disk, from which it goes on as if nothing had happened."""
+"""Checkpoints: a run in a file, from which it resumes with the same bits."""
 
 from .fingerprint import compare, described, fingerprint
 from .graph import Known

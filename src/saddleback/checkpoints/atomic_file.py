@@ -1,4 +1,4 @@
-"""Files that are on the disk whole or not at all, whoever else writes to the same path and whenever a process dies."""
+"""Atomic files: complete on the disk or not there at all, even with several writers or a process that dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed, and what a dead process has left stays
+except ImportError:  # Windows, where files that a killed process has left are not removed
     fcntl = None  # type: ignore[assignment]
 
 PART = ".part"
@@ -19,9 +19,9 @@ PART = ".part"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file, and put it in the place of the one at a path once it is safely on the disk.
+    """Yield a new file that replaces the file at a path once it is safely on the disk.
 
-    A link stays a link: the file that it leads to is replaced. If something is raised inside, nothing changes.
+    A link stays a link: the file that it points to is replaced. If the ``with`` block raises, nothing changes.
     """
     path = path.resolve()
     beside, stream = _begin(path)
@@ -32,7 +32,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(stream.fileno())
             if fcntl is None:
                 stream.close()  # Windows does not rename an open file
-            os.replace(beside, path)  # while it is locked, so that nobody takes it for left over
+            os.replace(beside, path)  # while it is locked, so that no other process removes it as a leftover
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
@@ -40,18 +40,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _begin(path: Path) -> tuple[Path, BinaryIO]:
-    """Return a file beside a path that is this writer's alone, whatever its host, process and thread, and locked."""
+    """Return a new locked file next to a path, under a name that no other host, process or thread uses."""
     while True:
         beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
         stream = beside.open("xb")
         _lock(stream, wait=True)
         if fcntl is None or os.fstat(stream.fileno()).st_nlink:
             return beside, stream
-        stream.close()  # taken for left over before it was locked
+        stream.close()  # another process removed it as a leftover before it was locked
 
 
 def _lock(stream: BinaryIO, wait: bool) -> bool:
-    """Lock a file, and return whether that was possible: a process that dies gives its locks back."""
+    """Lock a file, and return whether that was possible; a process that dies releases its locks."""
     if fcntl is None:
         return False
     with suppress(OSError):
@@ -61,7 +61,7 @@ def _lock(stream: BinaryIO, wait: bool) -> bool:
 
 
 def clear(path: Path) -> None:
-    """Remove the files that writers to a path have left when they were killed."""
+    """Remove the temporary files that killed writers to a path have left."""
     path = path.resolve()
     for beside in path.parent.glob(f".{_literally(path.name)}.*{PART}"):
         with suppress(OSError), beside.open("rb") as stream:
@@ -74,7 +74,7 @@ def _literally(name: str) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Make a change of name outlast a loss of power, where a folder can be opened."""
+    """Sync a folder, so that a renaming survives a power failure, on systems that can open a folder."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Whether a graph that was read from a file may be restored.
-
-The file may come from anyone. All of it is checked before anything is made of it. Every entry has one of the forms that
+"""Checks whether a graph that was read from a file may be restored.
+ The file may come from anyone, so all of it is checked before any object is created. Every entry has one of the forms
+that
 ``graph.freeze`` writes. Every reference leads to an entry, and never back to itself. Every name is in the tables of
 ``common/rebuildable.py``. Every array lies inside its buffer. Every attribute and argument has the type that the code
 declares.
@@ -24,13 +24,13 @@ DEPTH = 300
 """Longest chain of references."""
 
 SHARED = 100
-"""Most numbers in all arrays together, for every byte in the file: several may lie in the same buffer."""
+"""Largest number of array entries per byte of the file: several arrays may share a buffer."""
 
 DTYPES = {np.dtype(kind).str: np.dtype(kind) for kind in ("?", *np.typecodes["AllInteger"], "e", "f", "d")}
-"""The types of numbers in arrays: no objects, no text."""
+"""The allowed types of arrays: numbers and booleans, no objects and no text."""
 
 SCALARS: dict[Any, str] = {float: "fiu", int: "iu", bool: "b"}
-"""Kinds of numpy's own numbers that stand for a number of Python."""
+"""Kinds of numpy scalars that are accepted for a Python number."""
 
 
 class Unreadable(Exception):
@@ -38,13 +38,13 @@ class Unreadable(Exception):
 
 
 class References(NamedTuple):
-    """The places that each entry of a table refers to, and an order in which each refers only to those before it."""
+    """The places that each entry of a table refers to, and an order in which each entry refers only to earlier ones."""
 
     of: list[list[int]]
     order: list[int]
 
     def reached(self, first: int) -> list[int]:
-        """Return the places that an entry refers to, directly or not, and its own, in that order."""
+        """Return the places that an entry refers to, directly or indirectly, and its place, in that order."""
         found = {first}
         for place in reversed(self.order):
             if place in found:
@@ -60,12 +60,12 @@ def checked(graph: Graph, known: Known, whole: type) -> References:
     for entry in graph.table:
         check.types(entry)
     if not graph.table or not check.fits({"at": 0}, whole):
-        raise Unreadable(f"something else than a {whole.__name__}")
+        raise Unreadable(f"an object that is not a {whole.__name__}")
     return References(references, order)
 
 
 def ordered(references: Sequence[Sequence[int]]) -> list[int]:
-    """Return all places in an order in which each refers only to those before it, if there is one."""
+    """Return all places in an order in which each refers only to earlier ones; raise if there is none."""
     depth: dict[int, int] = {}
     order: list[int] = []
     for first in range(len(references)):
@@ -104,7 +104,7 @@ class _Check:
         self.left = SHARED * (self.room + len(graph.table))
 
     def form(self, entry: Any) -> list[int]:
-        """Return the places that an entry refers to, if it has one of the known forms."""
+        """Return the places that an entry refers to; raise unless it has one of the known forms."""
         match entry:
             case {"known": str(name), **more} if not more and name in self.known:
                 return []
@@ -132,30 +132,30 @@ class _Check:
             case {"list": list(values), **more} | {"tuple": list(values), "class": _, **more} if not more:
                 self.known_class(entry, True)
                 return self.references(values)
-        raise Unreadable("an entry of another form")
+        raise Unreadable("an entry of an unknown form")
 
     @staticmethod
     def known_class(entry: Mapping[str, Any], is_tuple: bool) -> None:
         name = entry.get("class")
         cls = CLASSES.get(name) if isinstance(name, str) else None
         if name is not None and (cls is None or issubclass(cls, tuple) is not is_tuple):
-            raise Unreadable("a class that is not one of a run")
+            raise Unreadable("a class that a run cannot hold")
 
     def references(self, values: Iterable[Any]) -> list[int]:
-        """Return the places that values refer to, if each is plain or a reference."""
+        """Return the places that values refer to; raise unless each value is plain or a reference."""
         found = []
         for value in values:
             match value:
                 case {"at": int(place), **more} if not more and type(place) is int and 0 <= place < len(self.table):
                     found.append(place)
                 case str() if not value.isprintable():
-                    raise Unreadable("a text that is more than a line")
+                    raise Unreadable("a text with control characters")
                 case _ if type(value) not in PLAIN:
-                    raise Unreadable("a reference to nothing")
+                    raise Unreadable("a value that is neither plain nor a valid reference")
         return found
 
     def array(self, entry: Any) -> None:
-        """Raise unless an array lies inside its buffer, and is no larger than all that the file holds."""
+        """Raise unless an array lies inside its buffer, and is no larger than the file."""
         match entry:
             case {
                 "array": int(place),
@@ -168,11 +168,11 @@ class _Check:
                 buffer = self.buffers[place] if 0 <= place < len(self.buffers) else None
                 dtype = DTYPES.get(kind)
             case _:
-                raise Unreadable("an array of another form")
+                raise Unreadable("an array of an unknown form")
         if buffer is None or dtype is None or dtype != buffer.dtype or len(shape) != len(strides) or len(shape) > 8:
-            raise Unreadable("an array of another type than its buffer")
+            raise Unreadable("an array whose type or shape does not fit its buffer")
         if any(number % dtype.itemsize for number in (offset, *strides)) or min(shape, default=0) < 0:
-            raise Unreadable("an array between the numbers of its buffer")
+            raise Unreadable("an array that is not aligned with its buffer")
         reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)] if all(shape) else []
         first = offset + sum(min(0, step) for step in reach)
         last = offset + sum(max(0, step) for step in reach) + (dtype.itemsize if all(shape) else 0)
@@ -186,7 +186,7 @@ class _Check:
             raise Unreadable("an array with entries that are not numbers")
 
     def types(self, entry: Any) -> None:
-        """Raise where an attribute or an argument has another type than the code declares."""
+        """Raise if an attribute or an argument has another type than the code declares."""
         match entry:
             case {"class": str(name), "fields": values}:
                 cls = CLASSES[name]
@@ -209,7 +209,7 @@ class _Check:
                 self.distinct(name, given.values())
 
     def distinct(self, owner: str, values: Iterable[Any]) -> None:
-        """Raise where an argument lists a column or row twice: what is made would be larger than the problem."""
+        """Raise if an argument lists a column or row twice: the result could be larger than the problem."""
         entries = (self.table[value["at"]] for value in values if isinstance(value, dict))
         for entry in entries:
             if "array" in entry and DTYPES[entry["type"]].kind in "iu":
@@ -223,7 +223,7 @@ class _Check:
                 raise Unreadable(f"{name} of {owner} with another type")
 
     def fits(self, value: Any, hint: Any) -> bool:
-        """Return whether a value, plain or a reference, is one of a declared type."""
+        """Return whether a value, plain or a reference, has a declared type."""
         origin = get_origin(hint)
         if hint is Any:
             return True

@@ -1,4 +1,4 @@
-"""What the code declares of the classes and functions that a checkpoint may name: their attributes and their types."""
+"""The declared attributes and types of the classes and functions that a checkpoint may name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..common.cached import cached_property
 from ..common.rebuildable import MAKERS
 
 MEANT = {"Vector": Vector}
-"""Names that some modules import for annotations alone."""
+"""Names that some modules import only for annotations."""
 
 
 class Declared(NamedTuple):
@@ -25,7 +25,7 @@ class Declared(NamedTuple):
 
 @cache
 def attributes(cls: type) -> Declared:
-    """Return what a class declares: its annotations, and properties that are computed once."""
+    """Return what a class declares: its annotations and its cached properties."""
     types = get_type_hints(cls, localns=MEANT)
     for base in cls.__mro__:
         for name, own in vars(base).items():
@@ -35,7 +35,7 @@ def attributes(cls: type) -> Declared:
 
 
 class Call(NamedTuple):
-    """The parameters of a marked function with their types, and the type of what it returns."""
+    """The parameters of a ``derived`` function with their types, and its return type."""
 
     parameters: Mapping[str, Parameter]
     types: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Call(NamedTuple):
 
 @cache
 def call(maker: str) -> Call:
-    """Return what a marked function declares."""
+    """Return what a ``derived`` function declares."""
     function: Any = unwrap(MAKERS[maker])
     types = get_type_hints(function, localns=MEANT)
     returned = types.pop("return")

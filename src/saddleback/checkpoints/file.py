@@ -1,4 +1,4 @@
-"""The file of a checkpoint: an ``.npz`` with a JSON header and the buffers of a graph, written whole or not at all."""
+"""The file of a checkpoint: an ``.npz`` with a JSON header and the buffers of a graph, written atomically."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .check import DTYPES
 from .graph import Graph
 
 FORMAT = 10
-"""Changes whenever a run of one version could not go on from a checkpoint of the other."""
+"""Version of the file format. It changes whenever a checkpoint of one version could not be resumed by the other."""
 
 KIND = "saddleback checkpoint"
 
 
 class Stored(NamedTuple):
-    """What a file holds: who wrote it, for which run, the run, and the random generators of each process."""
+    """The contents of a file: the version that wrote it, the fingerprint, the run and the generators of each process."""
 
     version: str
     fingerprint: dict[str, Any]
@@ -33,7 +33,7 @@ class Stored(NamedTuple):
 
 
 def write(path: Path, stored: Stored) -> None:
-    """Write a checkpoint beside the last one, and put it in its place once it is safely on the disk."""
+    """Write a checkpoint, and replace the last one only when the new one is safely on the disk."""
     header = {"kind": KIND, "format": FORMAT, "version": stored.version}
     header |= {"fingerprint": stored.fingerprint, "table": stored.graph.table, "generators": stored.generators}
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
@@ -43,47 +43,47 @@ def write(path: Path, stored: Stored) -> None:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Return whether a file says of itself that it is a checkpoint, complete or not."""
+    """Return whether the header of a file says that it is a checkpoint, complete or not."""
     try:
         with _opened(path) as archive:
             return bool(_header(archive)["kind"] == KIND)
-    except Exception:  # whatever a parser makes of any bytes
+    except Exception:  # arbitrary bytes can raise anything in a parser
         return False
 
 
 def read(path: Path) -> Stored:
-    """Return what a checkpoint holds, or raise with what is wrong with the file."""
+    """Return the contents of a checkpoint, or raise an error that says what is wrong with the file."""
     if not path.is_file():
-        raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume= out to begin anew")
+        raise FileNotFoundError(f"resume={str(path)!r} is not a file: leave resume= out to start a new run")
     try:
         with _opened(path) as archive:
             header = _header(archive)
             ours = isinstance(header, dict) and header.get("kind") == KIND
             if ours and _format(header) == FORMAT:
                 return _stored(header, _buffers(archive))
-    except Exception as error:  # whatever a parser makes of any bytes
+    except Exception as error:  # arbitrary bytes can raise anything in a parser
         raise ValueError(
             f"resume={str(path)!r} is not a complete checkpoint ({readable(error)}): use another one, or leave "
-            "resume= out to begin anew"
+            "resume= out to start a new run"
         ) from None
     if not ours:
-        raise ValueError(f"resume={str(path)!r} is not a checkpoint of saddleback: expected what checkpoint= wrote")
+        raise ValueError(f"resume={str(path)!r} is not a checkpoint of saddleback: expected a file of checkpoint=")
     raise ValueError(
         f"resume={str(path)!r} was written by saddleback {readable(header.get('version'))}, in format "
-        f"{header['format']}, and this version reads format {FORMAT}: go on with that version, or leave resume= out to "
-        "begin anew"
+        f"{header['format']}, and this version reads format {FORMAT}: resume with that version, or leave resume= out "
+        "to start a new run"
     )
 
 
 def readable(found: Any, most: int = 200) -> str:
-    """Return something from a file as text for a message: short, and without what a terminal would obey."""
+    """Return something from a file as text for a message: short, and without control characters."""
     text = "".join(letter if letter.isprintable() else "?" for letter in str(found))
     return text if len(text) <= most else text[:most] + "..."
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Yield an archive whose parts are no larger than the file, as they would be if they were compressed."""
+    """Yield an archive; raise if its parts are larger than the file, as compressed parts may be."""
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
             raise ValueError("its parts are larger than the file")
@@ -102,18 +102,18 @@ def _header(archive: zipfile.ZipFile) -> Any:
 
 
 def _buffers(archive: zipfile.ZipFile) -> list[NDArray[Any]]:
-    """Return the buffers, if the archive holds them, the header, and nothing else."""
+    """Return the buffers; raise unless the archive holds exactly these and the header."""
     parts = archive.infolist()
     names = [f"buffer_{i}.npy" for i in range(len(parts) - 1)]
     if sorted(part.filename for part in parts) != sorted(["header.npy", *names]):
-        raise ValueError("its parts are others")
-    if (damaged := archive.testzip()) is not None:  # by the checksums of the format, before anything is believed
+        raise ValueError("it does not have the parts of a checkpoint")
+    if (damaged := archive.testzip()) is not None:  # checks the checksums before anything is used
         raise ValueError(f"its part {damaged} is damaged")
     return [_array(archive, archive.getinfo(name)) for name in names]
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> NDArray[Any]:
-    """Return the vector in a part of an archive, whose size is known before memory is taken for it."""
+    """Return the vector in a part of an archive; its size is checked before memory is allocated."""
     if part.compress_type != zipfile.ZIP_STORED or part.file_size != part.compress_size:
         raise ValueError(f"its part {part.filename} is compressed")
     with archive.open(part) as stream:
@@ -121,16 +121,16 @@ def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> NDArray[Any]:
             raise ValueError(f"its part {part.filename} is not an array")
         shape, _, dtype = npy.read_array_header_1_0(stream)
         if dtype.str not in DTYPES or len(shape) != 1 or stream.tell() + shape[0] * dtype.itemsize != part.file_size:
-            raise ValueError(f"its part {part.filename} is not a vector of numbers of its size")
+            raise ValueError(f"its part {part.filename} is not a vector of numbers, or has another size than it says")
     with archive.open(part) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
     if array.dtype == bool and np.any(array.view(np.uint8) > 1):
-        raise ValueError(f"its part {part.filename} has truth values other than 0 and 1")
+        raise ValueError(f"its part {part.filename} has booleans other than 0 and 1")
     return array
 
 
 def _stored(header: dict[str, Any], buffers: list[NDArray[Any]]) -> Stored:
-    """Return a header with its buffers, if the parts of it that every process looks at have their types."""
+    """Return a header with its buffers, if the parts that every process reads have the right types."""
     match header:
         case {"version": str(version), "fingerprint": dict(mark), "table": list(table), "generators": list(draws)}:
             random = {str(place) for place, entry in enumerate(table) if isinstance(entry, dict) and "random" in entry}

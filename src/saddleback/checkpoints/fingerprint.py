@@ -1,4 +1,4 @@
-"""What tells one run from another: the sizes, functions and options of a problem, small enough to be compared."""
+"""The fingerprint of a run: sizes, functions and options of a problem, in a short form that can be compared."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..places.mpi.communicator import Communicator
 from ..problem import Problem
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""What the name of an object of one's own says of where it lies in memory, which is another in every process."""
+"""The memory address in the repr of a user's object, which differs between processes."""
 
 AGREES = 1e-9
-"""Difference of sums that their order may explain, relative to the largest of them."""
+"""Largest relative difference of two sums that the order of summation can explain."""
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -31,13 +31,13 @@ PROBES = (1.0, 1e2, 1e4)
 
 
 def fingerprint(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a checkpoint is compared by, each part under the name that the user knows it by.
+    """Return the parts by which a checkpoint is compared, each under a name that the user knows.
 
-    A is told by one product, which is the same wherever it is stored.
+    A is identified by one product, which does not depend on where A is stored.
     """
     model = problem.model
     found: dict[str, Any] = {SHAPE: _size(model.A.shape), "the blocks of x": len(model.blocks)}
-    # a process may know the terms of its own columns only, but the function of all of them
+    # a process may know the terms of its columns only, but it knows the function of all columns
     probe = np.cos(np.arange(model.A.shape[1]))
     product = np.asarray(model.A.rmatvec(np.cos(np.arange(model.A.shape[0]))))
     found["the entries of A"] = [float(product @ product), float(np.abs(product).sum()), float(product @ probe)]
@@ -55,7 +55,7 @@ def _size(shape: tuple[int, int]) -> str:
 
 
 def _values(f: Convex, point: Vector) -> tuple[float, float]:
-    """Return what tells a function from others, near a point."""
+    """Return two numbers that identify a function, from its value and domain near a point."""
     inside = f.domain.project(point)
     return float(f.finite_value(inside)), float(inside @ point)
 
@@ -63,7 +63,7 @@ def _values(f: Convex, point: Vector) -> tuple[float, float]:
 def differences(
     then: Mapping[str, Any], now: Mapping[str, Any], where: tuple[str, str] = ("there", "here")
 ) -> list[str]:
-    """Return what differs between two fingerprints, in words: sums and digests say nothing to a reader."""
+    """Return the differences between two fingerprints in words, without sums and digests."""
     found = []
     comparable = then.get(SHAPE) == now.get(SHAPE)
     for name in {**then, **now}:
@@ -93,20 +93,20 @@ def _shown(value: Any) -> str:
 
 
 def told(value: Any) -> Any:
-    """Return an option as it is where it is short, and its type with a digest where it is anything else."""
+    """Return a number, text or None unchanged, and for any other option its type with a digest."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if type(value) in PLAIN else {"type": type(value).__name__, "digest": digest(value)}
 
 
 def digest(value: Any) -> str:
-    """Return a few characters that differ where anything in a value does."""
+    """Return a short hash of everything in a value."""
     state = hashlib.sha256()
     _add(state, value, ())
     return state.hexdigest()[:16]
 
 
 def _add(state: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value that lies within others; what it has only worked out, and so may lack elsewhere, does not count."""
+    """Add a value to a hash, without cached properties, which may not be computed yet in another process."""
     if id(value) in within:
         return
     within = (*within, id(value))
@@ -133,7 +133,7 @@ def _worked_out(value: Any, name: str) -> bool:
 
 
 def described(problem: Any) -> dict[str, Any]:
-    """Return what tells one problem from another without a look at the entries of A."""
+    """Return what identifies a problem, without reading the entries of A."""
     if not isinstance(problem, Problem):
         return {"problem": "a function" if callable(problem) else type(problem).__name__}
     return {
@@ -145,9 +145,9 @@ def described(problem: Any) -> dict[str, Any]:
 
 
 def compare(team: Communicator, own: Mapping[str, Any]) -> None:
-    """Raise on all processes, with what differs, where they were not all given the same."""
+    """Raise on all processes, with the differences, if they were not all called with the same arguments."""
     first, *others = team.all({name: told(value) for name, value in own.items()})
     for rank, other in enumerate(others, start=1):
         found = differences(first, other, ("on the first process", f"on process {rank}"))
         if found:
-            raise ValueError(f"comm: the processes differ in {'; '.join(found)}: call solve with the same on all")
+            raise ValueError(f"comm: the processes differ in {'; '.join(found)}: pass the same on all")

@@ -1,9 +1,10 @@
 """A run as plain values and buffers.
 
 A run is a graph of objects: numbers and arrays, in lists, tuples, dictionaries and classes of this library. Each object
-becomes one entry of a table, so that what was shared is shared again; an array becomes a view of the buffer it lies in,
-for the same reason, with the same strides, as the order in memory may show in the last bits of a product. What comes
-from the problem is stored by its name, and what was made of that as the call that made it (``common/rebuildable.py``).
+becomes one entry of a table, so that a shared object is shared again after a restore. For the same reason an array
+becomes a view of its buffer. It keeps its strides, since the order in memory affects the last bits of a product.
+Objects of the problem are stored by name, and objects derived from them as the call that made them
+(``common/rebuildable.py``).
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from numpy.typing import NDArray
 from ..common.rebuildable import CLASSES, carried, name_of, recipe_of
 
 Known = Mapping[str, Any]
-"""Objects that are there before a run begins, by name."""
+"""Objects that exist before a run begins, by name."""
 
 PLAIN = (bool, int, float, str, type(None))
 
 
 class Graph(NamedTuple):
-    """A table of entries that JSON can hold, the first of which is the whole, and the buffers of its arrays."""
+    """A table of entries that JSON can hold, and the buffers of the arrays. The first entry is the whole object."""
 
     table: list[Any]
     buffers: list[NDArray[Any]]
 
 
 def freeze(whole: Any, known: Known) -> Graph:
-    """Return an object, and all that it refers to, as a graph."""
+    """Return an object, and everything that it refers to, as a graph."""
     writer = _Writer(known)
     writer.reference(whole)
     return Graph(writer.table, writer.buffers)
 
 
 def generators(graph: Graph) -> dict[str, Any]:
-    """Return the states of the random generators in a graph, by their places: what differs between processes."""
+    """Return the states of the random generators in a graph, by place: only these differ between processes."""
     return {str(place): entry for place, entry in enumerate(graph.table) if "random" in entry}
 
 
@@ -53,14 +54,14 @@ class _Writer:
         self.buffers: list[NDArray[Any]] = []
         self.places: dict[int, int] = {}
         self.buffer_places: dict[int, int] = {}
-        self.alive: list[Any] = []  # an id is that of one object only as long as that lives
+        self.alive: list[Any] = []  # keeps objects alive, since an id is unique only during the life of an object
 
     def value(self, value: Any) -> Any:
-        """Return a plain value as it is, and a reference to any other."""
+        """Return a plain value unchanged, and a reference to any other object."""
         return value if type(value) in PLAIN else {"at": self.reference(value)}
 
     def reference(self, thing: Any) -> int:
-        """Return the place of an object in the table, where it is put if it is not there yet."""
+        """Return the place of an object in the table; add the object if it is not in the table yet."""
         if id(thing) not in self.places:
             self.places[id(thing)] = place = len(self.table)
             self.alive.append(thing)
@@ -100,7 +101,7 @@ class _Writer:
         return {name: self.value(value) for name, value in values.items()}
 
     def array(self, array: NDArray[Any]) -> dict[str, Any]:
-        """Return an array as a view of the memory that it, or the array it is a part of, lies in."""
+        """Return an array as a view of its buffer: its memory, or that of the array of which it is a view."""
         whole = array
         while isinstance(whole.base, np.ndarray):
             whole = whole.base

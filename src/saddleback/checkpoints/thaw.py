@@ -1,4 +1,4 @@
-"""A run made again of the plain values and buffers that it was stored as."""
+"""Restores a run from the plain values and buffers of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .graph import Graph, Known
 
 
 def thaw(graph: Graph, known: Known, whole: type, names: Sequence[str]) -> dict[str, Any]:
-    """Return some attributes of the object that is a graph, given the objects that the graph only names.
+    """Return some attributes of the object that a graph stores.
 
     Parameters
     ----------
-    graph : what ``freeze`` has returned, or a file says.
-    known : the objects that the graph only names.
+    graph : the graph, from ``freeze`` or from a file.
+    known : the objects that the graph refers to by name.
     whole : the class of the object.
-    names : the attributes to make.
+    names : the attributes to restore.
     """
     references = checked(graph, known, whole)
     values = graph.table[0]["fields"]
@@ -30,7 +30,7 @@ def thaw(graph: Graph, known: Known, whole: type, names: Sequence[str]) -> dict[
 
 
 class _Reader:
-    """Makes entries that were checked, after those that they refer to."""
+    """Creates the objects of entries that were checked, each after those that it refers to."""
 
     def __init__(self, graph: Graph, known: Known) -> None:
         self.table, self.buffers = graph
@@ -38,7 +38,7 @@ class _Reader:
         self.made: dict[int, Any] = {}
 
     def whole(self, places: Sequence[int]) -> Any:
-        """Make the entries at some places, as far as they are not made yet, and return the last."""
+        """Create the objects at some places, unless they exist already, and return the last one."""
         for place in places:
             if place not in self.made:
                 self.made[place] = self.make(self.table[place])
@@ -88,7 +88,7 @@ class _Reader:
     def call(self, name: str, args: Sequence[Any], options: Mapping[str, Any], carries: Mapping[str, Any]) -> Any:
         made = MAKERS[name](*self.values(args), **self.named(options))
         if set(carries) != set(carried(made)):
-            raise Unreadable(f"what {name} has made with other attributes")
+            raise Unreadable(f"a result of {name} with other attributes")
         for attribute, value in self.named(carries).items():
             setattr(made, attribute, value)
         return made

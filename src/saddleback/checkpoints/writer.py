@@ -1,4 +1,4 @@
-"""When a checkpoint is written, what happens where that fails, and how a run comes back from one."""
+"""When a checkpoint is written, what happens if that fails, and how a run is restored from one."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .thaw import thaw
 
 
 class Clock(Protocol):
-    """What tells the time of a run."""
+    """The clock of a run."""
 
     def seconds(self) -> float:
         """Return the time since its beginning."""
 
 
 class Checkpointed(Protocol):
-    """A run, which remembers how long it took, and says what is to be kept of it."""
+    """A run, which stores its time and says what a checkpoint has to hold."""
 
     seconds: float
 
     def contents(self) -> Any:
-        """Return the run, and beside it what a run on other processes may begin with."""
+        """Return the run, and what a run on another number of processes needs to continue it."""
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint has for a run: all of it, or where another number of processes is to go on from.
+    """What is restored from a checkpoint: the run, or only its point and counts for another number of processes.
 
-    The draws of processes, and what follows from them, are those of their number; the point is anybody's.
+    The draws, and all that follows from them, depend on the number of processes; the point and the counts do not.
     """
 
     run: Any = None
@@ -50,20 +50,21 @@ class Checkpoint(NamedTuple):
 
 
 class CheckpointWriter:
-    """Writes a run to a file every so many seconds; without a file it does nothing.
+    """Writes a run to a file at regular intervals; without a file it does nothing.
 
     Parameters
     ----------
     path : the file, as ``writable`` returns it.
-    every : seconds between checkpoints, by the clock of the run.
-    fingerprint : of the problem and its options.
-    known : what the problem gives, by name.
+    every : seconds between checkpoints.
+    clock : clock of the run.
+    fingerprint : fingerprint of the problem and its options.
+    known : objects that exist before the run, by name; the file refers to them and does not hold them.
     team : the processes of the run, of which the first writes.
 
     Attributes
     ----------
-    written : whether the last attempt has succeeded.
-    closed : whether that was the last one of the run.
+    written : whether the last attempt succeeded.
+    closed : whether the last checkpoint of the run has been written.
     """
 
     def __init__(
@@ -81,19 +82,19 @@ class CheckpointWriter:
         self.written = self.closed = False
 
     def due(self) -> bool:
-        """Return whether the last checkpoint is long enough ago."""
+        """Return whether it is time for the next checkpoint."""
         if self.path is None or self.closed:
             return False
         return self.team.broadcast(self.clock.seconds() - self.last >= self.every)
 
     def close(self, run: Checkpointed) -> None:
-        """Write a run for the last time, unless that was done."""
+        """Write the last checkpoint of a run, unless that was done before."""
         if not self.closed:
             self.save(run)
             self.closed = True
 
     def save(self, run: Checkpointed) -> None:
-        """Write a run. Where the disk is full, say, the last checkpoint stays, and the run is not to end for it."""
+        """Write a run. If that fails, such as on a full disk, the last checkpoint stays and the run continues."""
         if self.path is None:
             return
         run.seconds = self.last = self.clock.seconds()
@@ -107,19 +108,19 @@ class CheckpointWriter:
             self.written = True
         except OSError as error:
             warnings.warn(
-                f"checkpoint={str(self.path)!r} could not be written ({error}): the run goes on, and the last "
-                "checkpoint, if there is one, is still good",
+                f"checkpoint={str(self.path)!r} could not be written ({error}): the run continues, and the last "
+                "checkpoint, if there is one, is still valid",
                 RuntimeWarning,
                 stacklevel=2,
             )
 
     def advice(self) -> str:
-        """Return how to go on from what was written last, as the end of a sentence."""
-        return f" Pass resume={str(self.path)!r} to go on as if nothing had happened." if self.written else ""
+        """Return a sentence that says how to resume from the last checkpoint, or nothing if there is none."""
+        return f" Pass resume={str(self.path)!r} to continue the run from its checkpoint." if self.written else ""
 
 
 def writable(path: Any) -> Path | None:
-    """Return where to write checkpoints, or raise where that cannot work."""
+    """Return the path of the checkpoints, or raise if no file can be written there."""
     if path is None:
         return None
     if not isinstance(path, (str, os.PathLike)):
@@ -129,8 +130,8 @@ def writable(path: Any) -> Path | None:
         raise ValueError(f"checkpoint={str(found)!r} is a folder: expected the name of a file")
     if found.exists() and not is_checkpoint(found):
         raise ValueError(
-            f"checkpoint={str(found)!r} is there already, and is not a checkpoint of saddleback: name another file, or "
-            "remove this one"
+            f"checkpoint={str(found)!r} exists and is not a checkpoint of saddleback: name another file, or remove "
+            "this one"
         )
     folder = found.resolve().parent
     if not os.access(folder, os.W_OK):
@@ -148,25 +149,25 @@ INTERNAL = (
     TypeError,
     ValueError,
 )
-"""What numbers that no run could have may lead to."""
+"""The errors to which invalid numbers in a file can lead."""
 
 
 CALLERS = ("saddleback.functions.user", "saddleback.operators.linear_operator")
-"""The modules that call functions and operators of the user's."""
+"""The modules that call the functions and operators of the user."""
 
 
 def _of_the_user(error: BaseException) -> bool:
-    """Return whether an error has passed through code that one of these modules has called."""
+    """Return whether an error comes from the user's code, called by one of these modules."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     return any(a in CALLERS and b.partition(".")[0] != "saddleback" for a, b in pairwise(modules))
 
 
 @contextmanager
 def going_on(path: Any) -> Iterator[None]:
-    """Name the checkpoint in errors of a run that goes on from one; without one do nothing.
+    """Name the checkpoint in the errors of a run that resumes from one; do nothing without a checkpoint.
 
-    All that a file says has the right form, but whether its numbers are those of a run shows only on the way.
-    Errors of the user's own functions and operators have nothing to do with the file.
+    The form of the file has been checked, but whether its numbers belong to a run shows only during the run. Errors of
+    the user's functions and operators are raised unchanged.
     """
     try:
         yield
@@ -174,13 +175,13 @@ def going_on(path: Any) -> Iterator[None]:
         if path is None or isinstance(error, ProbeError) or _of_the_user(error):
             raise
         raise ValueError(
-            f"resume={str(path)!r}: the run could not go on from this file ({type(error).__name__}: {error}). Has the "
-            "file been damaged or changed? Use another checkpoint, or leave resume= out to begin anew"
+            f"resume={str(path)!r}: the run could not continue from this file ({type(error).__name__}: {error}). Has "
+            "the file been damaged or changed? Use another checkpoint, or leave resume= out to start a new run"
         ) from error
 
 
 def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Communicator, whole: type) -> Checkpoint:
-    """Return what a checkpoint has for a team, or raise where the file is damaged or belongs to another run.
+    """Return what a checkpoint holds for the processes, or raise if the file is damaged or belongs to another run.
 
     ``whole`` is the class of what ``Checkpointed.contents`` returns. The file may come from anyone: it holds numbers
     and names from the tables of ``common/rebuildable.py``, and no code.
@@ -194,7 +195,7 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Commu
         told = readable("; ".join(others), most=2000)
         raise ValueError(
             f"resume={str(path)!r} belongs to another run, which differs in {told}: pass the same problem "
-            "and options, or leave resume= out to begin anew"
+            "and options, or leave resume= out to start a new run"
         )
     try:
         with going_on(path):
@@ -206,5 +207,5 @@ def restore(path: Any, fingerprint: Mapping[str, Any], known: Known, team: Commu
     except Unreadable as error:
         raise ValueError(
             f"resume={str(path)!r}, written by saddleback {stored.version}, has parts that this version does not know "
-            f"({error}): go on with that version, or leave resume= out to begin anew"
+            f"({error}): resume with that version, or leave resume= out to start a new run"
         ) from error

@@ -1,4 +1,4 @@
-"""What a checkpoint may hold: the classes whose objects it stores, and the functions that make the rest again.
+"""What a checkpoint may hold: the classes whose objects it stores, and the functions that rebuild everything else.
 
 What a run remembers is data, except for packed matrices, kernels and factorisations. A checkpoint stores those as the
 call that made them. The classes are marked by ``stored``, the functions by ``derived``. Both marks enter a name into a
@@ -50,8 +50,8 @@ def stored(cls: C) -> C:
 def derived(make: F) -> F:
     """Mark a function, or method, whose results are the same whenever its arguments are.
 
-    Its arguments are not to be changed afterwards. A result that does change names in ``carries`` the attributes that
-    hold what has become of it: these are stored too, and set on what was made again.
+    Its arguments must not be changed afterwards. If the result changes, its class names the changing attributes in
+    ``carries``: a checkpoint stores them, and sets them on the rebuilt object.
     """
     name = name_of(make)
 
@@ -67,7 +67,7 @@ def derived(make: F) -> F:
 
 
 def recipe_of(thing: Any) -> Recipe | None:
-    """Return how an object was made; None where no marked function has made it."""
+    """Return the call that made an object; None if no marked function made it."""
     found: Recipe | None = getattr(thing, "__dict__", {}).get(RECIPE)
     return found
 

@@ -119,7 +119,7 @@ class DeviceDescentKernel:
         x^+ = \mathrm{prox}_f^H(\bar x - H^{-1} A' \nabla g(A \bar x)), \qquad
         \bar x^+ = x^+ + \beta (x^+ - x),
 
-    with Nesterov's :math:`\beta`, begun anew after a sweep that leads uphill (O'Donoghue and Candes, 2015).
+    with Nesterov's :math:`\beta`, which is set back to 0 after a sweep that leads uphill (O'Donoghue and Candes, 2015).
     """
 
     name = "torch"
@@ -181,7 +181,7 @@ class DeviceDescentKernel:
         return sweeps * STEPS * x.size
 
     def _halt(self) -> None:
-        """Begin the momentum anew."""
+        """Restart the momentum."""
         self.ahead[:], self.ahead_u[:], self.momentum = self.x, self.u, 1.0
 
     def _step(self) -> None:
