@@ -1,9 +1,9 @@
 """Checks whether a graph that was read from a file may be restored.
- The file may come from anyone, so all of it is checked before any object is created. Every entry has one of the forms
-that
-``graph.freeze`` writes. Every reference leads to an entry, and never back to itself. Every name is in the tables of
-``common/rebuildable.py``. Every array lies inside its buffer. Every attribute and argument has the type that the code
-declares.
+
+The file may come from anyone, so all of it is checked before any object is created. Every entry has one of the forms
+that ``graph.freeze`` writes. Every reference leads to an entry, and never back to itself. Every name is in the tables
+of ``common/rebuildable.py``. Every array lies inside its buffer. Every attribute and argument has the type that the
+code declares.
 """
 
 from __future__ import annotations

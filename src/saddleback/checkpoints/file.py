@@ -24,7 +24,7 @@ KIND = "saddleback checkpoint"
 
 
 class Stored(NamedTuple):
-    """The contents of a file: the version that wrote it, the fingerprint, the run and the generators of each process."""
+    """The contents of a file: the version that wrote it, the fingerprint, the run, the generators of each process."""
 
     version: str
     fingerprint: dict[str, Any]
