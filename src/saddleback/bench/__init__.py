@@ -1,6 +1,6 @@
 """The benchmark: other libraries beside this one, on the same data, to the same certified accuracy.
 
-``cases`` says what is solved, ``worker`` solves it (one process a library, so that an environment of its own is
-possible), ``judging`` says how good an answer is, ``race`` measures, ``passes`` and ``growth`` look at the cost of a
-pass, ``report`` and ``figures`` write down what was found.
+``cases`` lists the problems, ``worker`` solves them (one process per library, so that each can have its own
+environment), ``judging`` computes the error of an answer, ``race`` measures the times, ``passes`` and ``growth``
+measure the cost of a pass, ``report`` and ``figures`` write the results.
 """

@@ -1,4 +1,4 @@
-"""What is measured: the problems, how accurately they are to be solved, and by whom."""
+"""The cases of the benchmark: problems, required accuracy, and libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .worker.task import Task
 
 @dataclass(frozen=True)
 class Instance:
-    """One problem of a case, made when its turn comes."""
+    """One problem of a case, generated when it is needed."""
 
     label: str
     make: Callable[[], Task]
@@ -22,7 +22,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Settings:
-    """What of a case is run: small sizes or all of it, and where real data is."""
+    """Which sizes of a case are run, and the folder of real data."""
 
     quick: bool = False
     data: Path | None = None
@@ -34,13 +34,13 @@ class Case:
 
     Attributes
     ----------
-    name, about : its name, and what it is in a line.
-    peers : who takes part besides saddleback, which always does; those without a dual point of their own last.
-    instances : its problems.
-    target : the certified error that counts as solved.
-    cap : seconds after which a solve is given up.
-    slow : whether a solve takes minutes for some: it is left out of a quick run, unless asked for by name, and nobody
-        is warmed up or tried at tolerances looser than the target.
+    name, about : the name, and a description in one line.
+    peers : libraries besides saddleback; those that return no dual point come last.
+    instances : the problems.
+    target : certified error at which a problem counts as solved.
+    cap : seconds after which a solve is stopped.
+    slow : whether a solve takes minutes in some libraries. Such a case is left out of a quick run unless requested by
+        name; there is no untimed first solve, and no tolerance looser than the target is tried.
     needs_data : the folder of real data that it reads, or None.
     """
 
@@ -57,7 +57,7 @@ class Case:
 def generated(
     make: Callable[..., Task], full: Mapping[str, Any], quick: Mapping[str, Any], seeds: int = 5
 ) -> Callable[[Settings], Iterator[Instance]]:
-    """Return the problems of a generator with several seeds, one seed of a smaller size in a quick run."""
+    """Return the problems of a generator with several seeds; in a quick run, one seed and a smaller size."""
 
     def instances(settings: Settings) -> Iterator[Instance]:
         size = {**full, **quick} if settings.quick else full
@@ -84,7 +84,7 @@ def memset(settings: Settings) -> Iterator[Instance]:
 
 
 def lasso_cv(settings: Settings) -> Iterator[Instance]:
-    """Yield cross-validations on data of shapes as they are common."""
+    """Yield cross-validations on data of common shapes."""
     for rows, columns in ((300, 40),) if settings.quick else ((1000, 200), (10_000, 100), (500, 5000)):
         make = partial(data.lasso_cv, 0, m=rows, n=columns, nonzeros=20, n_alphas=100, folds=5)
         yield Instance(f"{rows:,} x {columns:,}", make)
@@ -99,7 +99,7 @@ def quantile_l1(settings: Settings) -> Iterator[Instance]:
 
 
 def quantile_rows(settings: Settings) -> Iterator[Instance]:
-    """Yield a quantile regression with few columns: of as many rows as a linear program can have, and of a million."""
+    """Yield a quantile regression with few columns: with as many rows as scikit-learn can solve, and with a million."""
     for rows in (1000, 6000) if settings.quick else (10_000, 1_000_000):
         make = partial(data.quantile, 0, m=rows, n=50, nonzeros=25, quantile=0.8, alpha=0.01, intercept=True)
         yield Instance(f"{rows:,} rows", make)

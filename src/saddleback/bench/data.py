@@ -14,7 +14,7 @@ from ..io.problem_files import read_problem
 from .worker.task import Task
 
 NOISE = np.sqrt(1e-3)
-"""Standard deviation of what is added to A x_true, as in ``make_lasso``."""
+"""Standard deviation of the noise that is added to A x_true, as in ``make_lasso``."""
 
 
 def lasso(seed: int, *, m: int, n: int, nonzeros: int, alpha_ratio: float = 0.1) -> Task:
@@ -34,7 +34,7 @@ def correlated_lasso(seed: int, *, m: int, n: int, nonzeros: int, correlation: f
 
 
 def sparse_lasso(seed: int, *, m: int, n: int, column_entries: int, nonzeros: int) -> Task:
-    """Return a Lasso with a CSC matrix, the same number of Gaussian entries in every column, which has norm 1."""
+    """Return a Lasso with a CSC matrix: the same number of Gaussian entries per column, columns of norm 1."""
     rng = np.random.default_rng(seed)
     A = random_csc(m, n, column_entries, rng)
     A.data /= np.repeat(np.sqrt(np.add.reduceat(A.data**2, A.indptr[:-1])), column_entries)
@@ -42,7 +42,7 @@ def sparse_lasso(seed: int, *, m: int, n: int, column_entries: int, nonzeros: in
 
 
 def lasso_path(seed: int, *, m: int, n: int, nonzeros: int, n_alphas: int, eps: float) -> Task:
-    """Return the alphas of a path from the smallest with x = 0 down to ``eps`` of it, on the paper's Lasso."""
+    """Return a path of alphas from alpha_max down to ``eps`` times alpha_max, on the paper's Lasso."""
     A, b, _, _ = make_lasso(m, n, nonzeros, seed)
     return Task("path", {"A": A, "b": b, "alphas": np.geomspace(1.0, eps, n_alphas) * np.abs(A.T @ b).max()})
 
@@ -74,9 +74,9 @@ def quantile(seed: int, *, m: int, n: int, nonzeros: int, quantile: float, alpha
 
     Parameters
     ----------
-    seed, m, n, nonzeros : of the data; so many coefficients are not 0.
-    quantile : which one; it is that of the noise at 0.
-    alpha : of the L1 penalty, for a loss that is divided by the number of rows.
+    seed, m, n, nonzeros : seed and shape of the data, and number of nonzero coefficients.
+    quantile : the quantile to estimate; the noise is shifted so that this quantile of it is 0.
+    alpha : weight of the L1 penalty, for a loss that is divided by the number of rows.
     intercept : whether an unpenalised column of ones follows the others.
     """
     rng = np.random.default_rng(seed)
@@ -107,22 +107,22 @@ def linear_program(path: Path) -> Task:
 
 
 def memset(data: Path, *, alpha: float, sites: int | None = None) -> Task:
-    """Return the balanced MEMset Donor problem, of so many sites of each kind.
+    """Return the MEMset Donor problem with equally many true and false sites.
 
     Parameters
     ----------
     data : folder with real data.
-    alpha : of the group penalty.
-    sites : how many of each kind to take; all by default.
+    alpha : weight of the group penalty.
+    sites : number of sites of each kind; all by default.
     """
     A, labels, groups, _ = load_memset(data, sites)
     return Task("group-hinge", {"A": A, "labels": labels, "groups": np.array(groups), "alpha": alpha})
 
 
 def random_csc(m: int, n: int, column_entries: int, rng: np.random.Generator) -> Any:
-    """Return a matrix with as many Gaussian entries in every column, one in each of as many bands of rows.
+    """Return a matrix with ``column_entries`` Gaussian entries per column, one in each of equally many bands of rows.
 
-    So rows are sorted and no entry is drawn twice, at no cost.
+    So the row indices are sorted and distinct without further work.
     """
     band = m // column_entries
     rows = rng.integers(0, band, (n, column_entries), dtype=np.int32)

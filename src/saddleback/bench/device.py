@@ -1,8 +1,8 @@
-"""How long solves take on a device, next to two cores of its host: ``python -m saddleback.bench.device --out FILE``.
+"""Times on a device and on two cores of its host: ``python -m saddleback.bench.device --out FILE``.
 
-Times are those of ``solve`` with the data where it is worked on, the median of some runs after a first one, which
-loads and measures what later ones find in place. The floor of a dense problem is what reading A takes as often as
-``result.passes`` says: twice a pass, at the speed of a copy on the device that is measured first.
+Times are those of ``solve`` with the data already on the device: the median of some runs after a first one, which loads
+libraries and computes what later runs reuse. The floor of a dense problem is the time to read A twice per pass of
+``result.passes``, at the speed of a copy on the device, which is measured first.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ COPIED = 1 << 29
 """Entries of the array whose copy is timed."""
 
 WIDTH = 4000
-"""Columns of a panel in which data is made."""
+"""Columns per panel when the data are generated."""
 
 
 class Case(NamedTuple):
-    """A problem on the device, the same on the host, and the bytes of A, 0 where no floor is told."""
+    """A problem on the device, the same problem on the host, and the bytes of A; 0 bytes if no floor is reported."""
 
     name: str
     there: Any
@@ -47,8 +47,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where to write all figures, as JSON lines")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--cases", default="", help="only those whose names have this in them")
-    parser.add_argument("--host-limit", type=float, default=2e9, help="most bytes of A for a run on the host")
+    parser.add_argument("--cases", default="", help="only cases whose names contain this")
+    parser.add_argument(
+        "--host-limit", type=float, default=2e9, help="largest number of bytes of A for a run on the host"
+    )
     chosen = parser.parse_args()
     speed = copy_speed(chosen.device)
     print(f"copy: {speed / 1e12:.2f} TB/s, read and written")
@@ -58,7 +60,7 @@ def main() -> None:
 
 
 def measure(case: Case, speed: float, chosen: argparse.Namespace) -> None:
-    """Solve on the device and on the host, and tell."""
+    """Solve on the device and on the host, and print the figures."""
     result, seconds = timed(lambda: sb.solve(case.there, tol=TOL, device=case.device, **case.options), chosen.runs)
     figures: dict[str, Any] = {
         "case": case.name,
@@ -83,7 +85,7 @@ def measure(case: Case, speed: float, chosen: argparse.Namespace) -> None:
 
 
 def timed(solve: Callable[[], Any], runs: int) -> tuple[Any, float]:
-    """Return what the last run found and the median time of all but the first."""
+    """Return the result of the last run, and the median time of all but the first."""
     seconds, result = [], None
     for _ in range(runs + 1):
         result = None
@@ -101,7 +103,7 @@ def _wait() -> None:
 
 
 def copy_speed(device: str) -> float:
-    """Return the bytes that a copy on the device reads and writes in a second."""
+    """Return the bytes that a copy on the device reads and writes per second."""
     first = torch.ones(COPIED, dtype=torch.float64, device=device)
     second = torch.empty_like(first)
     _, seconds = timed(lambda: second.copy_(first), 5)
@@ -109,7 +111,7 @@ def copy_speed(device: str) -> float:
 
 
 def lasso_data(m: int, n: int, nonzeros: int, dtype: Any, device: str) -> tuple[Any, Any, float]:
-    """Return A, b and a tenth of the least alpha under which x = 0, as ``saddleback.datasets`` makes them."""
+    """Return A, b and a tenth of the smallest alpha with x = 0, generated as in ``saddleback.datasets``."""
     draw = torch.Generator(device).manual_seed(0)
     columns = torch.empty(n, m, dtype=dtype, device=device)
     x = torch.zeros(n, dtype=torch.float64, device=device)
@@ -126,7 +128,7 @@ def lasso_data(m: int, n: int, nonzeros: int, dtype: Any, device: str) -> tuple[
 
 
 def lassos(device: str, named: str) -> Iterator[Case]:
-    """Yield dense Lasso problems, small to large, and one in float32."""
+    """Yield dense Lasso problems from small to large, and one in float32."""
     sizes = [(500, 2000, 200), (1000, 5000, 500), (2000, 10000, 1000), (5000, 20000, 2000), (20000, 100000, 2000)]
     kinds = [(*size, torch.float64) for size in sizes] + [(5000, 20000, 2000, torch.float32)]
     for m, n, nonzeros, dtype in kinds:
@@ -144,7 +146,7 @@ def lassos(device: str, named: str) -> Iterator[Case]:
 
 
 def fista(name: str, A: Any, b: Any, alpha: float) -> None:
-    """Time FISTA with restarts written in torch, on all columns, until its own residual as a dual point proves TOL."""
+    """Time FISTA with restarts, written in torch on all columns, until its scaled residual proves a gap of TOL."""
     vector = torch.randn(A.shape[1], dtype=A.dtype, device=A.device)
     for _ in range(30):
         vector = A.T @ (A @ vector)
@@ -192,7 +194,7 @@ def robust_pca(device: str, named: str) -> Iterator[Case]:
 
 
 def group_hinge(device: str, named: str) -> Iterator[Case]:
-    """Yield the hinge loss with a group penalty over one-hot interactions, of which equal rows are merged."""
+    """Yield the hinge loss with a group penalty on one-hot interactions, whose equal rows are merged."""
     for samples in (20_000, 1_000_000):
         name = f"group hinge {samples} x 2604"
         if named not in name:

@@ -13,7 +13,7 @@ COLOURS = ("tab:blue", "tab:orange", "tab:green")
 
 
 def draw_ratios(ratios: Mapping[str, list[float]], path: Path) -> None:
-    """Draw a bar for every race that has a ratio, and a dot for each of its problems."""
+    """Draw one bar per race that has a ratio, and one dot per problem."""
     shown = [(name, values) for name, values in ratios.items() if values][::-1]
     if not shown:
         return

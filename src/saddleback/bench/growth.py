@@ -1,4 +1,4 @@
-"""How the time of a pass grows with the data: it should be in proportion to the stored entries, and no more."""
+"""How the time of a pass grows with the data: it should be proportional to the stored entries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ QUICK_SIZES = (1e5, 3e5, 1e6, 3e6)
 DOUBLED = 3e7
 QUICK_DOUBLED = 1e6
 COLUMN_ENTRIES = 100
-"""In a column of the sparse matrices."""
+"""Entries per column of the sparse matrices."""
 
 SPARSE_ROWS = 100_000
-"""Of the sparse matrices that grow by columns alone. Square ones show what it costs, besides, that y and the sums
-outgrow the cache: their entries are in rows at random, and each is a miss then."""
+"""Rows of the sparse matrices that grow only in columns. Square matrices also show the cost of a y that is larger than
+the cache: their entries are in random rows, so that each access misses the cache."""
 
 DRAWN = 10
-"""An iteration draws one in so many columns."""
+"""An iteration draws one in DRAWN columns."""
 
 MEMORY = 0.5
 """Largest share of the free memory that a matrix may take."""
@@ -54,7 +54,7 @@ def dense_shape(entries: float) -> tuple[int, int]:
 
 
 def measure(quick: bool, say: Say) -> dict[str, Any]:
-    """Return the seconds of a pass on every size, and what doubling one side of the data does to them."""
+    """Return the seconds of a pass on every size, and the ratios after doubling rows, columns or density."""
     rng = np.random.default_rng(0)
     points: list[dict[str, Any]] = []
     skipped: list[str] = []
@@ -80,7 +80,7 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
 
 
 def doublings(entries: float, rng: np.random.Generator) -> list[tuple[str, float]]:
-    """Return by how much a pass on all threads takes longer with twice the columns, rows or density."""
+    """Return how many times as long a pass on all threads takes with twice the columns, rows or density."""
     m, n = dense_shape(entries)
     k = COLUMN_ENTRIES
     side = round(entries / k)
@@ -100,7 +100,7 @@ def doublings(entries: float, rng: np.random.Generator) -> list[tuple[str, float
 
 
 def seconds(matrices: Sequence[Any], threads: Sequence[int]) -> list[float]:
-    """Return the best times of a pass over each matrix with each number of threads, taken in turns."""
+    """Return the best times of a pass over each matrix with each number of threads; the passes take turns."""
     sweeps = [pass_over(A, max(1, A.shape[1] // DRAWN)) for A in matrices]
     return best_times([on_threads(count, sweep) for sweep in sweeps for count in threads], REPEATS)
 

@@ -1,4 +1,4 @@
-"""How good an answer is: one judgement for every library, by the certificate."""
+"""The error of an answer: the same certificate for every library."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ TERMS: dict[str, Callable[[Task], tuple[Any, Any]]] = {
 """Penalty and loss of each kind of task."""
 
 SMOOTH = ("lasso", "group-lasso")
-"""Kinds with a squared loss, whose gradient at x is the dual point for everybody."""
+"""Kinds with a squared loss: its gradient at x is the dual point for every library."""
 
 
 class Judge:
-    """Judges the answers to one task, and remembers the best bound that any of them proved."""
+    """Computes the errors of the answers to one task, and keeps the best bound that any of them proved."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.bound = -np.inf
 
     def error(self, x: Any, y: Any = None) -> float:
-        """Return the relative gap of an answer, or its infeasibility where that is larger; of a path, the worst.
+        """Return the relative gap of an answer, or its infeasibility if that is larger; for a path, the largest.
 
-        Under a smooth loss its gradient at x is a dual point too, and the better one counts. Elsewhere an answer
-        without a dual point is compared with the best bound seen: infinitely bad as long as there is none.
+        Under a smooth loss the gradient at x is a dual point too, and the better one counts. Under other losses, an
+        answer without a dual point is compared with the best bound so far; without a bound the error is infinite.
         """
         if not np.all(np.isfinite(x)) or (y is not None and not np.all(np.isfinite(y))):
             return np.inf

@@ -1,4 +1,4 @@
-"""The machine in general words."""
+"""A description of the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return cores, processor, memory and system, and the versions of what everything here stands on."""
+    """Return cores, processor, memory and system, and the versions of saddleback, numpy and scipy."""
     return {
         "cores": os.cpu_count(),
         "processor": _processor(),
@@ -22,7 +22,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the model of the processor; its architecture where the system does not tell."""
+    """Return the model of the processor, or its architecture if the system does not tell the model."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

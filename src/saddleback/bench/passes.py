@@ -1,17 +1,17 @@
-"""What one pass of the compiled iteration costs, next to two products with the matrix.
+"""The cost of one pass of the compiled iteration, relative to two products with the matrix.
 
-A pass draws every block once. Its floor is one product with A.T and one with
-A, so each line gives the time of a pass divided by that of those two products
-through numpy or scipy, best of several runs taken in turns. The bars:
+A pass draws every block once. It needs at least one product with A.T and one
+with A. So each line gives the time of a pass divided by that of these two
+products with numpy or scipy, the best of several runs that take turns. The bars:
 
 - dense, 2000 columns per iteration: at most 1.3. The product with y and the
   update of A x share one read of the matrix, so about 0.6 was predicted;
-- the same pass on one thread divided by that on two: at least 1.6. The line
-  after it is the same quotient for A.T @ y alone, which does nothing but read
-  the matrix: what the memory of the machine gave at that moment;
-- sparse, one thread against scipy's one: at most 1.5;
-- one group per iteration of a one-hot matrix: at most 4, as all of y moves for
-  each group;
+- the time of the same pass on one thread divided by that on two: at least 1.6.
+  The next line is the same quotient for A.T @ y alone, which only reads the
+  matrix: it shows the memory bandwidth of the machine at that moment;
+- sparse, one thread, relative to scipy, which uses one thread: at most 1.5;
+- one group per iteration of a one-hot matrix: at most 4, since all of y changes
+  with each group;
 - one column of 20 entries among 20000 rows, eager divided by lazy: at least 6.
 
 The last line, the time of an iteration of a small problem, is in microseconds.
@@ -36,7 +36,7 @@ ABOUT = "time of a pass over all columns, next to that of `A.T @ y` and `A @ x`"
 
 
 def best_times(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Return the least seconds of each action, taken in turns so that all meet the same noise."""
+    """Return the shortest time of each action; the actions take turns, so that all meet the same noise."""
     best = [float("inf")] * len(actions)
     for _ in range(repeats):
         for i, action in enumerate(actions):
@@ -65,7 +65,7 @@ def pass_over(
     draws = np.array([rng.permutation(blocks)[:size] for _ in range(count)])
     if iterations is None:
         draws = rng.permutation(blocks)[: count * size].reshape(count, size)
-    # about the absolute sums of columns and rows, of standard normal entries or ones: x must move, and not diverge
+    # about the absolute sums of columns and rows of such entries, so that x moves but does not diverge
     entries = A.nnz if sp.issparse(A) else A.size
     h = np.full(n, entries / n + 1.0)
     sigma = np.full(m, entries / m * (size * group / n) + 1.0)
@@ -73,7 +73,7 @@ def pass_over(
     x, y, u, x_sum, y_sum = np.zeros(n), np.zeros(m), np.zeros(m), np.zeros(n), np.zeros(m)
 
     def run() -> None:
-        # From the same start each time: a converged x would not move, and cost less.
+        # the same start each time: a converged x would not move, and a pass would cost less
         x[:], y[:], u[:] = 0, y_start, 0
         kernel.sweep(draws, h, sigma, 1.0, x, y, u, x_sum, y_sum, lazy=lazy)
 
@@ -81,7 +81,7 @@ def pass_over(
 
 
 def on_threads(count: int, action: Callable[[], object]) -> Callable[[], None]:
-    """Return an action with that many of our threads."""
+    """Return an action that runs with a number of threads of the library."""
 
     def run() -> None:
         _native.set_threads(count)
@@ -91,7 +91,7 @@ def on_threads(count: int, action: Callable[[], object]) -> Callable[[], None]:
 
 
 def two_products(A: Any) -> Callable[[], None]:
-    """Return A.T @ y and A @ x, through numpy or scipy."""
+    """Return an action that computes A.T @ y and A @ x with numpy or scipy."""
     m, n = A.shape
     x, y = np.ones(n, A.dtype), np.ones(m, A.dtype)
 
@@ -103,7 +103,7 @@ def two_products(A: Any) -> Callable[[], None]:
 
 
 def one_hot(rows: int, groups: int, levels: int) -> Any:
-    """Return random levels of several factors, a column for each level."""
+    """Return the one-hot matrix of random levels of several factors, one column per level."""
     level = np.random.default_rng(1).integers(0, levels, (rows, groups)) + levels * np.arange(groups)
     indptr = np.arange(0, rows * groups + 1, groups)
     shape = rows, groups * levels
@@ -111,7 +111,7 @@ def one_hot(rows: int, groups: int, levels: int) -> Any:
 
 
 def measure(quick: bool, say: Say) -> dict[str, Any]:
-    """Return what was measured next to its bar, line by line."""
+    """Return the measured values with their bars, line by line."""
     shrink, repeats = (10, 3) if quick else (1, 15)
     rng = np.random.default_rng(0)
     lines: list[dict[str, Any]] = []

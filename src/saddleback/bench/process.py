@@ -1,4 +1,4 @@
-"""A library in a process of its own, seen from outside."""
+"""The process of a library, seen from the benchmark."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 from .worker.peers import Answer
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from worker.main import main; del sys.path[0]; main(sys.argv[2])"
-"""Imports the worker as a package of its own: the interpreter need not have saddleback, nor see its modules."""
+"""Imports the worker as a top-level package: the interpreter need not have saddleback installed."""
 
 START_SECONDS = 120.0
-"""How long an interpreter may take to start, or to read a task."""
+"""Seconds that an interpreter may take to start, or to read a task."""
 
 SLICES = 100
 
 
 class TimedOut(Exception):
-    """A request took longer than it may."""
+    """A request took longer than its limit."""
 
 
 class Failed(Exception):
@@ -30,12 +30,12 @@ class Failed(Exception):
 
 
 class Process:
-    """One library at work. After a ``TimedOut`` it is closed.
+    """The process of one library; after a ``TimedOut`` it is closed.
 
     Parameters
     ----------
     peer : name of the library.
-    python : interpreter that has it.
+    python : interpreter in which it is installed.
     """
 
     def __init__(self, peer: str, python: str) -> None:
@@ -45,22 +45,22 @@ class Process:
             [python, "-c", BOOT, str(Path(__file__).parent), peer],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # libraries are talkative; what fails comes back as an answer
+            stderr=subprocess.DEVNULL,  # libraries print a lot; failures come back as replies
             text=True,
         )
 
     def versions(self) -> dict[str, str] | None:
-        """Return the versions of the library's packages, None where one is not installed."""
+        """Return the versions of the library's packages; None if one is not installed."""
         found: dict[str, str] | None = self._ask(START_SECONDS, do="versions")["versions"]
         return found
 
     def load(self, folder: Path) -> None:
-        """Give it the task in a folder."""
+        """Let the process read the task in a folder."""
         self.folder = folder
         self._ask(START_SECONDS, do="load", folder=str(folder))
 
     def solve(self, tol: float, cap: float) -> tuple[float, Answer]:
-        """Return how long it took to solve the task to a tolerance of its own, and the answer."""
+        """Return the seconds that it took to solve the task with a tolerance of the library, and the answer."""
         reply = self._ask(cap, do="solve", tol=tol)
         x = self._answer("x")
         if x is None:
@@ -81,7 +81,7 @@ class Process:
             raise Failed("its process has ended") from None
         with selectors.DefaultSelector() as selector:
             selector.register(self.child.stdout, selectors.EVENT_READ)
-            # waited for in slices, so that time in which a machine sleeps counts for one of them only
+            # waits in slices, so that a suspend of the machine counts as one slice only
             if not any(selector.select(seconds / SLICES) for _ in range(SLICES)):
                 self.close()
                 raise TimedOut

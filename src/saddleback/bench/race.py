@@ -1,9 +1,9 @@
 """The race: every library solves the same problem to the same certified accuracy, and the best time of each counts.
 
-A library's own tolerance means something else in each of them. So it is asked for ever smaller ones, until the
-certificate says that its answer is good enough; the loosest such tolerance is the one that is timed. The clock runs
-in the library's process, around the solve alone. The first solve of a case is not timed: it compiles and warms up.
-Repeats are taken in turns, so that all meet the same noise, and a moment apart: threads that spin after a solve would
+A tolerance means something different in each library. So each library is run with smaller and smaller tolerances, until
+the certificate says that its answer is accurate enough, and is timed at the loosest such tolerance. The clock runs in
+the process of the library, around the solve alone. The first solve of a case is not timed, since it may compile. The
+libraries take turns, so that all meet the same noise, with a pause in between: threads that spin after a solve would
 otherwise take a core from the next one.
 """
 
@@ -31,20 +31,20 @@ from .worker.task import Task
 LOOSEST = 1e-2
 
 WARM_UP = 120.0
-"""Seconds that compiling may add to the first solve of a library."""
+"""Seconds that compilation may add to the first solve of a library."""
 
 PATIENCE = 4
-"""How many caps the attempts of a library that miss the target may take together."""
+"""Total time of the attempts of a library that miss the target, in multiples of the cap, after which it is given up."""
 
 PAUSE = 0.1
-"""Seconds before a solve: threads of the library timed before spin on for a while, on cores that others need."""
+"""Seconds to wait before a solve: threads of the previous library may spin for a while."""
 
 OURS = "saddleback"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A solve to a tolerance of the library's own: its time, its certified error, and what the library tells."""
+    """A solve with some tolerance of the library: its time, its certified error, and what the library reports."""
 
     tolerance: float
     seconds: float
@@ -54,14 +54,14 @@ class Attempt:
 
 @dataclass
 class Entry:
-    """How a library did on one problem.
+    """The result of a library on one problem.
 
     Attributes
     ----------
     outcome : "reached", "not in time", "not reached" (with any tolerance), "not installed" or "failed".
-    seconds : of every timed solve.
-    tolerance, error : its own tolerance, and what the certificate says of the answer; None where that is nothing.
-    info : what the library tells of its work.
+    seconds : seconds of every timed solve.
+    tolerance, error : tolerance of the library, and certified error of the answer; None without a certificate.
+    info : what the library reports about its work.
     note : what failed.
     """
 
@@ -91,12 +91,12 @@ def climb(
 
     Parameters
     ----------
-    attempt : solves to a tolerance.
-    tolerances : loosest first.
-    target : largest error that counts.
-    start : where to begin, a guess: from there it goes to tighter ones until the target is reached or, where it is
-        reached at once, to looser ones as long as it still is.
-    patience : how many seconds attempts that miss the target may take together.
+    attempt : solves with a tolerance.
+    tolerances : tolerances, loosest first.
+    target : largest error that is accurate enough.
+    start : index of the first tolerance to try. If it misses the target, tighter ones follow until one reaches it. If
+        it reaches the target, looser ones follow as long as they do.
+    patience : total seconds of attempts that miss the target, after which the climb ends.
     """
     made = attempt(tolerances[start])
     if made.error <= target:
@@ -119,9 +119,9 @@ def climb(
 
 
 class Field:
-    """The libraries that are there, each in a process that lives from problem to problem.
+    """The installed libraries, each in a process that serves all problems.
 
-    ``rungs`` has, for a library and a case that it has met, where its ladder ended the last time.
+    ``rungs`` holds the index of the last tolerance of a library on a case, from which its next problem starts.
     """
 
     def __init__(self, pythons: dict[str, str]) -> None:
@@ -131,7 +131,7 @@ class Field:
         self.rungs: dict[tuple[str, str], int] = {}
 
     def process(self, peer: str) -> Process | None:
-        """Return the process of a library, None where it is not installed."""
+        """Return the process of a library; None if it is not installed."""
         if peer not in self.processes:
             started = Process(peer, self.pythons.get(peer, sys.executable))
             versions = started.versions()
@@ -144,7 +144,7 @@ class Field:
         return self.processes[peer]
 
     def drop(self, peer: str) -> None:
-        """End the process of a library; the next time that it is asked for, a new one starts."""
+        """End the process of a library; the next request starts a new one."""
         process = self.processes.pop(peer, None)
         if process is not None:
             process.close()
@@ -157,7 +157,7 @@ class Field:
 
 
 def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Say) -> list[dict[str, Any]]:
-    """Race on every problem of a case, and return what was found, ready for JSON."""
+    """Run all libraries on every problem of a case, and return the results, ready for JSON."""
     found = []
     for instance in case.instances(settings):
         task = instance.make()
@@ -179,7 +179,7 @@ def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Sa
 
 
 def race(case: Case, task: Task, folder: Path, field: Field, repeats: int, say: Say) -> list[Entry]:
-    """Return how every library of a case did on one problem."""
+    """Return the results of all libraries of a case on one problem."""
     judge = Judge(task)
     entries = []
     for peer in (OURS, *case.peers):
@@ -199,7 +199,7 @@ def _say_of(say: Say, label: str, line: str) -> None:
 
 
 def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> Entry:
-    """Climb the ladder of a library."""
+    """Find the loosest tolerance at which a library reaches the target."""
     process = field.process(peer)
     if process is None:
         return Entry(peer, "not installed")
@@ -230,14 +230,14 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
 
 
 def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
-    """Time a library once more at the tolerance that it reached the target with."""
+    """Time a library once more at the tolerance at which it reached the target."""
     process = field.processes.get(entry.peer)
     if process is None or entry.tolerance is None:
         return
     try:
         made = _attempt(process, entry.tolerance, case.cap, judge)
     except (TimedOut, Failed):
-        # a good time is at hand; the process starts anew with the next problem
+        # the time of the first solve remains; the next problem starts a new process
         field.drop(entry.peer)
         return
     if made.error <= case.target:
@@ -247,13 +247,13 @@ def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
 def _attempt(process: Process, tolerance: float, cap: float, judge: Judge) -> Attempt:
     time.sleep(PAUSE)
     seconds, answer = process.solve(tolerance, cap)
-    with threadpool_limits(1, user_api="blas"):  # so that no thread of ours spins while the next library is timed
+    with threadpool_limits(1, user_api="blas"):  # no spinning BLAS threads while the next library is timed
         error = judge.error(answer.x, answer.y)
     return Attempt(tolerance, seconds, error, dict(answer.info))
 
 
 def products_seconds(A: Any, repeats: int = 5) -> float:
-    """Return the best time of A'y and A x together, through numpy or scipy: what a pass cannot be far below."""
+    """Return the best time of A'y and A x together, with numpy or scipy: about the shortest time of a pass."""
     x, y = np.ones(A.shape[1]), np.ones(A.shape[0])
     transposed = A.T
 
@@ -267,7 +267,7 @@ def products_seconds(A: Any, repeats: int = 5) -> float:
 
 
 def describe(entry: Entry, cap: float) -> str:
-    """Return how a library did, in a line."""
+    """Return the result of a library in a line."""
     match entry.outcome:
         case "reached":
             assert entry.error is not None
@@ -286,7 +286,7 @@ def _short(value: Any) -> str:
 
 
 def ratio(entries: Iterable[dict[str, Any]]) -> tuple[float, str] | None:
-    """Return the time of the fastest other library over ours, and who that is; None where one side has no time."""
+    """Return the time of the fastest other library divided by ours, and its name; None if one side has no time."""
     best = {entry["peer"]: min(entry["seconds"]) for entry in entries if entry["outcome"] == "reached"}
     ours = best.pop(OURS, None)
     if ours is None or not best:

@@ -1,4 +1,4 @@
-"""The document: ratios first, then the machine, a table for each case, and how to make it again."""
+"""The document: the ratios, the machine, one table per case, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATIOS = "bench-ratios.png"
 GROWTH = "bench-growth.png"
 
 BUSY = 1.5
-"""Load a core above which others were at work: ours alone is at most 1."""
+"""Load per core above which other work was running: the benchmark alone causes at most 1."""
 
 INTRODUCTION = """\
 # Benchmarks
@@ -89,7 +89,7 @@ def document(records: Records) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A race in a line: the ratio in words, and who was the fastest other library."""
+    """A race in a line: the ratio in words, and the fastest other library."""
 
     case: str
     about: str
@@ -99,7 +99,7 @@ class Row:
 
 
 def ratio_rows(records: Records) -> list[Row]:
-    """Return a line for every race."""
+    """Return one row per race."""
     return [
         Row(
             name,
@@ -118,13 +118,13 @@ def races(records: Records) -> Records:
 
 
 def ratios(record: Record) -> list[float]:
-    """Return the ratios of the problems where both sides have a time."""
+    """Return the ratios of the problems for which both sides have a time."""
     found = [ratio(instance["entries"]) for instance in record["instances"]]
     return [one[0] for one in found if one is not None]
 
 
 def ratio_table(records: Records) -> str:
-    """Return the table that the document begins with."""
+    """Return the first table of the document."""
     return table(
         ["case", "problem", "certified to", "fastest other / ours", "fastest other"],
         [
@@ -149,14 +149,14 @@ def _in_words(ratios: list[float], record: Record) -> str:
 
 
 def _fastest(record: Record) -> str:
-    """Return who came first among the others, most often first."""
+    """Return the fastest other libraries, the most frequent one first."""
     found = [ratio(instance["entries"]) for instance in record["instances"]]
     names = [one[1] for one in found if one is not None]
     return ", ".join(sorted(set(names), key=lambda name: (-names.count(name), name)))
 
 
 def machines(records: Records) -> str:
-    """Return where the cases were run, and with what; one paragraph where all ran on the same."""
+    """Return on which machine and with which versions the cases ran; one paragraph if they are the same for all."""
     lines = ["## The machine\n"]
     described = [(_machine(record["machine"]), name) for name, record in records.items()]
     for words, group in groupby(sorted(described), key=lambda pair: pair[0]):
@@ -167,7 +167,7 @@ def machines(records: Records) -> str:
     if busy:
         lines.append(
             f"**The machine was busy with other work during {', '.join(busy)}** (a load of up to "
-            f"{max(records[name]['load'] for name in busy):.1f}): these times are not to be relied on.\n"
+            f"{max(records[name]['load'] for name in busy):.1f}): do not rely on these times.\n"
         )
     return "\n".join(lines)
 
@@ -181,7 +181,7 @@ def _machine(machine: Record) -> str:
 
 
 def race_section(name: str, record: Record) -> str:
-    """Return the tables of a race: the seconds of everyone, and what ours tells."""
+    """Return the tables of a race: the seconds of all libraries, and the work of ours."""
     heading = f"## {name}\n\n{record['about']}; certified to {record['target']:.0e}, cap {record['cap']:g} s"
     heading += f", best of {record['repeats']}." + (" Quick sizes.\n" if record["quick"] else "\n")
     if not record["instances"]:
@@ -198,7 +198,7 @@ def race_section(name: str, record: Record) -> str:
 
 
 def tolerances(record: Record, peers: Sequence[str]) -> str:
-    """Return the tolerance that each library was timed at, and the worst error that the certificate then found."""
+    """Return the tolerance at which each library was timed, and the largest certified error with it."""
     words = []
     for peer in peers:
         entries = [_entry(instance, peer) for instance in record["instances"]]
@@ -263,7 +263,7 @@ def _entry(instance: Record, peer: str) -> Record:
 
 
 def passes_section(name: str, record: Record) -> str:
-    """Return what a pass costs."""
+    """Return the table of the cost of a pass."""
     rows = [[line["what"], f"{line['measured']:.2f}", line["bar"]] for line in record["lines"]]
     return f"{_heading(name, record)}\n{table(['', 'measured', 'bar'], rows)}"
 
@@ -310,13 +310,13 @@ SECTIONS: dict[str, Callable[[str, Record], str]] = {
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, numbers to the right."""
+    """Return a table in Markdown, with numbers aligned to the right."""
     lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def number(value: float | int | None) -> str:
-    """Return three digits of a number, nothing for None."""
+    """Return three digits of a number; an empty text for None."""
     if value is None:
         return ""
     if value >= 1000:
@@ -325,5 +325,5 @@ def number(value: float | int | None) -> str:
 
 
 def anchor(heading: str) -> str:
-    """Return the name by which a heading is linked to."""
+    """Return the anchor of a heading."""
     return heading.replace(".", "")

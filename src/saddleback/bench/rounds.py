@@ -1,8 +1,8 @@
-"""What a round costs where columns are spread over processes: ``mpiexec -n 4 python -m saddleback.bench.rounds``.
+"""The cost of a round between MPI processes: ``mpiexec -n 4 python -m saddleback.bench.rounds``.
 
-A round of the block method ends with a sum of m numbers over all processes. Measured are that sum alone, a round of the
-method with and without it, and the model seconds = alpha + beta m of the sum, fitted to them, which ``docs/scaling.md``
-builds its predictions on.
+An iteration of the block method ends with a round, a sum of m numbers over all processes. This program measures that
+sum alone, and an iteration with and without it. It fits the model seconds = alpha + beta m to the times of the sum, on
+which the predictions of ``docs/scaling.md`` are based.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SECONDS = 0.5
 """Time to spend on each figure."""
 
 COLUMNS, DRAWN = 64, 16
-"""Columns of a process in the round that is timed, and how many it draws."""
+"""Columns per process in the iteration that is timed, and the number that it draws."""
 
 
 class Round(NamedTuple):
-    """Seconds of a sum of so many numbers, of an iteration with it and of one without; no iteration for many rows."""
+    """Seconds of a sum of ``rows`` numbers, of an iteration with it, and of one without; nan for very many rows."""
 
     rows: int
     total: float
@@ -42,7 +42,7 @@ class Round(NamedTuple):
 
 
 def repeated(ranks: MPICommunicator, action: Callable[[], object]) -> float:
-    """Return the seconds that an action takes, the best of five runs of equally many on all processes."""
+    """Return the seconds that an action takes: the best of five runs, each with the same number on all processes."""
     begin = time.perf_counter()
     action()
     once = float(ranks.largest(np.array([time.perf_counter() - begin]))[0])
@@ -58,7 +58,7 @@ def repeated(ranks: MPICommunicator, action: Callable[[], object]) -> float:
 
 
 def measure(ranks: MPICommunicator, rows: int) -> Round:
-    """Return the times of a round for a dense matrix with so many rows."""
+    """Return the times of a round for a dense matrix with a number of rows."""
     numbers = np.ones(rows)
     total = repeated(ranks, lambda: ranks.sum(numbers))
     if rows * COLUMNS > 1 << 24:
@@ -80,7 +80,7 @@ def measure(ranks: MPICommunicator, rows: int) -> Round:
 
 
 def fitted(rounds: list[Round]) -> tuple[float, float]:
-    """Return alpha and beta of seconds = alpha + beta m, with the least squares of relative errors."""
+    """Return alpha and beta of seconds = alpha + beta m, by least squares of the relative errors."""
     rows, seconds = (np.array(column) for column in list(zip(*rounds, strict=True))[:2])
     design: Vector = np.column_stack([1 / seconds, rows / seconds])
     alpha, beta = np.linalg.lstsq(design, np.ones(len(rounds)), rcond=None)[0]

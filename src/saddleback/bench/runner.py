@@ -1,4 +1,4 @@
-"""Runs what was asked for, case after case, and keeps what was found."""
+"""Runs the requested cases one after the other, and stores the results."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .race import Field, run_case
 from .store import Records, Say
 
 ADELIE = Path(".venv-adelie/bin/python")
-"""Where ``make bench`` puts adelie, which does not go with the numpy that the others need."""
+"""Where ``make bench`` installs adelie, which needs another version of numpy than the other libraries."""
 
 
 STUDIES = {"passes": passes, "growth": growth}
-"""Cases without other libraries: modules that say what they are about, and measure."""
+"""Cases without other libraries: modules with a description and a function ``measure``."""
 
 
 def abouts() -> dict[str, str]:
-    """Return the names of all cases, in order, with what each is."""
+    """Return the names of all cases, in order, with a description of each."""
     return {
         **{name: case.about for name, case in CASES.items()},
         **{name: study.ABOUT for name, study in STUDIES.items()},
@@ -30,7 +30,7 @@ def abouts() -> dict[str, str]:
 
 
 def chosen(asked: Sequence[str], quick: bool) -> list[str]:
-    """Return the names to run: those asked for, or all but those that are too slow for a quick run."""
+    """Return the cases to run: the requested ones or, without a request, all that are not too slow for a quick run."""
     unknown = [name for name in asked if name not in abouts()]
     if unknown:
         raise ValueError(f"--case {unknown[0]}: expected one of {', '.join(abouts())}")
@@ -45,9 +45,9 @@ def run(
     say: Say,
     adelie: Path = ADELIE,
 ) -> Records:
-    """Run cases and return their records; with ``out`` they join those already there, and the document is written.
+    """Run cases and return their records; with ``out``, update the records and the document in that folder.
 
-    Every case is written as soon as it is done, so that a run which is stopped loses only its last.
+    Every case is written as soon as it is done, so that a run that is stopped loses only its last case.
     """
     if repeats < 1:
         raise ValueError(f"--repeats {repeats}: expected at least 1")
@@ -72,7 +72,7 @@ def run(
 
 
 def keep(out: Path, found: Records) -> None:
-    """Add records to those in a folder, in the order of the cases, and write the document anew."""
+    """Add records to those in a folder, in the order of the cases, and write the document again."""
     records = store.load(out / "benchmarks.json") | found
     ordered = {name: records[name] for name in abouts() if name in records}
     store.save(out / "benchmarks.json", ordered)

@@ -1,9 +1,10 @@
-"""Nothing to tune: the default method on 200 problems in all kinds of units.
+"""The default method without options, on 200 problems in all kinds of units.
 
-Five families of loss and penalty, each in 40 scalings: rows and columns of A multiplied by factors drawn from several
-decades, b and lambda by a factor each, 1e-3 to 1e3. ``solve`` gets a tolerance (1e-6 where the loss is smooth, 1e-4
-elsewhere) and nothing else. One JSON line a problem, then a table: passes by family as a distribution, what failed,
-and every problem that took more than 20 times the median of its family, with what was measured about it.
+There are five families of loss and penalty, each in 40 scalings: the rows and columns of A are multiplied by factors
+drawn from several decades, b and lambda by one factor each, from 1e-3 to 1e3. ``solve`` gets a tolerance (1e-6 for a
+smooth loss, otherwise 1e-4) and no other option. The output is one JSON line per problem, and then a table with the
+distribution of passes per family, the failures, and every problem that took more than 20 times the median of its
+family, with what was measured about it.
 
 Run ``python -m saddleback.bench.scaling_grid [--only FAMILY] [--every N] [--out FILE]``.
 """
@@ -27,12 +28,12 @@ Array = NDArray[np.float64]
 
 ROWS, COLUMNS, GROUP, ACTIVE = 120, 60, 5, 10
 OUTLIER = 20.0
-"""Passes, relative to the family's median, from which on a problem is explained."""
+"""Passes, relative to the median of the family, above which a problem is an outlier and is explained."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """How the data is given: ``rows`` and ``columns`` are decades either side of 1, ``b`` and ``lam`` exponents."""
+    """The units of the data: ``rows`` and ``columns`` are decades on either side of 1, ``b`` and ``lam`` exponents."""
 
     rows: float = 0.0
     columns: float = 0.0
@@ -54,7 +55,7 @@ SCALINGS = SERIAL + TOGETHER
 
 @dataclass(frozen=True)
 class Family:
-    """A loss and a penalty: ``build`` has the data, the strength of the penalty and the factor of b."""
+    """A loss and a penalty: ``build`` takes A, b, the weight of the penalty, the factor of b and the seed."""
 
     name: str
     tol: float
@@ -100,14 +101,14 @@ FAMILIES = [
 
 @dataclass(frozen=True)
 class Case:
-    """A problem of the grid, as data. Labels have no unit: there ``b`` scales the objective, lambda included."""
+    """A problem of the grid. Labels have no unit: for them ``b`` scales the whole objective, including lambda."""
 
     family: Family
     scaling: Scaling
     seed: int
 
     def problem(self) -> sb.Problem:
-        """Return the problem: a few of the columns explain b, up to noise with heavy tails; then all is scaled."""
+        """Return the problem: a few columns explain b up to noise with heavy tails; then everything is scaled."""
         rng = np.random.default_rng(self.seed)
         A = rng.standard_normal((ROWS, COLUMNS))
         b = A[:, :ACTIVE].sum(axis=1) + rng.standard_t(3, ROWS)
@@ -121,7 +122,7 @@ def _factors(rng: np.random.Generator, decades: float, size: int) -> Array:
 
 
 def cases(every: int = 1, only: str = "") -> list[Case]:
-    """Return the problems of the grid, or every so-manieth; families in turn, so that a slice has all of them."""
+    """Return every n-th problem of the grid; the families alternate, so that a slice has all of them."""
     grid = [
         Case(family, scaling, seed)
         for seed, (scaling, family) in enumerate(product(SCALINGS, FAMILIES))
@@ -132,16 +133,16 @@ def cases(every: int = 1, only: str = "") -> list[Case]:
 
 @dataclass(frozen=True)
 class Row:
-    """What came out of a problem.
+    """The result of a problem.
 
     Attributes
     ----------
-    family, scaling, seed : which one it is.
-    tol, status, error, passes, seconds : asked, and got.
-    strength : of the penalty, relative to the least at which x = 0.
-    nonzeros, condition : of x, and of its columns, brought to length 1.
+    family, scaling, seed : the problem.
+    tol, status, error, passes, seconds : the tolerance, and the outcome.
+    strength : weight of the penalty, relative to the smallest one with x = 0.
+    nonzeros, condition : number of nonzeros of x, and condition number of their columns, scaled to length 1.
     weight : primal weight at the end, relative to the one that the data suggested.
-    message : the solver's own.
+    message : the message of the result.
     """
 
     family: str
@@ -160,7 +161,7 @@ class Row:
 
 
 def run(case: Case) -> Row:
-    """Solve a problem with a tolerance and no option."""
+    """Solve a problem with a tolerance and no other option."""
     problem = case.problem()
     result = sb.solve(problem, tol=case.family.tol)
     nonzero = np.flatnonzero(result.x)
@@ -184,7 +185,7 @@ def run(case: Case) -> Row:
 
 
 def _relative_strength(penalty: Any, slope: Array) -> float:
-    """Return lambda / lambda_max, at most 1; where f* is finite everywhere, from its kink at 0."""
+    """Return lambda / lambda_max, at most 1, from the slacks of the penalty at 0."""
     slack, at_rest = penalty.zero_slack(slope), penalty.zero_slack(np.zeros_like(slope))
     return float(min(1.0, np.min(at_rest / np.maximum(at_rest - slack, 1e-300))))
 
@@ -194,12 +195,12 @@ def _condition(columns: Array) -> float:
 
 
 def rows(every: int = 1, only: str = "") -> Iterator[Row]:
-    """Yield what comes out of each problem of the grid."""
+    """Yield the result of each problem of the grid."""
     return (run(case) for case in cases(every, only))
 
 
 def explanation(row: Row, median: float) -> str:
-    """Return what sets an outlier apart, in figures."""
+    """Return what is unusual about an outlier, in figures."""
     scales = ", ".join(f"{name} 1e{value:+g}" for name, value in row.scaling.items() if value)
     return (
         f"{row.passes / median:.0f} times the median; {scales or 'as it is'}; lambda {row.strength:.1e} of the largest,"
@@ -208,7 +209,7 @@ def explanation(row: Row, median: float) -> str:
 
 
 def table(results: Sequence[Row]) -> str:
-    """Return the distribution of passes by family, the failures and the outliers."""
+    """Return the distribution of passes per family, the failures and the outliers."""
     lines = [f"{'family':<48}{'n':>4}{'failed':>8}{'min':>8}{'median':>8}{'90%':>8}{'max':>8}"]
     notes = []
     for family in dict.fromkeys(row.family for row in results):
@@ -228,10 +229,10 @@ def table(results: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """Solve the grid, print the table, and return 1 where a problem failed."""
+    """Solve the grid, print the table, and return 1 if a problem failed."""
     parser = argparse.ArgumentParser(description="the default method in all kinds of units")
-    parser.add_argument("--only", default="", help="families whose name contains this")
-    parser.add_argument("--every", type=int, default=1, help="take every so-manieth problem")
+    parser.add_argument("--only", default="", help="only families whose name contains this")
+    parser.add_argument("--every", type=int, default=1, help="solve only every N-th problem")
     parser.add_argument("--out", type=argparse.FileType("w"), default=sys.stdout, help="where the JSON lines go")
     arguments = parser.parse_args()
     results = []

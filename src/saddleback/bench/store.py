@@ -1,4 +1,4 @@
-"""The results of a run, as JSON beside the document, so that single cases can be run again."""
+"""The results of a run, as JSON next to the document, so that single cases can be run again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 Say = Callable[[str], None]
-"""Takes a line about what was just found."""
+"""Prints a line about the latest result."""
 
 Records = dict[str, dict[str, Any]]
-"""By name of the case: what it is, on which machine it ran, and what was found."""
+"""By name of the case: its description, the machine on which it ran, and the results."""
 
 
 def load(path: Path) -> Records:
-    """Return the records of a file, none where there is no file."""
+    """Return the records of a file; none if there is no file."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 

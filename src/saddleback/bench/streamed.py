@@ -1,10 +1,10 @@
 """Data larger than memory: ``python -m saddleback.bench.streamed --folder DIR`` makes the table of ``docs/scaling.md``.
 
-Files of four times the memory bound are solved to a certified 1e-5, each problem in a process of its own, whose peak of
-memory is told by the system. Next to the seconds, in which A is opened and checked too, stands what reading the file as
-often as ``result.passes`` says takes: in the same process, just before, by the plainest loop. Once with the file in the
-cache of the system, and once dropped from it whenever a reading begins, as it is where the data is larger than the
-memory of the machine.
+Problems with files of four times the memory bound are solved to a certified 1e-5. Each runs in a separate process,
+whose peak memory the operating system reports. The seconds include opening and checking A. They are compared with the
+time to read the file ``result.passes`` times, measured in the same process, just before, with a plain loop. Each
+problem is measured with the file in the cache of the operating system, and with the file dropped from the cache before
+each reading, as for data larger than the memory of the machine.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TOL = 1e-5
 BOUND = 500e6
 SHAPE = (5000, 50_000)
 CHUNK = 8 << 20
-"""Bytes that the plain loop reads at once."""
+"""Bytes that the plain loop reads at a time."""
 
 
 class Case(NamedTuple):
-    """A problem on one of the files: ``make`` takes A, b and the least alpha at which x = 0."""
+    """A problem on one of the files: ``loss`` takes b, and ``penalty`` takes the smallest alpha with x = 0."""
 
     name: str
     layout: str
@@ -60,7 +60,7 @@ CASES = [
 
 
 class FromDisk(File):
-    """A file that is not in the cache of the system when a reading of it begins."""
+    """A file that is dropped from the cache of the operating system before each reading."""
 
     def _fill(self, buffer: NDArray[np.uint8], at: int, first: int, count: int) -> NDArray[np.uint8]:
         if first == 0:
@@ -69,11 +69,11 @@ class FromDisk(File):
 
 
 def main() -> None:
-    """Measure all cases and print a table, or one of them for the process that prints it."""
+    """Measure all cases and print a table; or one case, in the process that the table starts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where the files are made, of 2 GB each, and kept")
-    parser.add_argument("--cases", default="", help="only those whose names have this in them")
-    parser.add_argument("--runs", type=int, default=3, help="of which the median is told")
+    parser.add_argument("--folder", type=Path, required=True, help="where the files of 2 GB each are made and kept")
+    parser.add_argument("--cases", default="", help="only cases whose names contain this")
+    parser.add_argument("--runs", type=int, default=3, help="runs per case, of which the median is printed")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--disk", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -102,7 +102,7 @@ def line(name: str, disk: bool, runs: list[dict[str, Any]]) -> str:
 
 
 def in_a_process(folder: Path, number: int, disk: bool) -> dict[str, Any]:
-    """Return the figures of one case, measured in a process of its own."""
+    """Return the figures of one case, measured in a separate process."""
     command = [sys.executable, "-m", __spec__.name, "--folder", str(folder), "--one", str(number)]
     told = subprocess.run([*command, *(["--disk"] if disk else [])], capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(told.stdout)
@@ -110,7 +110,7 @@ def in_a_process(folder: Path, number: int, disk: bool) -> dict[str, Any]:
 
 
 def measured(case: Case, folder: Path, disk: bool) -> dict[str, Any]:
-    """Return the seconds, readings, passes and peak of memory of a case."""
+    """Return the seconds, readings, passes and peak memory of a case."""
     path = folder / f"{case.layout}.npy"
     targets = np.load(folder / "targets.npz")
     b, loss = targets["b"], case.loss(targets["b"])
@@ -135,7 +135,7 @@ def measured(case: Case, folder: Path, disk: bool) -> dict[str, Any]:
 
 
 def opened(path: Path, disk: bool) -> sb.Streamed:
-    """Return the matrix of a file, as anyone opens it; from the disk alone where that is asked for."""
+    """Return the matrix of a file; if ``disk``, always read from the disk and not from the cache."""
     streamed = sb.Streamed(path, memory=BOUND)
     if disk:
         streamed.store = FromDisk.of(np.load(path, mmap_mode="r"), "path")
@@ -155,13 +155,13 @@ def read_through(path: Path, disk: bool) -> float:
 
 
 def peak() -> int:
-    """Return the most memory that this process has held, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     told = next(each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmHWM"))
     return 1024 * int(told.split()[1])
 
 
 def make_files(folder: Path) -> None:
-    """Write the matrix by columns and by rows, standard normal, and targets of 100 columns with noise."""
+    """Write a standard normal matrix in column-major and row-major order, and targets from 100 columns with noise."""
     if (folder / "targets.npz").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Problems on which the published method fails as its theory says it cannot, and how they are judged exactly.
+"""Counterexamples to the theory of the published method, and their exact evaluation.
 
 C1 is a Lasso whose expected gap exceeds the bound of Theorem 1. In C2 the cause is that sigma depends on the sample, in
-C3 the extrapolation alone. C4 are bounded, without convergence. C5 has the strengths that the paper prints for robust
-PCA, C6 those of its Remark under correlated columns.
+C3 it is the extrapolation alone. In C4 the iterates stay bounded but do not converge. C5 has the strengths that the
+paper prints for robust PCA, C6 those of its Remark on correlated columns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HADAMARD = np.array([[1.0, 1.0], [1.0, -1.0]])
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A problem, how many blocks to draw, and the options of the published method that fails on it."""
+    """A problem, the number of blocks to draw, and the options with which the published method fails on it."""
 
     name: str
     problem: sb.Problem
@@ -45,7 +45,7 @@ def lasso_c1() -> sb.Problem:
 
 
 def equations(A: Matrix, b: Matrix) -> sb.Problem:
-    """Return a feasibility problem: Ax = b, and nothing to minimise."""
+    """Return a feasibility problem: Ax = b, without an objective."""
     return sb.Problem(sb.Zero(), A, sb.Equality(b))
 
 
@@ -60,7 +60,7 @@ def bounded_c4() -> dict[str, tuple[sb.Problem, float]]:
 
 
 def correlated_c6(seed: int = 0) -> sb.Problem:
-    """Return the Lasso of C6: 300 columns that are mostly one direction."""
+    """Return the Lasso of C6: 300 strongly correlated columns."""
     rng = np.random.default_rng(seed)
     u, noise = rng.standard_normal(100), rng.standard_normal((100, 300))
     A = 0.95 * (u / np.linalg.norm(u))[:, None] + 0.3 * noise / np.linalg.norm(noise, axis=0)
@@ -69,7 +69,7 @@ def correlated_c6(seed: int = 0) -> sb.Problem:
 
 
 def counterexamples() -> list[Counterexample]:
-    """Return all of them."""
+    """Return all counterexamples."""
     b = np.array([1.0, 2.0])
     return [
         Counterexample("C1, Lasso 2 x 2", lasso_c1()),
@@ -83,15 +83,15 @@ def counterexamples() -> list[Counterexample]:
 
 
 def small_rpca(seed: int = 0) -> sb.Problem:
-    """Return a small robust PCA."""
+    """Return a small robust PCA problem."""
     return problem_of(make_robust_pca(20, 30, 3, seed))
 
 
 def expected_gap(T: int) -> tuple[float, float]:
     """Return the expected gap of the published method on C1 after T iterations with K = 1, and the bound M(0)/T.
 
-    The gap is that of the averages at the saddle point, as in Theorem 1; the expectation is over all sequences of
-    draws, and exact.
+    The gap is that of the averages at the saddle point, as in Theorem 1. The expectation is over all sequences of
+    draws, and is exact.
     """
     problem = lasso_c1()
     model = problem.model
@@ -116,7 +116,7 @@ def expected_gap(T: int) -> tuple[float, float]:
 
 
 def mean_square_radius(A: Matrix, method: str) -> float:
-    """Return the spectral radius of E[M_S kron M_S], M_S the linear map of an iteration on Ax = 0 that draws S, K = 1.
+    """Return the spectral radius of E[M_S kron M_S], where M_S is the map of an iteration on Ax = 0 that draws S, K = 1.
 
     Above 1 the mean square of the iterates grows without bound.
     """

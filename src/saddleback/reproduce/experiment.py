@@ -1,4 +1,4 @@
-"""What an experiment is made of."""
+"""The classes of an experiment: settings, contenders, tables and pictures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Settings:
 
     Attributes
     ----------
-    quick : small sizes and budgets, to see everything in minutes.
-    runs : how often, each time with another seed for the data and for the draws.
-    data : folder with real data; None to simulate.
+    quick : small sizes and budgets, so that everything takes minutes.
+    runs : number of runs, each with another seed for the data and for the draws.
+    data : folder with real data; None to simulate them.
     """
 
     quick: bool = False
@@ -38,11 +38,11 @@ class Contender:
 
     Attributes
     ----------
-    label : its name in the table; the paper's own where it has one.
-    method, options : as ``solve`` takes them.
-    blocks : K, where the method draws blocks.
-    search : an option and the values to try, of which the best counts: the paper's "post-hoc optimal".
-    paper : the paper's figures, by column.
+    label : the name in the table, the same as in the paper if it is there.
+    method, options : arguments of ``solve``.
+    blocks : K, if the method draws blocks.
+    search : an option and the values to try, of which the best is used: the paper's "post-hoc optimal".
+    paper : the figures of the paper, by column.
     """
 
     label: str
@@ -59,14 +59,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Runs:
-    """One figure of several runs."""
+    """The values of one figure in several runs."""
 
     values: Sequence[float]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text and numbers under headings; ``note`` says what a reader must know."""
+    """Rows of text and numbers under headings; ``note`` explains them."""
 
     name: str
     title: str
@@ -86,7 +86,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves over common axes, the upright one logarithmic."""
+    """Curves on common axes, of which the vertical one is logarithmic."""
 
     title: str
     across: str
@@ -104,7 +104,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment found."""
+    """The results of an experiment."""
 
     tables: Sequence[Table]
     pictures: Sequence[Picture] = ()

@@ -11,17 +11,17 @@ import numpy as np
 from .experiment import Panel, Picture
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
-"""Lines of one colour: whole, dashed, dotted, and both in turn."""
+"""Line styles of one colour: solid, dashed, dotted and dash-dotted."""
 
 OURS = "default of saddleback"
-"""The curve to be seen at once."""
+"""The curve that is highlighted."""
 
 LOGARITHMIC = {"seconds"}
-"""Axes on which methods are decades apart."""
+"""Horizontal axes with a logarithmic scale."""
 
 
 def draw(picture: Picture, folder: Path) -> Path | None:
-    """Draw a picture as PNG and return where, or None without matplotlib."""
+    """Draw a picture as PNG and return its path; None without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -43,10 +43,10 @@ def draw(picture: Picture, folder: Path) -> Path | None:
 
 
 def line_styles(picture: Picture) -> dict[str, dict[str, Any]]:
-    """Return how to draw each curve of a picture, by its label: the same in all panels, and no two alike.
+    """Return the style of each curve of a picture, by its label: the same in all panels, and different for each label.
 
     Variants of a method (PDMM1 and PDMM2; SP-BCD, K = 1 and SP-BCD, K = 3) share a colour and differ in their dashes.
-    More variants than there are dashes have colours of their own.
+    If there are more variants than dashes, each has a different colour.
     """
     labels = dict.fromkeys(curve.label for row in picture.panels for panel in row for curve in panel.curves)
     families: dict[str, list[str]] = {}
@@ -70,7 +70,7 @@ def _draw_panel(panel: Panel, axis: Any, styles: dict[str, dict[str, Any]]) -> d
     lines = {}
     for curve in panel.curves:
         x, y = np.asarray(curve.x), np.asarray(curve.y)
-        shown = np.isfinite(y) & (y > 0)  # a logarithmic axis has no place for the others
+        shown = np.isfinite(y) & (y > 0)  # a logarithmic axis cannot show the others
         (lines[curve.label],) = axis.semilogy(x[shown], y[shown], label=curve.label, **styles[curve.label])
     if panel.across in LOGARITHMIC:
         axis.set_xscale("log")

@@ -16,14 +16,14 @@ from .trace import Optimum, Trace, certified_optimum, trace
 ALPHAS = (1e-4, 1e-5, 1e-6)
 DRAWN = (1, 3, 9, 21, 63)
 SMOOTHING = 5e-4
-"""The paper's epsilon: of y between 0 and 1."""
+"""The paper's epsilon, in the problem of ``problem_of``, whose y is between 0 and 1."""
 
 QUICK_SITES, QUICK_BUDGET, QUICK_EVERY = 300, 60.0, 4.0
 FULL_SITES, FULL_BUDGET, FULL_EVERY = 8415, 300.0, 10.0
-"""Sites of each kind, passes, and passes between looks."""
+"""Sites of each kind, passes, and passes between records."""
 
 STEPS = (0.3, 1.0, 3.0, 10.0, 30.0)
-"""Of FOBOS, to be divided by N."""
+"""Step sizes of FOBOS, which are divided by N."""
 
 
 def contenders(samples: int) -> list[Contender]:
@@ -40,7 +40,7 @@ def contenders(samples: int) -> list[Contender]:
 
 
 def sites(settings: Settings) -> tuple[GroupHingeData, str]:
-    """Return the real sites where there is a folder with them, simulated ones where not, and which."""
+    """Return the real sites if there is a folder of data, otherwise simulated ones, and a word for them."""
     each = QUICK_SITES if settings.quick else FULL_SITES
     if settings.data is None:
         return make_group_hinge(2 * each), "simulated sites"
@@ -48,15 +48,15 @@ def sites(settings: Settings) -> tuple[GroupHingeData, str]:
 
 
 def problem_of(data: GroupHingeData, alpha: float) -> sb.Problem:
-    """Return N times the paper's problem, with y between 0 and 1.
+    """Return N times the paper's problem, so that y is between 0 and 1.
 
-    The paper divides A by N instead; that divides all strengths by N, and is the same method.
+    The paper divides A by N instead. This divides all strengths by N, and gives the same iterates.
     """
     return sb.Problem(sb.GroupL2(alpha * data.labels.size, data.groups), data.A, sb.Hinge(data.labels))
 
 
 def run(settings: Settings, say: Say) -> Outcome:
-    """Run the experiment; the data is what it is, and only the draws change from run to run."""
+    """Run the experiment once for each lambda."""
     data, source = sites(settings)
     N = data.labels.size
     budget, every = (QUICK_BUDGET, QUICK_EVERY) if settings.quick else (FULL_BUDGET, FULL_EVERY)

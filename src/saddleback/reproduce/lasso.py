@@ -16,17 +16,18 @@ from .tables import optima_table
 from .trace import Optimum, Trace, certified_optimum, trace
 
 BUDGET = 100.0
-"""Passes, the most in the paper's table."""
+"""Passes of a run: the largest number in the paper's table."""
 
 TARGETS = (1e-3, 1e-5)
 
 REGULARISATION = (1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0)
-"""Of SPDC, chosen with hindsight on the first run of the smallest size; both sizes have columns of norm 1."""
+"""Values of SPDC's regularisation. The best is chosen with hindsight on the first run of the smallest size, for all
+sizes, since all have columns of norm 1."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A problem of the table: m x n, nonzeros in the truth, K coordinates an iteration, passes between looks."""
+    """A problem of the table: m x n, true nonzeros, K coordinates per iteration, passes between records."""
 
     m: int
     n: int
@@ -59,11 +60,11 @@ PAPER = {
         "SP-BCD": (30, 13.32, 448.263),
     },
 }
-"""Passes, seconds and objective as printed. A quick run is compared with the first size."""
+"""Passes, seconds and objective as printed in the paper. A quick run is compared with the first size."""
 
 
 def contenders(size: Size) -> list[Contender]:
-    """Return the rows of the table: the paper's six, then what became of the sixth."""
+    """Return the rows of the table: the paper's six, then variants of the sixth and the default."""
     printed = PAPER.get(str(size), PAPER[str(FULL[0])])
     paper = {label: dict(zip(("passes", "seconds", "objective"), row, strict=True)) for label, row in printed.items()}
     K = size.drawn
@@ -111,7 +112,7 @@ def _make(size: Size, seed: int, say: Say) -> tuple[sb.Problem, Optimum]:
 
 
 def _search(size: Size, say: Say) -> tuple[dict[str, Mapping[str, Any]], Table]:
-    """Return the options of every contender, with the values that are best, and a table of all that were tried."""
+    """Return the options of every contender, with the best searched values, and a table of all values tried."""
     problem, optimum = _make(size, 0, say)
     options, tried = {}, []
     for row in contenders(size):

@@ -21,21 +21,21 @@ from .trace import Optimum, Trace, certified_optimum, trace
 
 BLOCKS = 3
 RESIDUAL = 1e-3
-"""Of X_1 + X_2 + X_3 - B, in the Frobenius norm: every row of the paper's table ends below it, none far."""
+"""Frobenius norm of X_1 + X_2 + X_3 - B at which a run ends: every row of the paper's table ends just below it."""
 
 QUICK, FULL = (60, 150, 3), (2000, 5000, 100)
 SEARCHED = (200, 500, 10)
-"""Rows, columns and rank. With hindsight values are chosen on the smaller size, which has the same units: the identity
+"""Rows, columns and rank. Values are chosen with hindsight on the size SEARCHED, which has the same units: the identity
 blocks and 1/2 ||X_1||^2 set the scale of rho, not the size of B."""
 
 MOST = 255
-"""Iterations, for those that do not get there."""
+"""Largest number of iterations."""
 
 LOOKS = 5
-"""Passes between looks at full size, where one costs several of them: counts are multiples of it."""
+"""Passes between records at full size, where a record costs several passes: counts are multiples of it."""
 
 TOLERANCE = 1e-6
-"""Certified error at which the default method ends, in a row of its own."""
+"""Certified error at which the default method ends, in a separate row."""
 
 RHO = (0.3, 0.5, 0.7, 1.0, 2.0, 3.0)
 
@@ -104,15 +104,15 @@ def run(settings: Settings, say: Say) -> Outcome:
             "certified gap",
         ),
         [*(_row(row, traces[row.label]) for row in rows), _default_row(defaults), _decomposition_row(decompositions)],
-        "Objective at points that violate the constraint, as in the paper, so it may be below the optimum; relative. "
-        f"∞: diverged, or not within {MOST} iterations. Seconds without those of certificates, except for the default "
-        "method, which is asked for a certificate rather than a residual and counts its own.",
+        "The objective is relative and, as in the paper, that of points that violate the constraint, so that it may be "
+        f"below the optimum. ∞: diverged, or not within {MOST} iterations. Seconds exclude certificates, except for "
+        "the default method, which runs to a certificate instead of a residual and includes them.",
     )
     return Outcome([table, searched, optima_table("rpca", "Robust PCA", optima)], [_picture(traces)])
 
 
 def _attempt(problem: sb.Problem, data: RobustPCAData, row: Contender, seed: int, every: float) -> Trace:
-    """Run a method until the residual is small, with so many passes between two looks."""
+    """Run a method until the residual is small, with ``every`` passes between two records."""
     unit = 1.0 + float(np.linalg.norm(data.B))
     enough = partial(_small, unit=unit)
     return trace(problem, row, MOST * _share(row), every - 0.5 * _share(row), seed, enough, unit)
@@ -144,7 +144,7 @@ def _decomposition(B: Vector) -> float:
 
 
 def _search(settings: Settings, say: Say) -> tuple[list[Contender], Table]:
-    """Return the contenders with the values that are best on a small problem, and a table of all that were tried."""
+    """Return the contenders with the best values on a small problem, and a table of all values tried."""
     size = QUICK if settings.quick else SEARCHED
     data = make_robust_pca(*size, 0)
     problem = problem_of(data)

@@ -1,4 +1,4 @@
-"""Runs experiments and keeps what they find."""
+"""Runs experiments and writes their results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def run(name: str, settings: Settings, out: Path, say: Say) -> tuple[Outcome, list[Path]]:
-    """Run one experiment, or all, and write a CSV and Markdown for every table and a PNG for every picture.
+    """Run one experiment, or all, and write a CSV and a Markdown file per table and a PNG file per picture.
 
-    Returns what was found, and the files that were written.
+    Returns the results, and the files that were written.
     """
     names = list(EXPERIMENTS) if name == "all" else [name]
     outcomes = [EXPERIMENTS[each](settings, say) for each in names]
@@ -36,14 +36,14 @@ def run(name: str, settings: Settings, out: Path, say: Say) -> tuple[Outcome, li
     for picture in outcome.pictures:
         path = draw(picture, out)
         if path is None:
-            say("No picture was drawn: that needs matplotlib (pip install 'saddleback[plot]').")
+            say("No picture was drawn: pictures need matplotlib (pip install 'saddleback[plot]').")
         else:
             files.append(path)
     return outcome, files
 
 
 def to_dict(outcome: Outcome) -> dict[str, Any]:
-    """Return the tables by name, one record a row; a figure of several runs is a list."""
+    """Return the tables by name, with one record per row; a figure of several runs is a list."""
 
     def plain(value: Any) -> Any:
         return list(value.values) if isinstance(value, Runs) else value

@@ -1,4 +1,4 @@
-"""The best value of an option with hindsight: what the paper calls post-hoc optimal."""
+"""The best value of an option, chosen with hindsight: the paper calls it post-hoc optimal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .trace import Trace
 def best_of(
     contender: Contender, attempt: Callable[[Contender], Trace], cost: Callable[[Trace], float], say: Say
 ) -> tuple[Contender, list[tuple[float, float]]]:
-    """Return the contender with the value of its searched option that costs least, and what every value cost.
+    """Return the contender with the value of its searched option that has the least cost, and the cost of every value.
 
     Parameters
     ----------
-    contender : as it is where it has nothing to search.
+    contender : the contender; it is returned unchanged if it has no option to search.
     attempt : runs a contender.
-    cost : what to make small, of a trace.
-    say : told about every value.
+    cost : the cost of a trace, which is minimised.
+    say : prints a line for every value.
     """
     if contender.search is None:
         return contender, []

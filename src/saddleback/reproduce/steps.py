@@ -1,4 +1,4 @@
-"""What the paper left as future work: which strengths are valid, and which of them are fast."""
+"""Which strengths are valid, and which of them are fast: the paper left this as future work."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TOLERANCE = 1e-4
 """Certified error to reach."""
 
 EVERY = 4.0
-"""Passes between looks."""
+"""Passes between records."""
 
 
 def rules(drawn: int) -> list[tuple[Contender, str]]:
-    """Return every rule with whether it is proved to be valid."""
+    """Return every rule, and whether it is proved to be valid."""
     return [
         (Contender("published, l1", "sp-bcd-published", {}, drawn), "no"),
         (Contender("published, Remark", "sp-bcd-published", {"step": "remark"}, drawn), "no"),
@@ -37,7 +37,7 @@ def rules(drawn: int) -> list[tuple[Contender, str]]:
 
 
 def applications(settings: Settings) -> Iterator[tuple[str, sb.Problem, tuple[int, ...]]]:
-    """Yield the three applications, each with the K to try."""
+    """Yield the three applications, each with the values of K to try."""
     m, n, d = (200, 1000, 100) if settings.quick else (1000, 5000, 500)
     lasso = make_lasso(m, n, d)
     yield f"Lasso {m} x {n}", sb.Problem(sb.L1(lasso.alpha), lasso.A, sb.Squared(lasso.b)), (n // 500, n // 50)
@@ -53,7 +53,7 @@ def run(settings: Settings, say: Say) -> Outcome:
 
 
 def _exact(settings: Settings) -> Table:
-    """Return what needs no run: an expectation over all draws, and radii of expected squares."""
+    """Return exact results: an expectation over all draws, and spectral radii of mean squares."""
     rows: list[list[Any]] = []
     for T in (4, 8) if settings.quick else (4, 8, 12):
         gap, bound = expected_gap(T)
@@ -100,7 +100,7 @@ def _speed(settings: Settings, say: Say) -> Table:
 
 
 def _outcome(problem: sb.Problem, contender: Contender, budget: float) -> tuple[float, str]:
-    """Return the passes to the tolerance, infinite where it was not reached, and what to show."""
+    """Return the passes to the tolerance, infinite if it was not reached, and the text for the table."""
     found = trace(problem, contender, budget, EVERY, enough=lambda certificate: certificate.error <= TOLERANCE)
     if found.diverged:
         return float("inf"), "diverged"

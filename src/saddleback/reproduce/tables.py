@@ -1,4 +1,4 @@
-"""Tables as they are shown and kept: on the terminal, as CSV, as Markdown."""
+"""Tables on the terminal, as CSV and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ WIDE = 180
 def optima_table(name: str, title: str, found: Mapping[str, Optimum], unit: float = 1.0) -> Table:
     """Return the optima that objectives are compared with; ``unit`` divides them."""
     rows = [[of, f"{each.value / unit:.10g}", each.error, each.passes, each.seconds] for of, each in found.items()]
-    note = "By the default method on one core; passes and seconds with those of certificates."
+    note = "By the default method on one core; passes and seconds include certificates."
     return Table(f"{name}-optima", f"{title}: optima", ("problem", "optimum", "error", "passes", "seconds"), rows, note)
 
 
 def text(value: Any) -> str:
-    """Return an entry of a table for a reader: a few digits of a number, mean and standard deviation of several."""
+    """Return an entry of a table as short text: a few digits of a number, or mean and standard deviation of several."""
     match value:
         case None:
             return "-"
@@ -51,7 +51,7 @@ def _full(value: Any) -> str:
 
 
 def write_csv(table: Table, folder: Path) -> Path:
-    """Write a table with its numbers in full, and return where."""
+    """Write a table with all digits of its numbers, and return the path."""
     path = folder / f"{table.name}.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -61,7 +61,7 @@ def write_csv(table: Table, folder: Path) -> Path:
 
 
 def markdown(table: Table) -> str:
-    """Return a table as Markdown, under its title."""
+    """Return a table as Markdown, with its title."""
     lines = [" | ".join(table.columns), " | ".join("---" for _ in table.columns)]
     lines += [" | ".join(text(entry) for entry in row) for row in table.rows]
     body = "\n".join(f"| {line} |" for line in lines)
@@ -69,7 +69,7 @@ def markdown(table: Table) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Show a table on the terminal, in several parts if it is too wide for it."""
+    """Print a table on the terminal, in several parts if it is too wide."""
     from rich.console import Console
     from rich.table import Table as RichTable
 
@@ -91,10 +91,10 @@ def print_table(table: Table) -> None:
 
 
 def column_parts(table: Table, width: int) -> list[list[int]]:
-    """Return which columns to show together, so that no entry and no word of a heading is cut.
+    """Return which columns to print together, so that no entry and no word of a heading is cut.
 
-    Each part begins with the columns that tell the rows apart. A column takes its longest entry or word and three
-    characters of frame.
+    Each part begins with the columns that identify the rows. The width of a column is its longest entry or word, plus
+    three characters for the frame.
     """
 
     def needed(column: int) -> int:
@@ -118,7 +118,7 @@ def _longest(table: Table, column: int) -> int:
 
 
 def _telling(table: Table) -> int:
-    """Return how many of the first columns it takes to tell the rows apart."""
+    """Return how many of the first columns identify the rows."""
     for count in range(1, len(table.columns)):
         if len({tuple(text(entry) for entry in row[:count]) for row in table.rows}) == len(table.rows):
             return count

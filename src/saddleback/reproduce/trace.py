@@ -1,4 +1,4 @@
-"""One method on one problem: its objective, residual and certified gap along the way."""
+"""A run of one method on one problem: its objective, residual and certified gap during the run."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from .experiment import Contender
 Series = NDArray[np.float64]
 
 UNLIMITED = 1e9
-"""Passes that no run reaches: the callback ends it, by the work of the method alone."""
+"""Passes that no run reaches: the callback ends the run, and counts only the work of the method."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A run, looked at after every so many passes.
+    """A run, recorded at regular intervals of passes.
 
     Attributes
     ----------
-    diverged : whether the run ended so.
+    diverged : whether the run diverged.
     setup : passes before the first iteration, for norms and factorisations; the paper does not count them.
-    passes : of the iterations, without the setup and without certificates.
-    seconds : of the method, setup included, certificates not.
-    objective : at the best point so far, the iterate or the average since the last look; indicators left out.
-    residual : norm of the violation of the constraints there; 0 without constraints.
-    gap, error : certified relative gap of the best pair so far, and the largest of its errors.
+    passes : passes of the iterations, without the setup and without certificates.
+    seconds : seconds of the method, with the setup and without certificates.
+    objective : objective at the best point so far, the iterate or the average since the last record, without the
+        infinite values of violated constraints.
+    residual : norm of the violation of the constraints at that point; 0 without constraints.
+    gap, error : certified relative gap of the best pair so far, and its certified error.
     """
 
     diverged: bool
@@ -44,16 +45,16 @@ class Trace:
     error: Series
 
     def suboptimality(self, optimum: float) -> Series:
-        """Return how far the objective is above the optimum, relative to it."""
+        """Return the distance of the objective from the optimum, relative to the optimum."""
         return np.abs(self.objective - optimum) / abs(optimum)
 
     def after(self, passes: float, series: Series) -> float:
-        """Return the value of a series at the last look within so many passes."""
+        """Return the value of a series at the last record within a number of passes."""
         within = np.flatnonzero(self.passes <= passes + 1e-6)
         return float(series[within[-1] if within.size else 0])
 
     def passes_until(self, series: Series, target: float) -> float:
-        """Return the passes at the first look where a series is at most a target; infinite without one."""
+        """Return the passes at the first record at which a series is at most a target; infinite if there is none."""
         found = np.flatnonzero(series <= target)
         return float(self.passes[found[0]]) if found.size else float("inf")
 
@@ -67,16 +68,16 @@ def trace(
     enough: Callable[[sb.Certificate], bool] | None = None,
     unit: float = 1.0,
 ) -> Trace:
-    """Run a method for a number of its own passes on one core, and record what it has every so many passes.
+    """Run a method for a number of passes on one core, and record its progress at regular intervals.
 
     Parameters
     ----------
-    problem, contender : what to solve and by what.
+    problem, contender : the problem and the method.
     budget : passes of the iterations.
-    every : passes between looks; the share of an iteration for one look each.
-    seed : of the draws.
-    enough : a certificate at which to stop before that.
-    unit : what a primal infeasibility of 1 is as a residual: 1 + ||b||.
+    every : passes between records; the passes of one iteration for a record after each.
+    seed : seed of the draws.
+    enough : returns whether a certificate is good enough to stop before the budget is used.
+    unit : the residual at a primal infeasibility of 1: 1 + ||b||.
     """
     rows: list[tuple[float, ...]] = []
 
@@ -103,7 +104,7 @@ def trace(
 
 @dataclass(frozen=True)
 class Optimum:
-    """The optimum of a problem, the error that certifies it, and what it took."""
+    """The optimum of a problem, its certified error, and the passes and seconds that it took."""
 
     value: float
     error: float
@@ -112,7 +113,7 @@ class Optimum:
 
 
 def certified_optimum(problem: sb.Problem, tol: float = 1e-9) -> Optimum:
-    """Return the optimum of a problem as the default method finds it, on one core."""
+    """Return the optimum of a problem, computed by the default method on one core."""
     result = sb.solve(problem, tol=tol, threads=1)
     c = result.certificate
     return Optimum((c.primal_value + c.dual_value) / 2, c.error, result.passes, result.seconds)

@@ -1,1 +1,1 @@
-"""What runs in the process of one library: it knows numpy and scipy, and no more of saddleback than of its peers."""
+"""The code in the process of one library. It needs numpy and scipy, and saddleback only if that is the library."""

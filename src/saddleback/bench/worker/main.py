@@ -1,4 +1,4 @@
-"""The process of one library: it reads requests from its input, a JSON object a line, and answers each with one.
+"""The process of one library: it reads requests from its input, one JSON object per line, and answers each with one.
 
 Run as ``python -c BOOT FOLDER PEER`` (``process.BOOT``), so that it works in an interpreter without saddleback.
 """
@@ -30,20 +30,20 @@ class Desk:
         self.task = Task("none", {})
 
     def versions(self) -> dict[str, Any]:
-        """Return the versions of the library's packages, None where one of them is not there."""
+        """Return the versions of the library's packages; None if one of them is not installed."""
         try:
             return {"versions": {package: metadata.version(package) for package in self.peer.packages}}
         except metadata.PackageNotFoundError:
             return {"versions": None}
 
     def load(self, folder: str) -> dict[str, Any]:
-        """Read the task that later requests are about."""
+        """Read the task that later requests refer to."""
         self.folder = Path(folder)
         self.task = Task.load(self.folder)
         return {}
 
     def solve(self, tol: float) -> dict[str, Any]:
-        """Solve the task to a tolerance, leave the answer in the task's folder, and return the time it took."""
+        """Solve the task with a tolerance, write the answer to the folder of the task, and return the seconds."""
         solver = self.peer.solvers[self.task.kind]
         start = time.perf_counter()
         answer = solver(self.task, tol)
@@ -62,7 +62,7 @@ class Desk:
 
 def main(name: str) -> None:
     """Answer requests until the input ends."""
-    # libraries print; what they print must not mix with the answers
+    # the output of libraries must not mix with the answers
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")

@@ -1,8 +1,8 @@
-"""The libraries that are compared: how each is asked to solve each kind of task to a tolerance of its own.
+"""The libraries that are compared: how each solves each kind of task, given one of its tolerances.
 
-A solver takes a task and a tolerance and gives back an ``Answer``. Everything in it is inside the clock, so it holds
-no conversion of data that the library does not make itself; the import at its head costs nothing after the untimed
-first call. Limits on iterations are out of the way, as the tolerance is what ends a solve.
+A solver takes a task and a tolerance and returns an ``Answer``. All of it is timed, so it contains no conversion of
+data that the library does not make itself. The import at its head costs nothing after the untimed first call. Limits on
+iterations are so high that the tolerance ends a solve.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 from .task import Task
 
 MANY = 1_000_000
-"""A limit on iterations that no solve meets."""
+"""A limit on iterations that no solve reaches."""
 
 OUTER = 1000
-"""The same where an iteration solves a problem on a working set; celer and skglm hold an array of this size."""
+"""The same for celer and skglm, whose iterations solve a working set and which allocate an array of this size."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a library found: x, its own y where it has one, and what it tells.
+    """The answer of a library: x, its y if it returns one, and what it reports.
 
-    Of a path x has a column for each alpha; of a cross-validation its last entry is the alpha that was chosen.
+    For a path x has one column per alpha; for a cross-validation the last entry of x is the chosen alpha.
     """
 
     x: Any
@@ -42,13 +42,13 @@ Solver = Callable[[Task, float], Answer]
 
 @dataclass(frozen=True)
 class Peer:
-    """A library that takes part.
+    """A library in the benchmark.
 
     Attributes
     ----------
-    name : as the tables show it.
-    packages : distributions whose versions are stated; the first must be there.
-    solvers : by kind of task.
+    name : the name in the tables.
+    packages : distributions whose versions are reported; all must be installed.
+    solvers : a solver per kind of task.
     tightest : smallest tolerance that makes sense for it.
     certifies : whether it stops on the certificate itself, so that its tolerance is the target.
     """
@@ -81,7 +81,7 @@ def _saddleback_path(task: Task, tol: float) -> Answer:
 
 
 def _chosen(model: Any, task: Task) -> Answer:
-    """Return the coefficients that a fitted cross-validation has chosen, and behind them their alpha."""
+    """Return the coefficients that a fitted cross-validation has chosen, followed by their alpha."""
     return Answer(np.append(model.coef_, model.alpha_ * task.shape[0]), info={"alpha": float(model.alpha_)})
 
 
@@ -117,7 +117,7 @@ def _celer_path(task: Task, tol: float) -> Answer:
     from celer import celer_path
 
     alphas = task["alphas"] / task.shape[0]
-    # pruned, as celer's estimators are
+    # with pruning, as in celer's estimators
     return Answer(celer_path(task["A"], task["b"], "lasso", alphas=alphas, tol=tol, max_iter=OUTER, prune=1)[1])
 
 
@@ -244,7 +244,7 @@ def _pdlp_lp(task: Task, tol: float) -> Answer:
 
 
 def _feasibility(tol: float) -> dict[str, float]:
-    """Return the two tolerances of HiGHS, which takes none below 1e-10."""
+    """Return the two tolerances of HiGHS, which accepts none below 1e-10."""
     return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), max(tol, 1e-10))
 
 

@@ -1,4 +1,4 @@
-"""A problem as plain values, and its way through a folder from one process to another."""
+"""A problem as plain values, which a folder of files carries from one process to another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Task:
 
     Attributes
     ----------
-    kind : "lasso", "group-lasso" and so on: ``judging`` has the objective of each.
+    kind : "lasso", "group-lasso" and so on; ``judging`` defines the objective of each kind.
     values : arrays, a CSC matrix, and numbers.
     """
 
@@ -41,7 +41,7 @@ class Task:
         return Task("lasso", {"A": self["A"], "b": self["b"], "alpha": alpha})
 
     def save(self, folder: Path) -> None:
-        """Write every value to a file of its own; the order of dense arrays is kept."""
+        """Write every value to a separate file; dense arrays keep their memory order."""
         numbers, matrices = {}, {}
         for name, value in self.values.items():
             if sparse.issparse(value):
