@@ -109,7 +109,7 @@ def demo(
     else:
         _print_table(runs)
         if picture is None:
-            typer.echo("No picture was drawn: that needs matplotlib (pip install 'saddleback[plot]').")
+            typer.echo("No picture was drawn: pictures need matplotlib (pip install 'saddleback[plot]').")
         else:
             typer.echo(f"The certified gaps on the way are drawn in {picture}.")
     _exit_by_status(*(result for _, result in runs))

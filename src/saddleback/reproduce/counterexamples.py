@@ -116,7 +116,7 @@ def expected_gap(T: int) -> tuple[float, float]:
 
 
 def mean_square_radius(A: Matrix, method: str) -> float:
-    """Return the spectral radius of E[M_S kron M_S], where M_S is the map of an iteration on Ax = 0 that draws S, K = 1.
+    """Return the spectral radius of E[M_S kron M_S], where M_S is the map of an iteration on Ax = 0 that draws block S.
 
     Above 1 the mean square of the iterates grows without bound.
     """
