@@ -67,7 +67,7 @@ class Blocks:
         return self.contiguous or np.array_equal(self.order, other.order)
 
     def pieces(self, blocks: Indices) -> list[tuple[Columns, Indices]]:
-        """Return the given blocks with where they are: large ones one by one, which need no copy, others together."""
+        """Return the given blocks with their coordinates: large blocks one by one, without a copy, others together."""
         if not self.contiguous or self.start[-1] < LARGE * len(self):
             return [(self.columns(blocks), blocks)]
         return [(slice(self.start[j], self.start[j + 1]), blocks[i : i + 1]) for i, j in enumerate(blocks)]

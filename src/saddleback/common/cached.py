@@ -16,10 +16,10 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):
-        """A property that is computed once per object, at the first look; by several threads at once, several times."""
+        """A property that is computed once per object, when it is first read; several threads may each compute it."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            """Return the value, and leave it in the object, where Python finds it from now on."""
+            """Return the value, and store it in the object, where Python finds it from now on."""
             if instance is None:
                 return self
             value = instance.__dict__[self.attrname] = self.func(instance)

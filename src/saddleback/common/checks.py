@@ -1,4 +1,4 @@
-"""Checks of what a user hands in: each error names the argument, what was found and what was expected."""
+"""Checks of the user's arguments: each error names the argument, what was found and what was expected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ and Newton's systems products of two, which then stay within the range of float6
 and the weights of samples, is 0 or at least one over it."""
 
 LARGEST_PRODUCT = LARGEST**2
-"""Largest size of what stands against A'y, a product of data: alpha and c."""
+"""Largest size of numbers that are compared with A'y, a product of data: alpha and c."""
 
 SQUARABLE = 1e150
 """Largest size of x and y, and of bounds on them: larger ones have squares, or sums of squares, that overflow."""
@@ -27,12 +27,12 @@ class ProbeError(ValueError):
 
 
 def rounding_of(dtype: np.dtype[Any]) -> float:
-    """Return the relative rounding of numbers of a type: float32 and less have their own, all others float64's."""
+    """Return the relative rounding of numbers of a type: that of float32 or float16, or of float64 for all others."""
     return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else float(np.finfo(np.float64).eps)
 
 
 def real(name: str, value: ArrayLike) -> Vector:
-    """Return a float64 copy of value, or raise where it is complex, of object type, or empty."""
+    """Return a float64 copy of value, or raise if it is complex, of object type, or empty."""
     return _real(name, value).astype(np.float64)
 
 
@@ -61,23 +61,23 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def finite(name: str, value: ArrayLike, largest: float = LARGEST) -> Vector:
-    """Return value as float64, or raise where it has entries that are NaN, infinite or larger in size than allowed."""
+    """Return value as float64, or raise if it has entries that are NaN, infinite or larger in size than allowed."""
     return _finite(name, real(name, value), largest)
 
 
 class Lent(np.ndarray[Any, Any]):
-    """An array whose owner does not change it as long as a function has it."""
+    """An array whose owner does not change it as long as a function holds it."""
 
 
 def data(name: str, value: ArrayLike) -> NDArray[Any]:
-    """Return an array that is lent or that nobody can change itself, and any other as ``finite`` does."""
+    """Return a ``Lent`` or unchangeable array without a copy, and any other array as ``finite`` does."""
     array = _real(name, value)
     constant = array.dtype in (np.float32, np.float64) and (isinstance(value, Lent) or _unchangeable(array))
     return _finite(name, array if constant else array.astype(np.float64))
 
 
 def _unchangeable(array: Any) -> bool:
-    """Return whether neither an array nor one that it is a view of can be written to, as with a memory map."""
+    """Return whether neither an array nor the arrays of which it is a view can be written to, as with a memory map."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -107,7 +107,7 @@ def _raise_first(name: str, array: NDArray[Any], right: NDArray[np.bool_], expec
 
 
 def nonnegative(name: str, value: ArrayLike) -> Vector:
-    """Return value as float64, or raise where it is not finite or negative."""
+    """Return value as float64, or raise if it is negative or not finite."""
     array = finite(name, value)
     if np.any(array < 0):
         raise ValueError(f"{name} has the value {array.min()}: expected numbers that are at least 0")
@@ -115,7 +115,7 @@ def nonnegative(name: str, value: ArrayLike) -> Vector:
 
 
 def weights(name: str, value: ArrayLike) -> Vector:
-    """Return weights of samples as float64, or raise where one is negative, or so small that 1 / weight overflows."""
+    """Return weights of samples as float64, or raise if one is negative, or so small that 1 / weight overflows."""
     array = nonnegative(name, value)
     expected = f"0 or numbers of at least {1 / LARGEST:.0e}; write 0 for a sample that does not count"
     _raise_first(name, array, (array == 0) | (array >= 1 / LARGEST), expected)
@@ -123,7 +123,7 @@ def weights(name: str, value: ArrayLike) -> Vector:
 
 
 def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf, largest: float = LARGEST) -> float:
-    """Return value as a float, or raise where it is not a finite number in [low, high], or larger than allowed."""
+    """Return value as a float, or raise if it is not a finite number in [low, high], or larger than allowed."""
     array = finite(name, value, largest)
     if array.ndim != 0:
         raise ValueError(f"{name} has shape {array.shape}: expected a single number")
@@ -147,7 +147,7 @@ def positive_multiple(name: str, factor: float) -> None:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """Return a value as a message shows it: in one line, and cut if it is long."""
+    """Return a value for a message: in one line, and cut if it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= most else f"{text[:most]}..."
 
@@ -174,7 +174,7 @@ def one_of(name: str, value: Any, *allowed: Any) -> None:
 
 
 def bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Vector, Vector]:
-    """Return a lower and an upper bound, which may be infinite, or raise where they cross or are NaN."""
+    """Return a lower and an upper bound, which may be infinite, or raise if they cross or are NaN."""
     low, high = real("lower", lower), real("upper", upper)
     expected = f"{_at_most(SQUARABLE)}; write inf for no bound"
     for name, array in (("lower", low), ("upper", high)):

@@ -1,9 +1,9 @@
-"""Formulas of many coordinates, looked at a panel at a time.
+"""Formulas of many coordinates, evaluated one panel at a time.
 
-A formula like ``clip((y - b) / q, low, high)`` in numpy writes a whole vector for each of its operations. Where vectors
-are as large as the data, that memory is most of what a run takes, and fetching it most of the time. A function that is
-a sum over coordinates is therefore evaluated on panels that stay in the cache: the formula is the same, its temporaries
-are small. A panel has its parameters in float64 whatever they are stored in, so that float32 data need no copy.
+A formula like ``clip((y - b) / q, low, high)`` in numpy writes a whole vector for each of its operations. If vectors
+are as large as the data, these temporaries dominate the memory of a run, and reading them dominates the time. Therefore
+a function that is a sum over coordinates is evaluated on panels that stay in the cache: the formula is the same, but
+its temporaries are small. Parameters are converted to float64 per panel, so that float32 data need no copy.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 PANEL = 1 << 16
-"""Coordinates of a panel: half a megabyte a vector."""
+"""Coordinates per panel: half a megabyte per vector."""
 
 SERIAL = 1 << 12
-"""Coordinates up to which the BLAS makes an inner product without threads."""
+"""Largest number of coordinates for which the BLAS computes an inner product without threads."""
 
 Array = NDArray[Any]
 
 
 def panels(vector: Array) -> Iterator[slice]:
-    """Yield stretches of a vector; the whole of one on a device, where each operation is best made at once."""
+    """Yield slices that cover a vector; a single one on a device, where large operations are faster."""
     width = PANEL if isinstance(vector, np.ndarray) else max(vector.size, 1)
     return (slice(a, min(a + width, vector.size)) for a in range(0, vector.size, width))
 
 
 def panels_of_rows(matrix: Array) -> Iterator[slice]:
-    """Yield some rows of a matrix at a time, all of them on a device."""
+    """Yield slices that cover the rows of a matrix; a single one on a device."""
     height = max(1, PANEL // max(matrix.shape[1], 1)) if isinstance(matrix, np.ndarray) else matrix.shape[0]
     return (slice(a, a + height) for a in range(0, matrix.shape[0], height))
 
 
 def double(values: Array) -> Array:
-    """Return values in float64, themselves where they are."""
+    """Return values in float64, without a copy if they are float64 already."""
     return values if values.dtype == np.float64 else values.astype(np.float64)
 
 
 def inner(a: Array, b: Array) -> float:
-    """Return <a, b>: not by the BLAS where that would use threads, which take longer to meet than a panel takes."""
+    """Return <a, b>, without the BLAS if it would use threads: starting them takes longer than a panel."""
     if isinstance(a, np.ndarray) and a.size > SERIAL:
         return float(np.einsum("i,i", a, b))
     return float(a @ b)
 
 
 def chunked_sum(method: Callable[..., float]) -> Callable[..., float]:
-    """Make a method of a coordinatewise function, whose value is a sum, add up those of the panels."""
+    """Return a method that evaluates a sum over coordinates panel by panel, and adds up the results."""
 
     @wraps(method)
     def in_panels(self: Any, *vectors: Any) -> float:
@@ -61,9 +61,9 @@ def chunked_sum(method: Callable[..., float]) -> Callable[..., float]:
 
 
 def chunked_map(method: Callable[..., Array]) -> Callable[..., Array]:
-    """Make a method of a coordinatewise function, whose value is a vector, put together those of the panels.
+    """Return a method that evaluates a coordinatewise function panel by panel, and joins the results to a vector.
 
-    Where it returns its first argument for all of them, so does the whole.
+    If the method returns its first argument for all panels, so does the result.
     """
 
     @wraps(method)
@@ -86,7 +86,7 @@ def chunked_map(method: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def chunked_flatnonzero(condition: Callable[..., Array], *vectors: Array) -> Array:
-    """Return where a condition holds, coordinate by coordinate."""
+    """Return the coordinates at which a condition holds."""
     if _is_small(vectors[0]):
         return np.flatnonzero(condition(*vectors))
     found = [np.flatnonzero(condition(*_parts(vectors, own))) + own.start for own in panels(vectors[0])]
@@ -98,5 +98,5 @@ def _is_small(vector: Array) -> bool:
 
 
 def _parts(vectors: tuple[Any, ...], own: slice) -> list[Any]:
-    """Return a stretch of each vector; a number is the same for all coordinates."""
+    """Return a slice of each vector; numbers are returned unchanged."""
     return [vector[own] if np.ndim(vector) else vector for vector in vectors]

@@ -11,7 +11,7 @@ from .arrays import Vector
 
 
 class System(Protocol):
-    """A symmetric matrix Q and its diagonal, as conjugate gradients need them for the direction p of a step."""
+    """A symmetric matrix Q with its diagonal, for conjugate gradients; p is the direction of a step."""
 
     diagonal: Vector
 
@@ -19,7 +19,7 @@ class System(Protocol):
         """Return p'Qp, where p is the preconditioned residual plus ``ratio`` times the last direction."""
 
     def reduced(self, residual: Vector, length: float) -> tuple[Vector, Vector]:
-        """Return the residual less ``length`` Qp, and that divided by the diagonal."""
+        """Return the residual minus ``length`` Qp, and that divided by the diagonal."""
 
 
 class Product:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.lib import format as npy
 
 READ_AT_ONCE = 1 << 24
-"""Bytes of an archive that are looked at at a time."""
+"""Bytes of an archive that are read at a time."""
 
 HEADERS = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
-    (3, 0): npy.read_array_header_2_0,  # the third differs in the names of fields alone, which are refused below
+    (3, 0): npy.read_array_header_2_0,  # version 3 differs only in the names of fields, which are refused below
 }
 
 ENDING = ".npy"
@@ -29,11 +29,11 @@ class Archive:
 
     Parameters
     ----------
-    path : where it is.
+    path : path of the file.
 
     Attributes
     ----------
-    names : of its arrays.
+    names : names of its arrays.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,13 +68,13 @@ class Archive:
 
 
 class Member:
-    """An array in an archive, read from its first entry on in the order in which it is stored.
+    """An array in an archive, read from its first entry in the order in which it is stored.
 
     Parameters
     ----------
-    stream : what is stored, header and entries.
-    stored : bytes of it.
-    name : for errors.
+    stream : the stored bytes, header and entries.
+    stored : number of bytes.
+    name : name of the array, for errors.
     """
 
     def __init__(self, stream: IO[bytes], stored: int, name: str) -> None:
@@ -124,11 +124,11 @@ class Member:
 
 @contextmanager
 def damage(name: str, expected: str = "the file is damaged") -> Iterator[None]:
-    """Turn whatever a library says of bytes that it cannot read into a ValueError that names what was read."""
+    """Turn any error of a library about bytes that it cannot read into a ValueError that names what was read."""
     try:
         yield
     except MemoryError:
         raise
-    except Exception as error:  # zipfile, zlib, lzma, gzip, struct, ast and tokenize all have their own
+    except Exception as error:  # zipfile, zlib, lzma, gzip, struct, ast and tokenize all raise different errors
         said = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{name} cannot be read ({said}): {expected}") from None

@@ -46,7 +46,7 @@ class ColumnFile:
         self.shape: tuple[int, int] = self._read.shape
 
     def share(self, rank: int, size: int) -> slice:
-        """Return the columns of one of ``size`` processes, where each gets as many."""
+        """Return the columns of one of ``size`` processes; all get about the same number."""
         n = self.shape[1]
         return slice(rank * n // size, (rank + 1) * n // size)
 
@@ -73,7 +73,7 @@ class _Mapped:
 
 
 class _Zarr:
-    """A Zarr array, of which the chunks are read that hold some of the columns."""
+    """A Zarr array; only the chunks that hold some of the columns are read."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -89,7 +89,7 @@ class _Zarr:
 
 
 class _Stored:
-    """An ``.npz`` file: its members are read from where the columns begin to where they end."""
+    """An ``.npz`` file: its members are read from the first to the last of the columns."""
 
     def __init__(self, path: Path) -> None:
         self.archive = Archive(path)
@@ -107,7 +107,7 @@ class _Stored:
             raise ValueError(f"{path.name} has neither a matrix A nor what scipy.sparse.save_npz writes")
 
     def _places(self, path: Path) -> Any:
-        """Return where the columns begin, as they must be for parts of the file to be read."""
+        """Return where the columns begin in a CSC matrix; raise if parts of the file cannot be read."""
         start = np.asarray(self.archive.array("indptr"))
         with self.archive.member("data") as member:
             stored = member.size
@@ -131,7 +131,7 @@ class _Stored:
                 return member.read((stop - first) * rows).reshape((rows, stop - first), order="F")
             own = np.empty((rows, stop - first), member.dtype, order="F")
             strip = max(1, READ_AT_ONCE // (self.shape[1] * member.dtype.itemsize))
-            for row in range(0, rows, strip):  # all rows pass by, and what is not ours is left out
+            for row in range(0, rows, strip):  # all rows are read, and the other columns are dropped
                 height = min(strip, rows - row)
                 own[row : row + height] = member.read(height * self.shape[1]).reshape(height, -1)[:, first:stop]
             return own

@@ -28,32 +28,32 @@ from .archives import READ_AT_ONCE, Archive, damage
 from .column_files import ColumnFile
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
-"""What ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
+"""The keys that ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
 
 MATRIX_KEYS = ("A", "data", "indices", "indptr")
 """Arrays of the size of the matrix."""
 
 SPARSE_FLAG = "_is_array"
-"""What it adds for a sparse array, to tell it from a sparse matrix; the problem is the same."""
+"""The key that it adds for a sparse array, as opposed to a sparse matrix; the problem is the same."""
 
 WITH_NUMBERS, WITHOUT_NUMBER = ("COLUMNS", "RHS", "RANGES", "BOUNDS"), ("FR", "MI", "PL", "BV")
 """Sections of an MPS file whose lines end with a number, and the kinds of bounds that need none."""
 
 IGNORED = r"^WARNING: +(.*(?:not defined|undefined|duplicate|same name|not in \w+ +section).*)"
-"""What HiGHS warns of where it solves another program than the file states."""
+"""Warnings of HiGHS that mean that it reads another program than the file states."""
 
 INFINITE_BOUND = 1e20
-"""Bounds of this size and more are infinite in an MPS file, which has no other way to say so; HiGHS reads them so."""
+"""Bounds of at least this size are infinite in an MPS file, as in HiGHS."""
 
 
 class LoadedProblem(Problem):
-    """A problem as a file states it.
+    """A problem from a file.
 
     Attributes
     ----------
-    sign, offset : the objective in the file's own sense is ``sign * value + offset``, with sign -1 where the file
-        states a maximisation.
-    column_names, row_names : of a linear program; empty elsewhere.
+    sign, offset : the objective in the sense of the file is ``sign * value + offset``, with sign -1 if the file states
+        a maximisation.
+    column_names, row_names : names in a linear program; empty for other problems.
     """
 
     sign: float = 1.0
@@ -61,13 +61,13 @@ class LoadedProblem(Problem):
 
     @classmethod
     def of(cls, problem: Problem) -> LoadedProblem:
-        """Return a problem that was made from a file, as one that knows about it."""
+        """Return a problem as a ``LoadedProblem`` without names, sign or offset."""
         loaded = cls.__new__(cls)
         loaded.__dict__.update(problem.__dict__)
         return loaded
 
     def objective(self, value: float) -> float:
-        """Return a value of the minimised problem in the file's own sense."""
+        """Return a value of the minimised problem in the sense of the file."""
         return self.sign * value + self.offset
 
 
@@ -118,7 +118,7 @@ def read_together(path: str | Path, team: Communicator) -> LoadedProblem:
 
 
 def check_writable(path: Path) -> None:
-    """Raise where a solution could not be written to a file of this name, before it has been computed."""
+    """Raise if a solution could not be written to a file of this name; called before the solve."""
     if path.suffix.lower() not in (".npz", ".csv", ""):
         raise ValueError(f"--out {path} has no known ending: expected .npz for arrays or .csv for a table")
     if not path.absolute().parent.is_dir():
@@ -137,11 +137,11 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Comm
 
     Notes
     -----
-    A table begins with a line "status". Then comes a line for every column with its value x and its reduced cost, and
-    one for every row with the value of Ax and its shadow price. Both prices are empty unless the problem is a linear
-    program and the status is OPTIMAL; they are in the sense of the file, as HiGHS states them. Where the problem is
-    proved to have no solution, x, Ax and prices are left out and ``ray`` has the proof: entries of rows where there is
-    no feasible point, of columns where the objective has no bound.
+    A table begins with a line "status". Then comes one line per column with its value x and its reduced cost, and one
+    line per row with the value of Ax and its shadow price. Both prices are empty unless the problem is a linear program
+    and the status is OPTIMAL; they are in the sense of the file, as in HiGHS. If the problem is proved to have no
+    solution, x, Ax and prices are left out and ``ray`` has the proof: one entry per row if the problem is infeasible,
+    one per column if it is unbounded.
 
     An ``.npz`` file has the same as arrays: ``status``; ``x``, ``y``, and of a solved linear program ``shadow_prices``
     and ``reduced_costs``, or ``ray``; and the names in an MPS file. y is that of the minimised problem.
@@ -166,7 +166,7 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Comm
     if solved:
         found |= {"x": result.x, "y": result.y}
     columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
-    with path.open("wb") as stream:  # an open file keeps its name, to which savez would add an ending
+    with path.open("wb") as stream:  # savez would add an ending to a name
         np.savez(stream, status=result.status.name, **found, column_names=columns, row_names=rows)
 
 
@@ -192,13 +192,13 @@ def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapp
 
 
 def _read_arrays(path: Path, without: Collection[str]) -> dict[str, Any]:
-    """Return the arrays of a file by name, scalars as plain values, and None for those to be left out."""
+    """Return the arrays of a file by name, scalars as plain values, and None for those in ``without``."""
     archive = Archive(path)
     return {name: None if name in without else archive.array(name) for name in archive.names}
 
 
 def _problem_of(path: Path, team: Communicator) -> Problem:
-    """Return the problem that named arrays describe, or raise with the names that are missing or unknown."""
+    """Return the problem that named arrays describe, or raise an error with the names that are missing or unknown."""
     arrays = _read_arrays(path, without=MATRIX_KEYS if isinstance(team, MPICommunicator) else ())
     loss = _class(arrays, "loss", "Squared", Loss)
     penalty = _class(arrays, "penalty", "L1", Penalty)
@@ -245,7 +245,7 @@ def _parameters(cls: type) -> dict[str, inspect.Parameter]:
 
 
 def _argument_keys(arrays: Mapping[str, Any], role: str, cls: type, taken: set[str]) -> dict[str, str]:
-    """Return the key of every argument: its own name, with the role in front where that is taken or written so."""
+    """Return the key of every argument: its name, with the role in front if the name is taken or the file has it so."""
     written = {name: f"{role}.{name}" for name in _parameters(cls)}
     return {name: key if key in arrays or name in taken else name for name, key in written.items()}
 
@@ -276,7 +276,7 @@ def _listed(names: Any) -> str:
 
 
 def _read_linear_program(path: Path) -> LoadedProblem:
-    """Return min c'x with bounds on x and on Ax; a maximisation is turned around."""
+    """Return min c'x with bounds on x and on Ax; a maximisation is turned into a minimisation."""
     highspy = import_highspy("reading an .mps file")
     reader = highspy.Highs()
     declared = _checked_columns(path)
@@ -335,7 +335,7 @@ def _with_infinities(bound: Vector) -> Vector:
 
 
 def _checked_columns(path: Path) -> set[str]:
-    """Return the names in COLUMNS, or raise for what the reader of HiGHS takes for another number without a word."""
+    """Return the names in COLUMNS, or raise if a number would be misread by HiGHS without a warning."""
     _check_compression(path)
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
     section, columns = "", set()
@@ -361,7 +361,7 @@ def _is_number(word: str) -> bool:
 
 
 def _check_compression(path: Path) -> None:
-    """Raise where a ``.gz`` file is damaged: the reader of HiGHS would take what comes before the damage for all."""
+    """Raise if a ``.gz`` file is damaged: HiGHS would read only what comes before the damage."""
     if path.name.lower().endswith(".gz"):
         with damage(path.name), gzip.open(path) as content:
             while content.read(READ_AT_ONCE):

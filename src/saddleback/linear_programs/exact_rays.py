@@ -1,8 +1,8 @@
-"""Rays of linear programs in rational arithmetic: what floating point leaves in doubt is decided where that is cheap.
+"""Rays of linear programs in rational arithmetic, which proves what floating point leaves open, if that is cheap.
 
-A ray in floating point makes an entry of its image 0 only up to rounding, where a proof may need 0 itself. The entries
-in question are made 0 exactly by fraction-free elimination (Bareiss, 1968), which changes the ray by about as much as
-rounding did, and the ray that results is verified without any rounding.
+A ray in floating point makes an entry of its image 0 only up to rounding, but a proof may need an exact 0.
+Fraction-free elimination (Bareiss, 1968) makes these entries exactly 0. It changes the ray by about as much as rounding
+did, and the resulting ray is verified without any rounding.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..operators import Operator
 from .program import LinearProgram
 
 MOST_ENTRIES = 20_000
-"""Entries of A beside the ray beyond which nothing is verified exactly."""
+"""Largest number of entries of A in the rows or columns of the ray for an exact verification."""
 
 MOST_STEPS = 4_000
-"""Products of integers in an elimination beyond which it is not made."""
+"""Largest number of integer products in an elimination."""
 
 
 class Cone(NamedTuple):
@@ -33,7 +33,7 @@ class Cone(NamedTuple):
     of_negative: Vector
 
     def hold(self, entries: dict[int, int]) -> bool:
-        """Return whether entries, by place, all have a sign that is allowed."""
+        """Return whether all entries, given by place, have an allowed sign."""
         return all(entry == 0 or (self.positive[i] if entry > 0 else self.negative[i]) for i, entry in entries.items())
 
     def value(self, entries: dict[int, int]) -> Fraction:
@@ -53,12 +53,12 @@ def proves_exactly(program: LinearProgram, A: Operator, dual: bool, ray: Vector,
     ----------
     program, A : the linear program.
     dual : whether it is a ray of y, which proves that no point is feasible, or one of x.
-    ray : in floating point.
-    zero : entries of its image, -A'e or Ad, that must be 0 and are so up to rounding.
+    ray : the ray in floating point.
+    zero : entries of its image, -A'e or Ad, that must be 0 and are 0 up to rounding.
 
     Returns
     -------
-    None if that would take long.
+    None if it would take too long to decide.
     """
     support = np.flatnonzero(ray)
     across = (
@@ -110,7 +110,7 @@ def _rows_of_integers(matrix: Any) -> tuple[dict[int, dict[int, int]], int]:
 
 
 def _in_kernel(rows: list[dict[int, int]], entries: list[int]) -> list[int]:
-    """Return a multiple of a vector in the kernel of some rows that agrees with the entries given where it is free.
+    """Return an integer multiple of a vector in the kernel of some rows; its free entries agree with the given ones.
 
     Fraction-free Gauss-Jordan elimination: after each step all pivots are the same integer, and divisions are exact.
     """

@@ -1,7 +1,9 @@
-"""The way to HiGHS, the simplex code that scipy ships: a linear program and the two that prove that it has no solution.
+"""The interface to HiGHS, the simplex code that scipy ships.
 
-HiGHS takes bounds and costs of 1e20 for infinite, drops entries below 1e-9 and has absolute tolerances. A program that
-is out of its range is first brought into it, by powers of 2.
+It states a linear program, and the two programs that prove that it has no solution.
+
+HiGHS treats bounds and costs of 1e20 as infinite, drops entries below 1e-9 and has absolute tolerances. A program
+outside of its range is first scaled by powers of 2.
 """
 
 from __future__ import annotations
@@ -22,31 +24,31 @@ SMALL_ENTRY, LARGE_ENTRY = 1e-7, 1e9
 """Sizes of the entries of A beyond which rows and columns are scaled."""
 
 LARGE_DATA = 1e12
-"""Size of bounds and costs from which on they are scaled."""
+"""Size of bounds and costs above which they are scaled."""
 
 INFINITE = 1e19
-"""Size of bounds and costs that HiGHS may take for infinite."""
+"""Size of bounds and costs that HiGHS may treat as infinite."""
 
 MOST_WORK = 10_000_000
-"""Entries of A times the smaller of its sides, up to which HiGHS is expected to be faster than r2hpdhg and the finish.
+"""Entries of A times its smaller side, up to which HiGHS is expected to be faster than r2hpdhg and the finish.
 On random sparse programs, the worst for a simplex method, it is twice as fast at half of that, and 10 times slower at
 twice."""
 
 SMALL = 10_000
-"""Entries of A up to which HiGHS runs in the thread of the caller, which a thread would only slow down. Ctrl-C is noted
-meanwhile, and acted on after it."""
+"""Entries of A up to which HiGHS runs in the thread of the caller, since a separate thread would cost more. Ctrl-C is
+recorded meanwhile, and takes effect when HiGHS ends."""
 
 LONGEST = 600.0
 """Seconds that HiGHS may take if there is no time limit. It cannot be stopped from outside."""
 
 GRACE = 1.0
-"""Seconds to wait for HiGHS after its time limit, which it looks at now and then."""
+"""Seconds to wait for HiGHS after its time limit, which it checks only from time to time."""
 
 ROUNDS = 6
 """Rounds of geometric scaling."""
 
 TIGHTEST, LOOSEST = 1e-10, 1e-9
-"""Tolerances of HiGHS: the least that it takes, and the largest that it is given."""
+"""Smallest tolerance that HiGHS accepts, and largest tolerance that is passed to it."""
 
 MARGIN = 1e-3
 """Tolerance of HiGHS relative to that of the run."""
@@ -83,7 +85,7 @@ class Scaling(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A linear program with its matrix, in CSC format, and how to scale it; None to find that out."""
+    """A linear program with its matrix in CSC format, and its scaling; None to compute the scaling."""
 
     bounds: LinearProgram
     A: Any
@@ -91,7 +93,7 @@ class Program(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What HiGHS says: how it ended, a vertex x and its dual y in our sign if it has them, its iterations and time."""
+    """The answer of HiGHS: how it ended, a vertex x and its dual y (in our sign) if any, its iterations and time."""
 
     state: str
     x: Vector | None
@@ -101,7 +103,7 @@ class Answer(NamedTuple):
 
 
 def pays(model: Model) -> bool:
-    """Return whether HiGHS is the way to solve a linear program: A is in memory, and of moderate size."""
+    """Return whether HiGHS should solve a linear program: A is in memory and of moderate size."""
     return at_hand(model.A) and model.A.traits.stored * min(model.A.shape) <= MOST_WORK and in_range(stated(model))
 
 
@@ -115,8 +117,8 @@ def stated(model: Model) -> Program:
 def conflict(program: Program) -> Program:
     """Return the elastic program, which always has a solution: min sum of s + t, row_lower <= Ax + s - t <= row_upper.
 
-    Rows and columns are scaled geometrically first. The dual of a solution with a value above 0 separates the
-    constraints.
+    Rows and columns are scaled geometrically first. If the value is positive, the dual solution proves that the
+    constraints cannot all hold.
     """
     p, n = program.bounds, program.A.shape[1]
     rows, columns = _geometric(program.A)
@@ -154,7 +156,7 @@ def falling(program: Program) -> Program:
 
 
 def scaling(program: Program) -> Scaling:
-    """Return the scaling that brings a program into the range of HiGHS: ones if it is there."""
+    """Return the scaling that brings a program into the range of HiGHS; ones if none is needed."""
     p, A = program.bounds, program.A
     rows, columns = np.ones(A.shape[0]), np.ones(A.shape[1])
     entries = np.abs(A.data[A.data != 0])
@@ -190,7 +192,7 @@ def _unit(values: Vector) -> float:
 
 
 def in_range(program: Program) -> bool:
-    """Return whether HiGHS sees a program as it is once it is scaled."""
+    """Return whether the scaled program is within the range of HiGHS."""
     p, A, _ = scaling(program).applied(program)
     data = np.concatenate([p.cost, p.lower, p.upper, p.row_lower, p.row_upper])
     entries = np.abs(A.data[A.data != 0])
@@ -199,7 +201,7 @@ def in_range(program: Program) -> bool:
 
 
 def run(program: Program, tol: float, seconds: float = LONGEST) -> Answer:
-    """Return what HiGHS says of a program within some seconds, solved to a small part of a tolerance."""
+    """Return the answer of HiGHS for a program within some seconds, solved to a small part of a tolerance."""
     begin = time.perf_counter()
     scale = program.scale or scaling(program)
     p, A, _ = scale.applied(program)
@@ -236,12 +238,12 @@ def run(program: Program, tol: float, seconds: float = LONGEST) -> Answer:
 
 
 class Running:
-    """A run of HiGHS, in a thread unless it is small, so that the clock and the keyboard can be looked at meanwhile.
+    """A run of HiGHS, in a thread unless it is small, so that the clock and the keyboard can be checked meanwhile.
 
-    Nothing stops HiGHS but its own time limit, which is always finite. A caller with the same limit waits for it there.
-    After Ctrl-C, or in a run that was resumed under a shorter limit, HiGHS works on up to its limit. The interpreter
-    waits for it before it exits: a daemon thread that returns from HiGHS while the interpreter is being finalised
-    aborts the process.
+    HiGHS stops only at its time limit, which is always finite. A caller with the same limit waits for it there. After
+    Ctrl-C, or in a run that was resumed under a shorter limit, HiGHS continues until its limit. The interpreter waits
+    for it before it exits: a daemon thread that returns from HiGHS while the interpreter is being finalised aborts the
+    process.
     """
 
     def __init__(self, program: Program, tol: float, seconds: float) -> None:
@@ -259,7 +261,7 @@ class Running:
     def _work(self, program: Program, tol: float, seconds: float) -> None:
         try:
             self._answer = run(program, tol, seconds)
-        except Exception as error:  # it is raised where the answer is waited for
+        except Exception as error:  # raised by ``answer``
             self._error = error
 
     def answer(self, seconds: float) -> Answer | None:

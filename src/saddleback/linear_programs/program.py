@@ -1,4 +1,4 @@
-"""Linear programs: how they are recognised, and what their solutions say beside x and y."""
+"""Linear programs: how they are recognised, and their prices and vertices."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class LinearProgram:
 
 
 def as_linear_program(model: Model) -> LinearProgram | None:
-    """Return the linear program that a problem states, or None where it is not one.
+    """Return the linear program that a problem states, or None if it is not one.
 
-    The functions themselves say so: f is linear between its bounds, and the conjugate of g has no bounds but 0, so
-    that g is 0 on an interval and infinite elsewhere.
+    This is read from the functions: f is linear between its bounds, and g is 0 on an interval per row and infinite
+    elsewhere.
     """
     if not (_is_piecewise(model.penalty_form) and _is_piecewise(model.loss_form)):
         return None
@@ -92,7 +92,7 @@ def prices(model: Model, x: Point, y: Point) -> Prices | None:
 
 
 def is_vertex(model: Model, program: LinearProgram, x: Vector) -> bool | None:
-    """Return whether x is a vertex, or None where that is not tested.
+    """Return whether x is a vertex, or None if that is not tested.
 
     With F the variables strictly between their bounds and B the rows that are active, a feasible x is a vertex if and
     only if A_BF has independent columns.
@@ -124,7 +124,7 @@ def _near(point: Vector, bound: Vector) -> NDArray[np.bool_]:
 
 
 def _independent(block: Vector) -> bool | None:
-    """Return whether the columns of a block are independent, or None where that takes too long."""
+    """Return whether the columns of a block are independent, or None if that takes too long."""
     lengths = np.linalg.norm(block, axis=0)
     if not np.all(lengths > 0):
         return False
@@ -143,7 +143,7 @@ def _independent(block: Vector) -> bool | None:
 
 
 def import_highspy(purpose: str) -> Any:
-    """Return the module ``highspy``, or raise with the way to install it."""
+    """Return the module ``highspy``, or raise an error that says how to install it."""
     try:
         import highspy
     except ImportError:

@@ -1,7 +1,7 @@
-"""The BLAS of numpy and scipy on one thread, for as long as anybody wants it so.
+"""The BLAS of numpy and scipy on one thread, while any solve needs it.
 
-The limit of a BLAS belongs to the process. It is set when the first one asks for it, and restored when the last one who
-did is done.
+The limit of a BLAS belongs to the process. It is set when the first holder enters, and restored when the last one
+leaves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def libraries() -> list[Any]:
 
 
 class _Single:
-    """Who wants the limit, in all threads and in this one."""
+    """The number of holders of the limit, in all threads and in this one."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a signal handler may fork while this thread holds it
@@ -45,7 +45,7 @@ class _Single:
         with self.lock:
             if self.count == 0:
                 self.before = [library.num_threads for library in libraries()]
-            for library in libraries():  # also where it is held: another thread may have raised it meanwhile
+            for library in libraries():  # also if it is held already: another thread may have raised it
                 _set(library, 1)
             self.count += 1
             self.here.depth = self.depth() + 1
@@ -56,18 +56,18 @@ class _Single:
             self._hold(self.count - 1)
 
     def _hold(self, count: int) -> None:
-        """Hold the limit for this number of callers, and give it back for none."""
+        """Hold the limit for this number of callers; restore it if there are none."""
         self.count = count
         if count == 0:
             for library, threads in zip(libraries(), self.before, strict=True):
                 _set(library, threads)
 
     def depth(self) -> int:
-        """Return how often this thread holds it, once inside of the other."""
+        """Return how often this thread holds the limit, counting nested contexts."""
         return int(getattr(self.here, "depth", 0))
 
     def in_child(self) -> None:
-        """Go on in a process that was forked, of whose threads only this one is there."""
+        """Correct the count in a forked process, in which only this thread exists."""
         self.lock = threading.RLock()
         if self.count > 0:
             self._hold(self.depth())
@@ -76,8 +76,8 @@ class _Single:
 def _set(library: Any, threads: int) -> None:
     """Set how many threads a library uses.
 
-    New versions of threadpoolctl heed only the first thread that sets a limit on OpenBLAS, as long as that thread
-    lives. Here several threads set it in turn.
+    New versions of threadpoolctl obey only the first thread that sets a limit on OpenBLAS, as long as that thread
+    lives. Here several threads set it one after the other.
     """
     if library.num_threads != threads:
         release = getattr(library, "clear_controlling_thread", lambda force: None)

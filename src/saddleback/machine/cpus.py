@@ -1,4 +1,4 @@
-"""How many threads this process may keep busy, as its machine, its container and its environment say.
+"""How many threads this process may keep busy, according to its machine, its container and its environment.
 
 The number is the smallest of those that apply:
 
@@ -105,7 +105,7 @@ def _mounts(root: Path) -> Iterator[tuple[str, PurePosixPath, PurePosixPath]]:
 
 
 def _shares(folder: Path) -> Iterator[float]:
-    """Yield the quota of a control group, in CPUs; nothing where it has none."""
+    """Yield the quota of a control group, in CPUs; nothing if it has none."""
     for texts in (
         [field for line in _lines(folder / "cpu.max") for field in line.split()],
         [field for name in ("quota", "period") for field in _lines(folder / f"cpu.cfs_{name}_us")],
@@ -115,7 +115,7 @@ def _shares(folder: Path) -> Iterator[float]:
 
 
 def _lines(file: Path) -> list[str]:
-    """Return the lines of a file; none where there is no such file or it must not be read."""
+    """Return the lines of a file; none if there is no such file or it cannot be read."""
     try:
         return file.read_text().splitlines()
     except (OSError, UnicodeDecodeError):

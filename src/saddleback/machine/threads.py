@@ -1,9 +1,9 @@
-"""The threads of a solve: at most as many of ours as it may use, and a BLAS that uses one.
+"""The threads of a solve: a limited number of threads of the library, and one thread of the BLAS.
 
 All parallel work is done by the pool of the compiled core, whose limit belongs to the thread that calls it. The BLAS
-and LAPACK run with one thread while any solve is under way, whatever ``threads`` says. So two solves at the same time
-never want different limits, results do not depend on how a BLAS divides its work, and no thread of a BLAS spins on a
-core that somebody else needs.
+and LAPACK run with one thread during any solve, regardless of ``threads``. So two solves at the same time never need
+different limits, results do not depend on how a BLAS divides its work, and no thread of a BLAS spins on a core that
+another process needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..common.checks import shown
 from .blas_threads import single_threaded
 from .cpus import available
 
-_native.set_process_threads(available())  # for what is computed outside of a solve
+_native.set_process_threads(available())  # for computations outside of a solve
 
 
 def check_threads(threads: int | None) -> None:
@@ -31,7 +31,7 @@ def check_threads(threads: int | None) -> None:
 
 @contextmanager
 def limited(threads: int | None) -> Iterator[None]:
-    """Work on at most ``threads`` threads, those that are available for None; calls of the BLAS use one."""
+    """Use at most ``threads`` threads, or all available ones for None; calls of the BLAS use one."""
     check_threads(threads)
     before = _native.set_threads(threads or available())
     try:

@@ -1,8 +1,8 @@
 """Dense products and Cholesky factors on the threads of this library, one tile per call of the BLAS.
 
-What each function computes is the line of numpy or scipy in it that needs no compiled code. A BLAS with threads of its
-own would compute that too, but its threads spin while they wait, which takes ten times as long as one thread as soon as
-another process needs a core; and its bits depend on their number.
+Each function contains the line of numpy or scipy that computes the same without compiled code. A BLAS with several
+threads could be used instead. But its threads spin while they wait, which takes ten times as long as one thread if
+another process needs a core; and its bits depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ WORTH = 1 << 20
 def tiled() -> bool:
     """Return whether the compiled core can call the BLAS of scipy, from several threads with one BLAS thread each.
 
-    An OpenBLAS on OpenMP has a limit per thread, and would use all CPUs in each of ours.
+    An OpenBLAS on OpenMP has a limit per thread, and would use all CPUs in each thread of the library.
     """
     if any(getattr(library, "threading_layer", "") == "openmp" for library in libraries()):
         return False
     routines = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
     try:
         _native.use_blas(routines)
-    except (KeyError, ValueError):  # a routine is missing, or takes integers of another size
+    except (KeyError, ValueError):  # a routine is missing, or has integers of another size
         return False
     return True
 
 
 def product(A: Any, B: Any, out: Matrix | None = None) -> Any:
-    """Return A B for two matrices wherever they lie, in memory that is there if it is given."""
+    """Return A B for two matrices on the host or on a device; written to ``out`` if it is given."""
     fits = out is None or (_is_stored(out) and out.flags.c_contiguous and out.dtype == A.dtype)
     if not fits or not _in_tiles(A, B):
         return A @ B if out is None else np.matmul(A, B, out=out)
@@ -51,7 +51,7 @@ def product(A: Any, B: Any, out: Matrix | None = None) -> Any:
 
 
 def outer(A: Any) -> Any:
-    """Return A A' for a matrix wherever it lies."""
+    """Return A A' for a matrix on the host or on a device."""
     if not _in_tiles(A, A.T):
         return A @ A.T
     out = np.empty((A.shape[0], A.shape[0]), A.dtype)
@@ -61,7 +61,7 @@ def outer(A: Any) -> Any:
 
 
 def add_gram(total: Matrix, panel: Matrix, weight: Matrix) -> Matrix:
-    """Return C + P' diag(w) P for w >= 0, of which the lower triangle is given and returned; C is used up."""
+    """Return the lower triangle of C + P' diag(w) P for w >= 0, given that of C, which is overwritten."""
     if tiled():
         with single_threaded():
             _native.add_gram(panel if _is_stored(panel) else np.asfortranarray(panel), weight, total)
@@ -71,9 +71,9 @@ def add_gram(total: Matrix, panel: Matrix, weight: Matrix) -> Matrix:
 
 
 def cholesky(matrix: Matrix) -> Matrix | None:
-    """Return L with A = LL' in the lower triangle, of which that of A is given.
+    """Return L with A = LL' in the lower triangle, given the lower triangle of A.
 
-    What is above the diagonal is not defined. None where A is not positive definite, or not finite.
+    Entries above the diagonal are undefined. None if A is not positive definite, or not finite.
     """
     if tiled():
         factor = np.array(matrix, dtype=np.float64, order="F")
@@ -85,7 +85,7 @@ def cholesky(matrix: Matrix) -> Matrix | None:
 
 
 def _in_tiles(A: Any, B: Any) -> bool:
-    """Return whether a product is large, and of matrices that the compiled core takes."""
+    """Return whether a product is large, and its matrices can be read by the compiled core."""
     large = A.shape[0] * A.shape[1] * B.shape[1] >= WORTH
     return bool(large) and _is_stored(A) and _is_stored(B) and A.dtype == B.dtype and tiled()
 

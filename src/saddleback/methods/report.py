@@ -1,4 +1,4 @@
-"""What a method tells about itself: the choices that it made and the steps that it counted."""
+"""The report of a method: the choices that it made and the steps that it counted."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ An operator acts on flat float64 vectors and gives float64 results, whatever it 
 copies them only if it has to. Most methods read columns, so data that come row-major are brought into column order
 once, by ``ordered``, when a method starts.
 
-What the library asks of operators beyond this is written in terms of it: ``hstack`` and ``parts_of`` in ``stacked.py``,
-points that are products in ``deferred_points.py``, kernels and other memories in ``places/``.
+Everything else that the library does with operators is written in terms of this contract: ``hstack`` and ``parts_of``
+in ``stacked.py``, points that are products in ``deferred_points.py``, kernels and other storage in ``places/``.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Operator(ABC):
     def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         """Return A x as a new vector.
 
-        With ``columns`` x has an entry for each of them, and is 0 in all others. With ``rows`` only these rows of A x
-        are returned. At most one of the two is given.
+        With ``columns``, x has one entry per given column, and is 0 in all others. With ``rows``, only these rows of
+        A x are returned. At most one of the two is given.
         """
 
     @abstractmethod
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
-        """Return A'y as a new vector: in some columns, or for a y that has an entry for each of some rows."""
+        """Return A'y as a new vector: only in some columns, or for a y that has one entry per given row."""
 
     def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
         """Return A x, and A'y for every y, in one reading of A if that saves time."""
@@ -80,7 +80,7 @@ class Operator(ABC):
 
     @abstractmethod
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
-        """Compute ``sums``, which keeps the sums of squares."""
+        """Compute ``sums``, which caches the sums of squares."""
 
     @abstractmethod
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
@@ -104,8 +104,8 @@ class Operator(ABC):
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         """Return some columns in separate memory, in float32 if ``single`` and that saves memory.
 
-        If memory is bounded, ``beside`` bytes of it are taken; columns that do not fit into the rest stay where they
-        are.
+        If memory is bounded, ``beside`` bytes of it are already in use; columns that do not fit into the rest are not
+        copied.
         """
         return self.restrict(np.arange(self.shape[0]), columns)
 
@@ -114,9 +114,9 @@ class Operator(ABC):
         return self
 
     def loaded(self, runs: Sequence[Indices]) -> Iterator[Operator]:
-        """Yield one run of columns after the other in memory. Each is gone when the next one comes.
+        """Yield one run of columns after the other in memory; each is valid until the next one is requested.
 
-        A run lies within a panel. If columns cannot be read without the others, a run stays where it is.
+        A run lies within a panel. If columns cannot be read without the others, a run is not copied.
         """
         if self.traits.reads_columns:
             return self._load(runs)

@@ -15,13 +15,13 @@ from .stacked import parts_of, summed_products
 
 
 def zeros(A: Operator, size: int) -> Vector:
-    """Return zeros that lie where the vectors of an operator do: under identities these may lie on a device."""
+    """Return zeros on the device of the vectors of an operator: the vectors of identities may lie on a device."""
     device = A.traits.device
     return np.zeros(size) if device is None or A.traits.identity_scales is None else device.zeros(size)
 
 
 def forward(A: Operator, x: Point) -> Vector:
-    """Return A x, which may be x itself and is not to be changed."""
+    """Return A x, which may be x itself and must not be changed."""
     if A.traits.identity_scales == (1.0,):
         return x.vector()
     parts = parts_of(A)
@@ -33,7 +33,7 @@ def forward(A: Operator, x: Point) -> Vector:
 
 
 def adjoint(A: Operator, y: Vector) -> Vector:
-    """Return A'y, which may be y itself and is not to be changed."""
+    """Return A'y, which may be y itself and must not be changed."""
     return y if A.traits.identity_scales == (1.0,) else A.rmatvec(y)
 
 
@@ -85,5 +85,5 @@ class Gradient(Point):
         return y
 
     def times(self, factor: float) -> Gradient:
-        """Return a multiple, which needs no memory beside its own."""
+        """Return a multiple, which needs no further memory."""
         return replace(self, factor=factor * self.factor)

@@ -115,7 +115,7 @@ class Dense(Operator):
             if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
                 return Dense(self.array[:, columns[0] : columns[-1] + 1])  # neighbours need no copy
             return Dense(np.take(self.array.T, columns, axis=0).T)
-        return Dense(self.array.T[np.ix_(columns, rows)].T)  # what is left out is never copied
+        return Dense(self.array.T[np.ix_(columns, rows)].T)  # the other rows and columns are never copied
 
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         return Dense(self.native.columns(columns, single).arrays[0])

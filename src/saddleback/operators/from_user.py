@@ -1,4 +1,4 @@
-"""What the user gives for A, checked once and made an operator."""
+"""Checks the user's A once, and makes an operator of it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Scanned = TypeVar("Scanned", Dense, Compressed, Streamed)
 
 
 def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
-    """Return what the user gave for A as an operator; raise where it is not finite, real and two-dimensional.
+    """Return the user's A as an operator; raise if it is not finite, real and two-dimensional.
 
-    All entries are looked at once, and where that is all it takes A'y is found on the way.
+    All entries are read once for this check. If possible, the same reading computes A'y.
     """
     if is_zarr(source):
         source = Streamed(source)
     if isinstance(source, Streamed):
         return _streamed(source, name, y)
     if isinstance(source, Operator):
-        return source  # made here, and checked then
+        return source  # it was checked when it was made
     if sparse.issparse(source):
         return _compressed(source, name, y)
     if device_of(source) is not None:
@@ -67,7 +67,7 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
 
 
 def _abstract(source: Any, name: str) -> Operator:
-    """Return an object that is known by its products: a shape of two sizes, ``matvec`` and ``rmatvec``."""
+    """Return the operator of an object with a ``shape`` of two sizes, ``matvec`` and ``rmatvec``."""
     missing = [part for part in ("shape", "matvec", "rmatvec") if not hasattr(source, part)]
     if isinstance(source, type):
         raise TypeError(f"{name} is the class {source.__name__}: pass an object of it")
@@ -83,7 +83,7 @@ def _abstract(source: Any, name: str) -> Operator:
 
 
 def watched(source: Any, operator: Operator) -> Watched | WatchedMap | None:
-    """Return a watch on what the user gave for A, if it is a sparse matrix or a map that the operator looks into."""
+    """Return a watch on the user's A, if it is a sparse matrix or memory map that the operator reads without a copy."""
     if isinstance(source, np.memmap) and isinstance(operator, Dense):
         return WatchedMap(source)
     if not isinstance(operator, (Compressed, Transposed)) or not sparse.issparse(source):
@@ -110,7 +110,7 @@ def _compressed(source: Any, name: str, y: Vector | None) -> Operator:
 
 
 def _scan(operator: Scanned, y: Vector | None) -> Scanned:
-    """Return the operator after a look at all entries that has found A'y on the way, if there is a y."""
+    """Return the operator after a reading of all entries, which also computes A'y if there is a y."""
     if y is not None and y.size == operator.shape[0]:
         operator.scan(y)
     return operator
@@ -118,13 +118,13 @@ def _scan(operator: Scanned, y: Vector | None) -> Scanned:
 
 def _finite(operator: Operator, values: NDArray[Any], name: str) -> Operator:
     """Return the operator, or raise if it has NaN or inf among its values."""
-    if not np.all(np.isfinite(operator.sums(2)[0])):  # by far the fastest look at all entries, and kept for later
+    if not np.all(np.isfinite(operator.sums(2)[0])):  # the fastest check of all entries, and kept for later
         _check_finite(values, name)
     return operator
 
 
 def _check_finite(values: NDArray[Any], name: str) -> None:
-    """Raise where values has NaN or inf. A sum is finite if they all are, and costs no temporary."""
+    """Raise if values has NaN or inf. A sum is finite if all values are, and needs no temporary array."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.all(np.isfinite(values)):

@@ -1,4 +1,4 @@
-"""Products of a matrix with itself, a panel at a time."""
+"""Gram matrices, computed one panel at a time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..common.arrays import Indices, Vector
 from ..machine.tiled_blas import add_gram
 
 PANEL = 1 << 22
-"""Entries of a dense matrix that a temporary copy may hold."""
+"""Largest number of entries in a temporary dense copy."""
 
 
 def slices(size: int, other: int) -> list[slice]:
-    """Return slices of one axis of a matrix whose panels fit a temporary copy."""
+    """Return slices of one axis of a matrix, such that each panel fits a temporary copy."""
     width = max(1, PANEL // max(other, 1))
     return [slice(first, first + width) for first in range(0, size, width)]
 
 
 def by_rows(matrix: Any) -> tuple[Indices, Indices, Vector]:
-    """Return a sparse matrix in compressed rows, as the native kernels take it."""
+    """Return a sparse matrix in compressed rows, in the form that the native kernels need."""
     rows = sparse.csr_array(matrix)
     rows.sum_duplicates()
     return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
@@ -42,7 +42,7 @@ def gram(panels: Iterable[NDArray[Any]], weights: Iterable[Vector]) -> Vector:
 
 
 def square(normal: Any) -> Any:
-    """Return the whole matrix for what ``normal`` gives as a diagonal or a triangle."""
+    """Return the full matrix, given its diagonal or its lower triangle."""
     if normal.ndim == 1:
         return sparse.diags(normal, format="csc")
     return normal if sparse.issparse(normal) else np.tril(normal) + np.tril(normal, -1).T

@@ -3,8 +3,8 @@
 Their products are the user's code, and a certificate is a statement about A only if ``rmatvec`` is the adjoint of
 ``matvec``. So every product is tested against the others as it is made. Let r be a random vector with A r known. Then
 each z = A'y has to satisfy <A r, y> = <r, z>. An error w of z changes the right side by <r, w>, which is of the size of
-w for all but a negligible share of the possible r, however few entries w has. This tests the adjoint at the very y
-behind a certificate, for one extra product in all.
+w for all but a negligible share of the possible r, however few entries w has. This tests the adjoint at the y of a
+certificate, for one extra product in all.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from .tasks import Tasks
 from .traits import Traits
 
 UNDERFLOW = 1e-150
-"""Products of vectors that are smaller than this have lost digits: their squares are no numbers."""
+"""Products of vectors smaller than this have lost digits: their squares underflow."""
 
 ACCURACY = 1e-10
-"""What the test of an adjoint may miss by, relative to ||A|| ||x|| ||y||."""
+"""Largest error in the test of an adjoint, relative to ||A|| ||x|| ||y||."""
 
 MARGIN = 1e2
-"""Roundings that it may miss by, if that is more, as in float32."""
+"""Largest error in that test in multiples of the measured rounding, if that is larger, as in float32."""
 
 COARSEST = 1e-8
-"""Largest rounding that a measurement may find for products in float64, which may have been computed in less precision:
-the adjoint then holds to 1e-6."""
+"""Largest rounding that is accepted for products in float64, which may have been computed in less precision: the
+adjoint then holds to 1e-6."""
 
 PROBE = 0.5
-"""Passes that the product takes with which others are compared."""
+"""Passes that the test product takes."""
 
 HOW_TO = "scipy.sparse.linalg.LinearOperator(shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y)"
-"""What a user can write for an operator."""
+"""An example of an operator, for messages."""
 
 
 class Abstract(Operator):
-    """A ``scipy.sparse.linalg.LinearOperator``: nothing is known of its entries but their products.
+    """A ``scipy.sparse.linalg.LinearOperator``, of which only products are known.
 
     Parameters
     ----------
-    operator : has ``shape``, ``matvec`` and ``rmatvec``.
-    name : of the argument, for messages.
+    operator : an object with ``shape``, ``matvec`` and ``rmatvec``.
+    name : name of the argument, for messages.
     """
 
     def __init__(self, operator: Any, name: str = "A") -> None:
@@ -58,7 +58,7 @@ class Abstract(Operator):
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was seen of products: the data behind them may have changed."""
+        """Forget earlier products: the data of the operator may have changed."""
         self.rounding = self._norm = 0.0
         self._images: tuple[Vector, Vector] | None = None
         self._slopes: tuple[Vector, Vector] | None = None
@@ -85,11 +85,11 @@ class Abstract(Operator):
         return z if columns is None else z[columns]
 
     def _probed(self) -> tuple[Vector, Vector]:
-        """Return the probe, which is the first product of all: what is wrong with A is found before it does harm."""
+        """Return the probe; it is the first product of all, so that errors of A are found before A is used."""
         return self._images or self.probe()
 
     def probe(self) -> tuple[Vector, Vector]:
-        """Return a random vector, the same each time, with its product, which adjoint products are tested against."""
+        """Return a random vector, the same each time, and its product, against which adjoint products are tested."""
         r = np.random.default_rng(0).standard_normal(self.shape[1])
         given = r.copy()
         image = self._product("matvec", given, self.shape[0])
@@ -117,7 +117,7 @@ class Abstract(Operator):
                 "real numbers"
             )
         self.rounding = max(self.rounding, rounding_of(raw.dtype))
-        result = np.array(raw, dtype=np.float64).ravel()  # a copy: it may be the vector itself
+        result = np.array(raw, dtype=np.float64).ravel()  # a copy: the result may be the argument itself
         length = float(np.linalg.norm(vector))
         if length > 0:
             self._norm = max(self._norm, float(np.linalg.norm(result)) / length)
@@ -128,7 +128,7 @@ class Abstract(Operator):
         forth, back = float(u @ y), float(x @ z)
         size = self._norm * float(np.linalg.norm(x)) * float(np.linalg.norm(y))
         if not UNDERFLOW < size < np.inf or abs(forth - back) <= self.accuracy * size:
-            return  # a product that overflows or underflows is no fault of the operator
+            return  # overflow and underflow are not errors of the operator
         self.measure("matvec", x, u)
         self.measure("rmatvec", y, z)
         if abs(forth - back) <= (allowed := self.accuracy) * size:
@@ -143,11 +143,11 @@ class Abstract(Operator):
 
     @property
     def accuracy(self) -> float:
-        """What an identity may miss by, relative to the sizes of its products."""
+        """Largest error in an identity, relative to the sizes of its products."""
         return max(ACCURACY, MARGIN * self.rounding)
 
     def measure(self, kind: str, vector: Vector, product: Vector) -> None:
-        """Measure the rounding of ``matvec`` or ``rmatvec`` at a vector: the type of its result may not tell it."""
+        """Measure the rounding of ``matvec`` or ``rmatvec`` at a vector: the type of the result need not show it."""
         # A(x / 3) is A x / 3 up to rounding, whether or not A is right
         missed = float(np.linalg.norm(self._product(kind, vector / 3.0, product.size) - product / 3.0))
         size = float(np.linalg.norm(product)) / 3.0

@@ -1,4 +1,4 @@
-"""Memory maps as users give them: to read beyond the end of a file that has become shorter would end the process."""
+"""Checks of the user's memory maps: reading beyond the end of a truncated file would end the process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def truncated(source: np.memmap[Any, Any]) -> bool:
     begin = source.offset - source.offset % ALLOCATIONGRANULARITY
     try:
         return os.path.getsize(source.filename) < begin + len(mapping)
-    except OSError:  # a file that was removed lives on in the map
+    except OSError:  # a removed file remains readable through the map
         return False
 
 
 def check_mapped(source: Any, name: str) -> None:
-    """Raise if a memory map has lost some of its file."""
+    """Raise if the file of a memory map was truncated."""
     if isinstance(source, np.memmap) and truncated(source):
         raise ValueError(f"{name} is a memory map of {source.filename}, which was truncated: map it again")
 

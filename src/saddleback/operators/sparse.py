@@ -18,7 +18,7 @@ from .traits import Traits
 class Compressed(Operator):
     """A sparse matrix by columns, with float32 or float64 values.
 
-    The sums that ``as_operator`` takes check the indices once; products need not look at them again.
+    The sums in ``as_operator`` check the indices once; products need not check them again.
     """
 
     def __init__(self, matrix: Any) -> None:
@@ -117,7 +117,7 @@ class Compressed(Operator):
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         indptr, indices, data = self.native.columns(columns, single).arrays
         packed = sparse.csc_array((self.shape[0], columns.size), dtype=data.dtype)
-        packed.indptr, packed.indices, packed.data = indptr, indices, data  # valid, and not to be looked through again
+        packed.indptr, packed.indices, packed.data = indptr, indices, data  # already valid: scipy need not check them
         return Compressed(packed)
 
     def ordered(self, by: Side) -> Operator:

@@ -1,7 +1,7 @@
-"""Sparse matrices as users give them.
+"""Checks of the user's sparse matrices.
 
-scipy accepts a matrix whose index arrays are wrong inside, and its kernels then read and write outside of memory. Here
-every array is checked before anything follows an index: its type, its length, and that each index is in range.
+scipy accepts a matrix with wrong index arrays, and its kernels then read and write outside of memory. Here every array
+is checked before any index is used: its type, its length, and that each index is in range.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 class SparseArrays(NamedTuple):
-    """A CSC or CSR matrix as its arrays, of which nothing is known yet."""
+    """The arrays of a CSC or CSR matrix, not checked yet."""
 
     format: str
     shape: tuple[int, int]
@@ -54,7 +54,7 @@ def canonical(source: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sparse matrix that is used without a copy, and what it was when it was checked."""
+    """A sparse matrix that is used without a copy, and a digest of its state when it was checked."""
 
     source: Any
     shape: tuple[int, ...]
@@ -62,7 +62,7 @@ class Watched:
     digests: tuple[int, ...]
 
     def changed(self) -> bool:
-        """Return whether the matrix has another shape, other arrays or other entries than it had."""
+        """Return whether its shape, arrays or entries have changed since."""
         now = tuple(getattr(self.source, part, None) for part in _PARTS)
         if self.source.shape != self.shape or any(a is not b for a, b in zip(now, self.parts, strict=True)):
             return True
@@ -70,7 +70,7 @@ class Watched:
 
 
 def watch(source: Any, matrix: Any) -> Watched | None:
-    """Return a watch on a source whose arrays ``canonical`` has returned in ``matrix``; None if it has made copies."""
+    """Return a watch on a source whose arrays ``canonical`` has returned in ``matrix``; None if they were copied."""
     if not _shares(source, matrix):
         return None
     parts = tuple(getattr(matrix, part) for part in _PARTS)
@@ -81,7 +81,7 @@ _PARTS = ("indptr", "indices", "data")
 
 
 def _shares(source: Any, matrix: Any) -> bool:
-    """Return whether a matrix has the very arrays of a source."""
+    """Return whether a matrix shares the arrays of a source."""
     return all(getattr(source, part, None) is getattr(matrix, part) for part in _PARTS)
 
 
@@ -138,11 +138,11 @@ def _of_compressed(source: Any, shape: tuple[int, int], name: str) -> Any:
     major, minor = reversed(shape) if source.format == "csc" else shape
     parts, increasing = _checked(indptr, indices, data, major, minor, name)
     matrix = (sparse.csc_array if source.format == "csc" else sparse.csr_array)(shape, dtype=data.dtype)
-    matrix.indptr, matrix.indices, matrix.data = parts  # which scipy need not look through again
+    matrix.indptr, matrix.indices, matrix.data = parts  # already checked: scipy need not check them again
     if increasing and _shares(source, matrix):
         matrix.has_canonical_format = True
         return matrix
-    matrix = matrix.copy()  # of all: a single array that is the user's could be changed without being noticed
+    matrix = matrix.copy()  # all of them: a change of an array shared with the user would not be noticed
     matrix.sum_duplicates()
     return matrix
 
@@ -216,7 +216,7 @@ def _dia(source: Any, shape: tuple[int, int], name: str) -> Arrays:
         raise ValueError(
             f"{name} has {data.shape[0]} diagonals and the offsets {offsets.tolist()}: expected as many, all different"
         )
-    # column j of the data belongs to column j of the matrix; what lies outside of the matrix is not part of it
+    # column j of the data belongs to column j of the matrix; entries outside of the matrix are ignored
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
     rows = columns - offsets[:, None]
     inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1]) & (data != 0)
@@ -237,9 +237,9 @@ _TRIPLETS: dict[str, Callable[[Any, tuple[int, int], str], Arrays]] = {
 def _checked(
     indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], major: int, minor: int, name: str
 ) -> tuple[Arrays, bool]:
-    """Return compressed arrays as the native kernels take them, and whether the indices of each column increase.
+    """Return compressed arrays in the form of the native kernels, and whether the indices of each column increase.
 
-    Raise with what is wrong if an index is out of range.
+    Raise an error that says what is wrong if an index is out of range.
     """
     if indptr.size != major + 1:
         raise ValueError(f"{name}.indptr has {indptr.size} entries: expected {major + 1}, one more than it compresses")
@@ -260,7 +260,7 @@ def _checked(
 
 
 def _fault(indptr: NDArray[Any], indices: NDArray[Any], minor: int, name: str) -> str:
-    """Return what is wrong in compressed arrays that are not sound."""
+    """Return what is wrong with invalid compressed arrays."""
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
     if falls.size:
         at = int(falls[0])

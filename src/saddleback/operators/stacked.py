@@ -36,7 +36,7 @@ class Stacked(Operator):
         return zip(self.parts, self._split(x), strict=True)
 
     def _own(self, columns: Columns) -> Iterator[tuple[Operator, Any, Any]]:
-        """Yield each part that holds some of the columns, which of them, and their places in it."""
+        """Yield each part that holds some of the columns, which of the columns, and their indices in the part."""
         for i, part in enumerate(self.parts):
             if isinstance(columns, slice):
                 first, last = max(columns.start, self.start[i]), min(columns.stop, self.start[i + 1])
@@ -127,7 +127,7 @@ class Stacked(Operator):
         if weight is None:
             parts = [part.gram(None, None, side) for part in self.parts]
             return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
-        weight = np.asarray(weight)  # parts of different kinds are put together on the host
+        weight = np.asarray(weight)  # parts of different kinds are combined on the host
         if side == "rows":
             own = self._with_split(weight)
             return np.asarray(np.sum([part.gram(each, side="rows") for part, each in own], axis=0))

@@ -29,7 +29,7 @@ class Tasks(Operator):
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self.tasks).T]
 
     def _of_tasks(self, indices: Indices) -> Iterator[tuple[int, Any, Indices]]:
-        """Yield for every task which of some rows or columns belong to it, and their places in the matrix."""
+        """Yield, for every task, which of some rows or columns belong to it, and their indices in the matrix."""
         for task in range(self.tasks):
             mine = indices % self.tasks == task
             yield task, mine, indices[mine] // self.tasks
@@ -113,9 +113,9 @@ class Tasks(Operator):
             yield whole if inside is None else Dense(whole.entries(inside))
 
     def _places(self, run: Indices) -> tuple[Indices, Indices | None]:
-        """Return the rows of x that a run of columns belongs to, and where it lies in these: None if it is all of them.
+        """Return the rows of x to which a run of columns belongs, and its indices in these rows; None for all of them.
 
-        Blocks under a penalty of single entries are parts of a row.
+        If the penalty has single entries as blocks, a run may be part of a row.
         """
         rows = run[:: self.tasks] // self.tasks
         if np.array_equal(run, (rows[:, None] * self.tasks + np.arange(self.tasks)).ravel()):

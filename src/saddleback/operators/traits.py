@@ -1,7 +1,7 @@
-"""What is known of an operator before any product, and how that combines when operators are put together.
+"""Facts about an operator that are known before any product, and how they combine when operators are combined.
 
-This is the only place where traits are combined. ``dataclasses.replace`` hands on all that is not named, so that a new
-trait has to be thought about only where the default, to keep that of the matrix inside, is wrong.
+This is the only place where traits are combined. ``dataclasses.replace`` copies all traits that are not named, so that
+a new trait needs a line only where the value of the inner matrix is wrong.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Traits:
 def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
     """Return the traits of operators side by side, given their numbers of columns."""
     scales = [part.identity_scales for part in parts if part.identity_scales is not None]
-    places = [(part.device, part.identity_scales is None) for part in parts]  # of entries, or of vectors
+    places = [(part.device, part.identity_scales is None) for part in parts]  # of entries or of vectors
     return Traits(
         stored=sum(part.stored for part in parts),
         splits=all(part.splits for part in parts),
@@ -108,6 +108,6 @@ def repeated(single: Traits, tasks: int) -> Traits:
 def gathered(parts: Sequence[Traits], holders: Holders) -> Traits:
     """Return the traits of columns that are spread over processes, from those of each process.
 
-    There are no panels: those of a process are of its own columns, which need not be neighbours in the whole.
+    There are no panels: the columns of a process need not be neighbours in the whole matrix.
     """
     return replace(side_by_side([replace(part, panels=None) for part in parts], [1] * len(parts)), holders=holders)

@@ -14,7 +14,7 @@ from .contract import Iterate
 
 
 def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate) -> Vector:
-    """Take the primal step of the drawn blocks against y, and return by how much it changes Ax."""
+    """Take the primal step of the drawn blocks for the current y, and return the change of Ax."""
     if drawn.size == 0:
         return np.zeros_like(at.u)
     changes = []
@@ -28,7 +28,7 @@ def primal_half(model: Model, drawn: Indices, strengths: Strengths, at: Iterate)
 
 
 def existing(model: Model, drawn: Indices) -> Indices:
-    """Return the draws that are of a block: a process with fewer of them than others fills them up with none."""
+    """Return the draws that are blocks: a process with fewer blocks than others also draws indices without a block."""
     return drawn[drawn < len(model.blocks)]
 
 

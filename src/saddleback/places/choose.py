@@ -1,7 +1,7 @@
 """Which place runs the kernels of a problem.
 
-The places differ by rounding only, and so do the two ways to treat y: to step in all rows, or lazily, in those that
-matter to an iteration. Descent alone takes other steps on a device than elsewhere.
+The iterates at different places differ only by rounding, and so do those of the two ways to treat y: steps in all rows,
+or lazy steps, only in the rows that an iteration needs. The exception is descent, which takes other steps on a device.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ BackendName = Literal["auto", "numpy", "native", "torch"]
 DualName = Literal["auto", "eager", "lazy"]
 
 PLACES = (FILES, NATIVE, TORCH, NUMPY)
-"""In the order in which ``backend="auto"`` asks them."""
+"""The places in the order in which ``backend="auto"`` tries them."""
 
 SPREAD = (next_to_columns(NATIVE), next_to_columns(NUMPY), NUMPY)
-"""Likewise, for columns that are spread over processes."""
+"""The same for columns that are spread over processes."""
 
 
 @derived
@@ -53,14 +53,14 @@ def descent_kernel_for(model: Model, name: BackendName, width: int) -> DescentKe
 
 @derived
 def extended(kernel: DescentKernel, model: Model) -> DescentKernel:
-    """Return the kernel of a problem that has another one as its first blocks; the other one is given up."""
+    """Return the kernel of a problem whose first blocks are those of ``kernel``, which is not used again."""
     if model.A.traits.panels is not None and kernel.name != FILES.name:
         return descent_kernel_for(model, "auto", kernel.width)  # the new columns did not fit in memory
     return kernel.extended(model)
 
 
 def _chosen(model: Model, name: BackendName, kernel: KernelName) -> Place:
-    """Return the place of that name, which has to accept the problem, or for "auto" the first that does."""
+    """Return the place of a name, or for "auto" the first place that accepts the problem; raise if it does not."""
     one_of("backend", name, *get_args(BackendName))
     lack: str | None = "this method has none of that name"
     for place in PLACES if model.A.traits.holders is None else SPREAD:

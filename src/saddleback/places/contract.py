@@ -1,7 +1,7 @@
 """The contract of a place: where A lies, and the kernels that run there.
 
-A place is a folder with a ``Place`` in its ``place.py``. ``choose.py`` asks the places in turn which of them accepts a
-problem. All kernels of one kind do the same iterations up to rounding; those in ``numpy/`` are the specification.
+A place is a folder with a ``Place`` in its ``place.py``. ``choose.py`` takes the first place that accepts a problem.
+All kernels of one kind do the same iterations up to rounding; those in ``numpy/`` are the specification.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PureCDKernel(Protocol):
 class DescentKernel(Protocol):
     """Runs block coordinate descent on one problem with a smooth loss, in panels of ``width`` columns.
 
-    ``strength`` bounds the curvature of the loss along the block of each column; to find it took ``passes``.
+    ``strength`` bounds the curvature of the loss along the block of each column; its computation took ``passes``.
     """
 
     name: str
@@ -77,12 +77,12 @@ class DescentKernel(Protocol):
     passes: float
 
     def extended(self, model: Model) -> DescentKernel:
-        """Return the kernel of a problem that has this one as its first blocks; this one is not to be used again."""
+        """Return the kernel of a problem whose first blocks are those of this one, which must not be used again."""
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
         """Visit all blocks once, and then ``sweeps`` - 1 times those whose panel is not all 0.
 
-        In place; u = Ax and y = g'(u) follow x. Return how many columns were visited.
+        x, u = Ax and y = g'(u) are changed in place. Returns the number of columns visited.
         """
 
     def products(self, columns: Indices, y: Vector) -> Vector:
@@ -98,12 +98,12 @@ class DescentKernel(Protocol):
 
 
 class LocalDescentKernel(DescentKernel, Protocol):
-    """A descent kernel on the columns of one of several processes, which meet after ``pace`` columns."""
+    """A descent kernel on the columns of one of several processes, which exchange changes every ``pace`` columns."""
 
     pace: float
 
     def extended(self, model: Model) -> LocalDescentKernel:
-        """Return the kernel of a problem that has this one as its first blocks."""
+        """Return the kernel of a problem whose first blocks are those of this one."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,11 @@ class Place:
     Parameters
     ----------
     name : str
-        What ``backend=`` calls it.
+        The value of ``backend=`` that selects it.
     accepts : function of (Model, KernelName)
         Returns None if such a kernel can treat the problem, and otherwise what is missing.
     block_kernel : function of (Model, lazy, Exchange or None)
-        Makes a kernel of the block method. If ``lazy``, rows that no drawn block touches wait until they are needed.
+        Makes a kernel of the block method. If ``lazy``, rows that no drawn block touches are updated when needed.
     descent_kernel : function of (Model, width, Exchange or None)
         Makes a kernel of coordinate descent.
     pure_cd_kernel : function of (Model), optional

@@ -1,13 +1,14 @@
 r"""A Newton step along the coordinates where the penalty is smooth.
 
-Near a solution the zeros of x, its bounds and its signs are settled, and on what is left, S, the problem is smooth:
+Near a solution the zeros of x, its bounds and its signs no longer change, and on the other coordinates, S, the problem
+is smooth:
 
 .. math::
 
     (A_S' D A_S + f''_S)\, d = -(A_S' y + f'_S), \qquad D = g''(Ax), \quad y = g'(Ax).
 
-Coordinate descent settles S, and Newton's step ends what it would need hundreds of sweeps for where columns are
-correlated. For a group norm, :math:`f'' = w\,(I - xx'/\|x\|^2) / \|x\|`: a diagonal less a matrix of rank one.
+Coordinate descent finds S. A Newton step then replaces the hundreds of sweeps that descent would need if columns are
+correlated. For a group norm, :math:`f'' = w\,(I - xx'/\|x\|^2) / \|x\|`: a diagonal minus a matrix of rank one.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class Smooth:
     Attributes
     ----------
     free : these coordinates.
-    gradient : of the penalty, along them.
+    gradient : gradient of the penalty along them.
     extra, along, group : its Hessian, diag(extra) - sum_g e_g e_g' where e_g holds the entries of ``along`` in group g.
-    kinked : whether the coordinate may not pass 0, where the penalty has a kink.
+    kinked : whether the penalty has a kink at 0, which the coordinate may not pass.
     """
 
     free: Indices

@@ -1,4 +1,4 @@
-"""Problem -> smaller problem, and the way back: one file a reduction."""
+"""Reductions: smaller problems, and the maps back to the original. One file per reduction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["Reduction", "drop_empty", "eliminate_identities", "merge_rows", "red
 
 
 def reduce_problem(model: Model, eliminate: bool) -> Reduction:
-    """Return the problem to solve in place of the user's; what can be part of the loss is eliminated on request."""
+    """Return the problem to solve in place of the user's; ``eliminate`` makes blocks part of the loss if possible."""
     found = eliminate_identities(model) if eliminate else None
     return drop_empty(model) if found is None else found.then(drop_empty(found.model))

@@ -1,4 +1,4 @@
-"""What a reduction is: a problem that is solved in place of another, and how its points become points of that one."""
+"""The contract of a reduction: a smaller problem, and the maps from its points to those of the original problem."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..result import Status
 
 
 class Reduction(ABC):
-    """A smaller problem, and the way there and back.
+    """A smaller problem, and the maps to it and back.
 
     Attributes
     ----------
     model : the smaller problem.
     eliminates : whether blocks have become part of the loss.
-    passes : what it took to find it.
-    status : set where what was left out already decides.
+    passes : the passes that it took to find it.
+    status : the status of the problem, if the removed part already decides it; otherwise None.
     """
 
     model: Model
@@ -33,7 +33,7 @@ class Reduction(ABC):
 
     @abstractmethod
     def kept(self) -> IndexMap:
-        """Return which rows and columns are left; with explicit strengths a method asks for it."""
+        """Return which rows and columns are kept; needed for explicit strengths."""
 
     @abstractmethod
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
@@ -49,7 +49,7 @@ class Reduction(ABC):
 
     @abstractmethod
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        """Return directions of the original problem: what was left out stays where it is."""
+        """Return directions of the original problem; the removed entries are 0."""
 
     @abstractmethod
     def reduce_x(self, x: Vector) -> Vector:
@@ -60,7 +60,7 @@ class Reduction(ABC):
         """Return the entries of y that are kept."""
 
     def then(self, second: Reduction) -> Reduction:
-        """Return this reduction followed by one of its smaller problem."""
+        """Return this reduction followed by a reduction of its smaller problem."""
         eliminates, passes = self.eliminates or second.eliminates, self.passes + second.passes
         return Chain(self, second, second.model, eliminates, passes, self.status or second.status)
 

@@ -1,9 +1,9 @@
 r"""A block under an identity becomes part of the loss.
 
 With :math:`A_1 = s I` the minimum over :math:`x_1` of :math:`f_1(x_1) + g(s x_1 + v)` is a function of v alone, the
-infimal convolution whose conjugate is :math:`g^*(y) + f_1^*(-s y)`. Where both of these belong to the family of
-``functions/piecewise.py``, so does their sum, and the dual variable stays what it was. Two kinds of blocks are
-eliminated, which make the loss smooth or leave it so.
+infimal convolution whose conjugate is :math:`g^*(y) + f_1^*(-s y)`. If both of these belong to the family of
+``functions/piecewise.py``, so does their sum, and the dual variable stays the same. Two kinds of blocks are eliminated,
+after which the loss is smooth.
 
 A quadratic block, :math:`f_1(x_1) = \langle c, x_1 \rangle + \tfrac12 \sum q x_1^2`:
     an equality becomes a squared loss, an absolute loss Huber's. At the gradient y of the new loss
@@ -36,10 +36,10 @@ from .contract import Reduction
 
 @dataclass(frozen=True)
 class Elimination(Reduction):
-    """The problem without one stretch of x, whose values are known where the others are.
+    """The problem without one block of x, which is a function of the others.
 
-    ``block`` counts the stretches before it, ``penalty`` is its own, ``dual`` the conjugate of that and ``before`` that
-    of the loss as it was.
+    ``block`` is its index, ``penalty`` its penalty, ``dual`` the conjugate of the penalty and ``before`` the conjugate
+    of the original loss.
     """
 
     eliminates = True
@@ -55,11 +55,11 @@ class Elimination(Reduction):
     @staticmethod
     @abstractmethod
     def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
-        """Return whether the stretch is of this kind."""
+        """Return whether a block is of this kind."""
 
     @abstractmethod
     def _eliminated(self, u: Vector) -> Vector:
-        """Return the stretch, given Ax of the others."""
+        """Return the eliminated block, given Ax of the others."""
 
     def kept(self) -> IndexMap:
         columns = np.delete(np.arange(self.size), self.segment)
@@ -91,11 +91,11 @@ class Elimination(Reduction):
 
 
 class QuadraticEliminated(Elimination):
-    """The stretch had a quadratic penalty."""
+    """The elimination of a block with a quadratic penalty."""
 
     @staticmethod
     def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
-        return bool(np.any(dual.quadratic[:1]))  # the family has it for all coordinates or for none
+        return bool(np.any(dual.quadratic[:1]))  # all coordinates are quadratic or none is
 
     def _eliminated(self, u: Vector) -> Vector:
         slope = self.model.g.subgradient(u)
@@ -106,7 +106,7 @@ class QuadraticEliminated(Elimination):
 
 
 class KinkEliminated(Elimination):
-    """The stretch had a kink or a bound at 0, under a squared loss."""
+    """The elimination of a block with a kink or a bound at 0, under a squared loss."""
 
     @staticmethod
     def applies(dual: PiecewiseQuadratic, before: PiecewiseQuadratic) -> bool:
@@ -119,15 +119,15 @@ class KinkEliminated(Elimination):
         if self.scale != 1.0:
             rest /= self.scale
         step = map_constants(lambda q: q / self.scale**2, self.before.quadratic)
-        if not is_one_value(self.before.upper):  # a row that does not count leaves the stretch at 0
+        if not is_one_value(self.before.upper):  # a row of weight 0 leaves the block at 0
             rest[self.before.upper == 0] = 0.0
         return self.penalty.prox(rest, step)
 
 
 def eliminate_identities(model: Model) -> Reduction | None:
-    """Return the problem without the blocks that can become part of its loss; None where none can, or nothing else is.
+    """Return the problem without the blocks that can become part of its loss; None if there are none or no others.
 
-    Quadratic blocks go first: after them the loss may be a squared one.
+    Quadratic blocks are eliminated first, since this may give a squared loss.
     """
     f, A, before = model.f, model.A, model.g_star
     if not (isinstance(f, BlockSum) and isinstance(A, Stacked) and len(f.functions) > 1):
@@ -152,7 +152,7 @@ def eliminate_identities(model: Model) -> Reduction | None:
 
 
 def _conjugate_member(function: Convex) -> PiecewiseQuadratic | None:
-    """Return the conjugate, but for a constant, if it belongs to the family."""
+    """Return the conjugate, up to a constant, if it belongs to the family."""
     match function:
         case PiecewiseQuadratic():
             return function.conjugate_member()

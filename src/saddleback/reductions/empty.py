@@ -1,7 +1,7 @@
-"""Empty rows and columns are left out.
+"""Removes empty rows and columns.
 
-An empty row of A has a constant argument 0, so its dual variable is a subgradient of the loss at 0; an empty column has
-no influence on Ax, so its variable is a minimiser of its penalty. Both are set once and left out of the iterations.
+The argument of an empty row of A is always 0, so its dual variable is a subgradient of the loss at 0. An empty column
+has no influence on Ax, so its variable is a minimiser of its penalty. Both are set once and left out of the iterations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .contract import Reduction, Unchanged
 class WithoutEmpty(Reduction):
     """The problem of the rows and columns that are kept; x and y hold the values of the others.
 
-    ``status`` is set where what was left out already decides: an empty row that cannot be satisfied.
+    ``status`` is INFEASIBLE if an empty row cannot be satisfied.
     """
 
     model: Model
@@ -44,7 +44,7 @@ class WithoutEmpty(Reduction):
     def reduce_y(self, y: Vector) -> Vector:
         return y[self.rows]
 
-    # Where nothing was left out a point is returned as it is.
+    # if nothing was removed, a point is returned unchanged
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x if self.columns.size == self.x.size else DensePoint(_among(self.x, self.columns, x.vector()))
@@ -88,7 +88,7 @@ def drop_empty(model: Model) -> Reduction:
             constant += g.restrict(empty).finite_value(np.zeros(empty.size))
             g = g.restrict(rows)
     if isinstance(f, SumOverCoordinates) and not np.all(column_sums):
-        # a column along which the penalty falls for ever stays: whether the rest is feasible decides what that means
+        # an unbounded column stays: the problem is unbounded only if the rest is feasible
         settled = (column_sums == 0) & np.isfinite(minimiser := f.minimiser())
         settled = np.repeat(settled.reshape(-1, model.A.traits.tasks).all(axis=1), model.A.traits.tasks)
         columns = np.flatnonzero(~settled)

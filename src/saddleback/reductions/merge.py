@@ -1,7 +1,7 @@
-"""Equal rows become one.
+"""Merges equal rows.
 
-Rows of A that are equal, under losses that are equal up to a weight, see the same argument: one row with the sum of
-their weights does for all of them, and each has its share of the dual variable.
+Equal rows of A whose losses are equal up to a weight have the same argument. One row with the sum of their weights
+replaces all of them, and each gets its share of the dual variable.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ..result import Status
 from .contract import Reduction, Unchanged
 
 WORTHWHILE = 0.9
-"""Share of the rows that may be left for their merging to pay."""
+"""Rows are merged if at most this share of them is left."""
 
 
 @dataclass(frozen=True)
 class Merged(Reduction):
-    """The problem with one row for all that are equal.
+    """The problem with one row in place of all equal rows.
 
     Attributes
     ----------
-    first : the first of all rows that each row of the smaller problem stands for.
-    place, share : the row of the smaller problem that each row became part of, and its part of y there.
+    first : for each row of the smaller problem, the first of the rows that it replaces.
+    place, share : for each original row, its row in the smaller problem, and its share of y there.
     """
 
     model: Model
@@ -67,12 +67,12 @@ class Merged(Reduction):
 
 
 def merge_rows(model: Model) -> Reduction:
-    """Return the problem with equal rows merged, where there are enough of them."""
+    """Return the problem with equal rows merged, if there are enough of them."""
     if not (isinstance(model.g, SumOverRows) and model.A.traits.entries_known and model.A.traits.tasks == 1):
         return Unchanged(model)
     generator, lengths = np.random.default_rng(0), np.sqrt(model.A.sums(2)[0])
     units = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
-    # equal rows have equal products with any vector, and others hardly ever with two in which all columns count alike
+    # equal rows have equal products with any vector, and other rows almost never with two random ones
     product = model.A.matvec(units * generator.standard_normal(units.size))
     if np.unique(product).size > WORTHWHILE * product.size:
         return Unchanged(model, 0.5)
@@ -88,7 +88,7 @@ def merge_rows(model: Model) -> Reduction:
 
 
 def _distinct(rows: Vector) -> tuple[Indices, Indices]:
-    """Return the first of all equal rows, in their order, and for each row which of these it equals."""
+    """Return the first row of each set of equal rows, in order, and for each row the index of its set."""
     order = np.lexsort(rows.T)
     ordered = rows[order]
     new = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])

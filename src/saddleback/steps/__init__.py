@@ -1,1 +1,1 @@
-"""Which blocks are drawn, and how far a step may go."""
+"""Which blocks are drawn, and how long steps may be."""

@@ -1,4 +1,4 @@
-"""Who is drawn: the blocks of each iteration."""
+"""The draws: which blocks an iteration updates."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..common.arrays import Indices
 from ..common.rebuildable import stored
 
 VECTORISED = 64
-"""Up to this K all iterations of a batch are drawn together; beyond it one by one, which is then cheaper."""
+"""Up to this K all iterations of a batch are drawn together; above it one by one, which is then cheaper."""
 
 
 @dataclass(frozen=True)
 class Strata:
-    r"""Sets of blocks that are drawn from independently of each other: one, or one for every process.
+    r"""Sets of blocks with independent draws: a single set, or one set per process.
 
-    From each K of ``size`` blocks are drawn, the size of the largest set: the others are filled up with blocks that
-    have no columns. So every block is drawn with the same probability :math:`p = K / \text{size}`, two of the same set
-    together with probability :math:`p \beta`, :math:`\beta = (K - 1) / (\text{size} - 1)`, and two of different sets
-    with probability :math:`p^2 \ge p \beta`.
+    From each set K of ``size`` blocks are drawn, where ``size`` is that of the largest set; the others are filled up
+    with blocks without columns. So every block is drawn with the same probability :math:`p = K / \text{size}`. Two
+    blocks of the same set are drawn together with probability :math:`p \beta`, :math:`\beta = (K - 1) / (\text{size} -
+    1)`, and two of different sets with probability :math:`p^2 \ge p \beta`.
 
     Attributes
     ----------
     members : the blocks of each set.
-    own : which of them this process draws from.
+    own : the set from which this process draws.
     """
 
     members: Sequence[Indices]
@@ -34,24 +34,24 @@ class Strata:
 
     @property
     def size(self) -> int:
-        """Blocks in each set, those without columns included."""
+        """Number of blocks in each set, including those without columns."""
         return max(blocks.size for blocks in self.members)
 
     def drawn(self, blocks: int) -> int:
-        """Return K, of each set, for so many blocks in all."""
+        """Return K per set, given the number of blocks drawn in all."""
         total = sum(members.size for members in self.members)
         return int(np.clip(-(-blocks * self.size // total), 1, self.size))
 
     def expected(self, drawn: int) -> int:
-        """Return how many blocks are drawn in all for K of each set: on the average, and at least one."""
+        """Return the expected number of blocks drawn in all for K per set; at least 1."""
         return max(1, round(self.share(drawn) * sum(members.size for members in self.members)))
 
     def share(self, drawn: int) -> float:
-        """Return p, with which each block is drawn."""
+        """Return p, the probability with which each block is drawn."""
         return drawn / self.size
 
     def together(self, drawn: int) -> tuple[float, float]:
-        """Return the probability that another block is drawn where one is: of the same set, and of any at the most."""
+        """Return the probability that a second block is drawn if a first is: in the same set, and the largest in any."""
         within = (drawn - 1) / (self.size - 1) if self.size > 1 else 1.0
         return within, within if len(self.members) == 1 else self.share(drawn)
 
@@ -71,11 +71,11 @@ class KNice:
 
     @classmethod
     def of(cls, strata: Strata, drawn: int, seed: int) -> KNice:
-        """Return the draws of this process: its own, independent of those of others."""
+        """Return the draws of this process, which are independent of those of others."""
         return cls(strata.size, drawn, seed if len(strata.members) == 1 else [seed, strata.own])
 
     def draw(self, iterations: int) -> Indices:
-        """Return the blocks of so many iterations, one row each."""
+        """Return the blocks of a number of iterations, one row per iteration."""
         J, K = self.n_blocks, self.drawn
         if K == J:
             return np.broadcast_to(np.arange(J), (iterations, J))

@@ -1,7 +1,7 @@
-r"""Strengths: how far a step may go.
+r"""Strengths: the inverses of the step lengths.
 
-A strength is one over a step, h on the columns and sigma on the rows. The block method is sound if they satisfy the
-expected separable overapproximation (ESO) for a uniform sample S of K of the J blocks, with :math:`\rho = J/K`:
+A strength is one over a step, h per column and sigma per row. The block method converges if they satisfy the expected
+separable overapproximation (ESO) for a uniform sample S of K of the J blocks, with :math:`\rho = J/K`:
 
 .. math::
 
@@ -12,15 +12,15 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 
 ``norm``
     :math:`\kappa = \rho\,[(1-\beta) \max_j \|\tilde A_j\|^2 + \beta \|\tilde A\|^2]`, :math:`h = \sqrt\kappa\, c`,
-    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient, and rows of one size, w is one over its
-    curvature and c the diagonal of A'W^{-1}A, as in coordinate descent; otherwise both are l1 norms, of the
-    equilibrated matrix where units differ. The default.
+    :math:`\sigma = \sqrt\kappa\, w`. For a loss with a Lipschitz gradient, and rows of similar size, w is one over its
+    curvature and c the diagonal of A'W^{-1}A, as in coordinate descent. Otherwise both are l1 norms, of the
+    equilibrated matrix if units differ. This is the default.
 ``l1``
     :math:`h_d = \sum_k |A_{kd}|`, :math:`\sigma_k = \rho\,[(1-\beta) \max_j B_{kj} + \beta \sum_j B_{kj}]` with
     :math:`B_{kj}` the sum of :math:`|A_{kd}|` over block j. No norms are needed.
 
-    Where several processes draw from their own blocks each, two blocks of different ones are drawn together more often
-    (``steps/sampling.py``), and the second beta of both rules is K/J instead.
+    If several processes each draw from their blocks, two blocks of different processes are drawn together more often
+    (``steps/sampling.py``), and the second beta of both rules is replaced by K/J.
 
 ``pure``
     For PURE-CD (``methods/pure_cd.py``), which needs another condition. With :math:`w_k` the number of blocks that are
@@ -33,7 +33,7 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 
     Alacaoglu, Fercoq and Cevher (2020) for K = 1; docs/theory.md has the proof for any K.
 
-All may be multiplied by a primal weight omega, as h omega and sigma / omega, without losing their inequality.
+A primal weight omega, as h omega and sigma / omega, preserves the inequality of each rule.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from ..operators import Operator
 from .sampling import Strata
 
 SLACK = 1.01
-"""On kappa: the proof allows equality, rounding does not."""
+"""Factor on kappa: the proof allows equality, but rounding may violate it."""
 
 LANCZOS_STEPS = 30
 LANCZOS_SMALL = 20
@@ -66,8 +66,8 @@ LANCZOS_SURE = 4
 """Steps before a small residual is trusted: the first Ritz values may settle below the largest eigenvalue."""
 
 LANCZOS_TOLERANCE = 0.1
-"""Residual, relative to the Ritz value, at which to stop. It is added to it, and a tenth more than needed in the norm
-of A shortens the steps by a few percent only."""
+"""Residual, relative to the Ritz value, at which to stop. It is added to the Ritz value; an estimate that is a tenth
+too large shortens the steps by only a few percent."""
 
 LANCZOS_MARGIN = 1.02
 RUIZ_ROUNDS = 8
@@ -75,33 +75,33 @@ RUIZ_SPREAD = 10.0
 """Largest entries of columns, or of rows, within this factor of each other need no scaling."""
 
 LONG_ROW = 300.0
-"""Length, relative to the median, from which on a row rules a step of descent alone."""
+"""Length, relative to the median, above which a single row determines the steps of descent."""
 
 WEIGHT_RANGE = 1e5
-"""How far a restart may move the primal weight from 1: on a problem without solution one side goes for ever, and the
-weight with it."""
+"""Largest factor by which restarts may change the primal weight: on a problem without a solution x or y diverges, and
+the weight would follow."""
 
 EXPLOSION = 1e3
-"""A residual that has grown so far since a restart means strengths that are too weak: the norm was underestimated."""
+"""If a residual has grown by this factor since a restart, the strengths are too small: the norm was underestimated."""
 
 EXCHANGE = 2.0
-"""Entries that a process looks at, for each row, before it exchanges what it has changed with others."""
+"""Entries per row of A that a process reads before it exchanges its changes with others."""
 
 GRAM_LIMIT = 64
-"""Blocks up to this many columns get their norm from a Gram matrix."""
+"""Largest number of columns of a block whose norm is computed from its Gram matrix."""
 
 
 @stored
 @dataclass(frozen=True)
 class Strengths:
-    """Strengths of both sides, and what it cost to choose them, in passes."""
+    """Primal and dual strengths, and the passes that it took to choose them."""
 
     primal: Vector
     dual: Vector
     passes: float = 0.0
 
     def scaled(self, factor: float) -> Strengths:
-        """Return the strengths with both sides multiplied, which shortens all steps."""
+        """Return the primal and dual strengths times a factor, which shortens all steps."""
         return Strengths(self.primal * factor, self.dual * factor, self.passes)
 
     def weighted(self, omega: float) -> Strengths:
@@ -113,7 +113,7 @@ class Strengths:
 class Weights:
     """Column and row weights c and w, all positive, and the passes that it took to find them.
 
-    ``squares`` are the column sums of A^2 / w, where known; ``descent`` says that the weights are those of coordinate
+    ``squares`` are the column sums of A^2 / w, if known; ``descent`` says that the weights are those of coordinate
     descent on a smooth loss, with y its gradient.
     """
 
@@ -134,7 +134,7 @@ class Norms:
     passes: float
 
     def kappa(self, strata: Strata, drawn: int) -> float:
-        """Return what the product of h and sigma must be, relative to that of the weights, for K drawn blocks."""
+        """Return the product of h and sigma, relative to that of the weights, that K drawn blocks need."""
         within, any_two = strata.together(drawn)
         kappa = SLACK / strata.share(drawn) * ((1 - within) * self.largest_block + any_two * self.whole)
         return kappa if kappa > 0 else 1.0
@@ -143,16 +143,16 @@ class Norms:
 def automatic_draw(model: Model, norms: Norms) -> int:
     r"""Return K* = 1 + (J - 1) max_j ||At_j||^2 / ||At||^2, up to which a larger K costs nearly nothing in kappa.
 
-    As many as it costs to begin an iteration are drawn at the least.
+    At least as many blocks are drawn as cost the same as starting an iteration.
 
-    Where f alone is unbounded below the problem may have no solution; all blocks are drawn then, since the direction
-    that proves it is the drift of the iterates, and draws would hide it in noise.
+    If f alone is unbounded below, the problem may have no solution. Then all blocks are drawn: the direction of the
+    iterates leads to the proof, and random draws would add noise to it.
     """
     J = model.strata.size
     if norms.whole == 0 or not model.f_star.domain.has_zero():
         return J
     K = 1 + (J - 1) * norms.largest_block / norms.whole
-    if len(model.strata.members) > 1:  # every draw ends with an exchange of all rows
+    if len(model.strata.members) > 1:  # every iteration ends with an exchange of m numbers
         K = max(K, EXCHANGE * model.A.shape[0] * len(model.blocks) / max(model.A.traits.stored, 1))
     K = max(K, model.A.traits.launch_cost * J // max(model.A.traits.stored, 1))
     return int(np.clip(K, 1, J))
@@ -169,7 +169,7 @@ def norm_strengths(model: Model, norms: Norms, drawn: int) -> Strengths:
 
 
 def measure_norms(model: Model, even: float = RUIZ_SPREAD) -> Norms:
-    """Return the scaled norms behind the ``norm`` rule, after scaling until A is as even as asked."""
+    """Return the norms of the ``norm`` rule, after scaling until the largest entries are within the factor ``even``."""
     weights = base_weights(model, even)
     columns, rows = weights.columns, weights.rows
     if weights.squares is not None and len(model.blocks) == columns.size:
@@ -191,9 +191,9 @@ def measure_norms(model: Model, even: float = RUIZ_SPREAD) -> Norms:
 def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
     """Return the weights of the ``norm`` rule.
 
-    A smooth loss needs no dual steps, only columns of one length, as long as its rows are of one size too. Where they
-    are not, A'W^{-1}A is as badly conditioned as they differ, squared: the large rows are then nearly constraints,
-    which y treats well and coordinate descent does not, and the weights are those of a non-smooth loss.
+    A smooth loss needs no dual steps, only columns of equal length, if its rows are of similar size. If they are not,
+    the condition number of A'W^{-1}A is about the square of their ratio. The large rows are then nearly constraints,
+    which dual steps treat better than coordinate descent, and the weights are those of a non-smooth loss.
     """
     m, n = model.A.shape
     curvature = curvature_of(model.g)
@@ -218,14 +218,14 @@ def base_weights(model: Model, even: float = RUIZ_SPREAD) -> Weights:
 
 
 def row_lengths(model: Model) -> Vector:
-    """Return how long each row of A is in the metric of a smooth loss, by its curvature."""
+    """Return the length of each row of A in the metric of the curvature of a smooth loss."""
     curvature = curvature_of(model.g)
     assert curvature is not None
     return np.sqrt(model.A.sums(2)[1] * curvature)
 
 
 def has_long_rows(model: Model) -> bool:
-    """Return whether some rows are so long, for a smooth loss, that they are constraints to all the others."""
+    """Return whether some rows are so long, for a smooth loss, that they act like constraints."""
     if "has_long_rows" not in model.of_data:
         lengths = row_lengths(model)
         usual = float(np.median(lengths[lengths > 0])) if np.any(lengths) else 1.0
@@ -236,10 +236,10 @@ def has_long_rows(model: Model) -> bool:
 def equilibrate(A: Operator, even: float = RUIZ_SPREAD) -> tuple[tuple[Vector, Vector] | None, float]:
     r"""Return column and row scales that bring the largest entries of all columns and rows towards 1, and the passes.
 
-    l1 weights of a matrix whose columns or rows are in different units favour the large ones: a column with entries of
-    1e6 takes all of every row's strength. The weights are therefore those of the scaled matrix T|A|S, after some rounds
-    of Ruiz (2001), :math:`c = |A|'t / s`, :math:`w = |A|s / t`. None where the entries are within the factor ``even``
-    of each other as they are.
+    If columns or rows are in different units, l1 weights favour the large ones: a column with entries of 1e6 dominates
+    the strengths of all rows. Therefore the weights are those of the scaled matrix T|A|S, after some rounds of Ruiz
+    (2001), :math:`c = |A|'t / s`, :math:`w = |A|s / t`. None if the largest entries are already within the factor
+    ``even`` of each other.
     """
     columns, rows = np.ones(A.shape[1]), np.ones(A.shape[0])
     for rounds in range(RUIZ_ROUNDS):
@@ -252,7 +252,7 @@ def equilibrate(A: Operator, even: float = RUIZ_SPREAD) -> tuple[tuple[Vector, V
 
 
 def positive(weights: Vector) -> Vector:
-    """Return weights with the smallest positive one in place of zeros: an empty column or row may take any."""
+    """Return weights with the smallest positive one in place of zeros: an empty column or row may have any weight."""
     return np.where(
         weights > 0, weights, np.min(weights, where=weights > 0, initial=np.inf) if np.any(weights > 0) else 1.0
     )
@@ -270,7 +270,7 @@ def _largest_block_norm(model: Model, columns: Vector, rows: Vector) -> tuple[fl
 
 
 def _blocks_in_memory(model: Model) -> Iterator[tuple[Operator, Indices]]:
-    """Yield for each block an operator that has it at hand, and the places of its columns there."""
+    """Yield, for each block, an operator that has its columns in memory, and their indices there."""
     if model.A.traits.panels is None:
         yield from ((model.A, own) for own in model.blocks)
     else:
@@ -291,9 +291,9 @@ def _block_norm(A: Operator, own: Indices, columns: Vector, rows: Vector) -> tup
 def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
     """Return an estimate of ||M||^2 with a margin, by Lanczos on M'M, and the passes it took.
 
-    The largest Ritz value approaches the squared norm from below; its residual bounds how far the nearest eigenvalue
-    is, and is added to it, with a margin. After as many steps as there are columns it is exact. M is measured in a unit
-    near ||M||, so that ||M||^4 need not be a number; it is a power of 2, and rounds nothing.
+    The largest Ritz value approaches the squared norm from below. Its residual bounds the distance to the nearest
+    eigenvalue, and is added to it, with a margin. After as many steps as columns it is exact. M is divided by a number
+    near ||M||, so that ||M||^4 does not overflow; it is a power of 2, which causes no rounding.
     """
     start = np.random.default_rng(0).standard_normal(size)
     before, vector = np.zeros(size), start / np.linalg.norm(start)
@@ -338,7 +338,7 @@ def diagonal_strengths(model: Model, alpha: int) -> Strengths:
 
 
 def l1_strengths(model: Model, drawn: int) -> Strengths:
-    """Return the ``l1`` rule for K drawn blocks: sound, and no norm estimate."""
+    """Return the ``l1`` rule for K drawn blocks, which is valid without a norm estimate."""
     within, any_two = model.strata.together(drawn)
     columns, rows = model.A.sums(1)
     largest = _largest_block_row_sums(model)
@@ -350,7 +350,7 @@ def pure_strengths(model: Model, drawn: int) -> tuple[Strengths, Vector]:
     """Return the ``pure`` rule for K drawn blocks, and theta.
 
     sigma_k is theta_k (1 + (w_k - 1) beta) times the row weight of the ``norm`` rule, so that for a loss with a
-    Lipschitz gradient h is that of coordinate descent, and for others the primal weight has to find the balance.
+    Lipschitz gradient h is that of coordinate descent. For other losses the primal weight balances h and sigma.
     """
     J = len(model.blocks)
     beta = (drawn - 1) / (J - 1) if J > 1 else 1.0
@@ -425,7 +425,7 @@ def block_squares(model: Model) -> tuple[Vector, float]:
 
 
 def remark_strengths(model: Model, drawn: int) -> Strengths:
-    """Return the paper's Remark to the letter: h_j = ||A_j||, sigma = J/K max_j ||A_j||. Sound for K = 1 only."""
+    """Return the strengths of the paper's Remark: h_j = ||A_j||, sigma = J/K max_j ||A_j||. Valid for K = 1 only."""
     squares, passes = block_squares(model)
     primal = np.sqrt(squares)
     return Strengths(primal, np.full(model.A.shape[0], len(model.blocks) / drawn * primal.max()), passes)
@@ -434,10 +434,10 @@ def remark_strengths(model: Model, drawn: int) -> Strengths:
 def explicit_strengths(
     model: Model, step: Any, rules: tuple[str, str], kept: tuple[tuple[int, int], Indices, Indices] | None
 ) -> Strengths:
-    """Return the strengths that the user gave, ``step=(primal_strength, dual_strength)``, checked.
+    """Check and return the strengths of the user, ``step=(primal_strength, dual_strength)``.
 
-    Arrays hold a value for every column or row of the user's problem, of which ``kept`` says which are still in the
-    model. Where a prox has no closed form under different strengths the largest serves for all.
+    Arrays hold one value per column or row of the user's problem; ``kept`` says which of these are in the model. If a
+    prox has no closed form for different strengths, the largest is used for all.
     """
     if not isinstance(step, tuple) or len(step) != 2:
         first, second = rules
@@ -457,11 +457,12 @@ def explicit_strengths(
 
 
 def data_weight(model: Model, strengths: Strengths, share: float) -> float:
-    r"""Return the primal weight that suits the units of the data, 1 where they do not tell.
+    r"""Return the primal weight that suits the units of the data; 1 if they give no hint.
 
     With p = K/J the share of the blocks that are drawn, the best is :math:`\omega = \sqrt p\, \|y\|_\sigma / \|x\|_h`
-    with the distances that y and x have to go. They are guessed from the data: y at the gradient of a smooth loss at 0,
-    at the bounds of its domain, or where A'y balances the penalty; x where Ax balances the targets.
+    with the distances of the start from a solution. They are guessed from the data: for y, the gradient of a smooth
+    loss at 0, the bounds of its domain, or the size at which A'y balances the penalty; for x, the size at which Ax
+    reaches the targets.
     """
     slope = model.g.subgradient(np.zeros(model.A.shape[0])) if is_smooth(model.g) else subgradient_scale(model.g)
     y = _norm(slope, strengths.dual) or _norm(subgradient_scale(model.f), 1.0 / strengths.primal)
@@ -472,9 +473,9 @@ def data_weight(model: Model, strengths: Strengths, share: float) -> float:
 
 
 def typical_distance(model: Model) -> float:
-    """Return how far x may have to go from 0: where columns of their mean length, at right angles, reach the targets.
+    """Return the distance of a typical solution x from 0: the size at which orthogonal columns reach the targets.
 
-    0 where that is not known.
+    0 if that is not known.
     """
     if not model.A.traits.entries_known:
         return 0.0
@@ -483,7 +484,7 @@ def typical_distance(model: Model) -> float:
 
 
 def _norm(vector: Vector | float, weight: Vector) -> float:
-    return float(np.sqrt(np.sum(vector * weight * vector)))  # weights first: squares leave the range of float32 soon
+    return float(np.sqrt(np.sum(vector * weight * vector)))  # weights first: squares soon leave the range of float32
 
 
 def round_up_strengths(function: Convex, strength: Vector) -> Vector:

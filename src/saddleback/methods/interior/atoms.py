@@ -297,7 +297,7 @@ class Kink(Atom):
         return self.down.far_change
 
     def absorb(self, difference: Vector) -> None:
-        """Change the slope by so much more."""
+        """Add a difference to the change of the slope."""
         self.up.far_change = self.up.far_change - difference
         self.down.far_change = self.down.far_change + difference
 
@@ -432,7 +432,7 @@ class Norm(Atom):
         return self.dk
 
     def absorb(self, difference: Vector) -> None:
-        """Change the slope by so much more."""
+        """Add a difference to the change of the slope."""
         self.dk = self.dk + difference
 
     def longest(self) -> tuple[float, float]:

@@ -1,7 +1,8 @@
-"""The kernels for a matrix that is not in memory: every panel of its columns is read once for all that is done on it.
+"""The kernels for a matrix in a file: every panel of columns is read once for all work on it.
 
-While one is worked on the next is read. An iteration of the block method draws panels, of which each does its A_p'y,
-prox and A_p dx at once; a sweep of coordinate descent is one of the compiled kernel on every panel in its turn.
+While the kernel works on one panel, the next one is read. An iteration of the block method draws panels, and computes
+A_p'y, the prox and A_p dx of each at once. A sweep of coordinate descent is a sweep of the compiled kernel on one panel
+after the other.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class StreamedBlockKernel:
         panels = zip(draws.ravel(), places, model.A.loaded(places), strict=True)
         for drawn in draws:
             change = np.zeros_like(at.u)
-            for panel, columns, own in islice(panels, drawn.size):  # all against the same y
+            for panel, columns, own in islice(panels, drawn.size):  # all with the same y
                 step = 1.0 / strengths.primal[columns]
                 before = at.x[columns]
                 after = model.f.prox(before - step * own.rmatvec(at.y), step, np.array([panel]))
@@ -49,9 +50,9 @@ class StreamedBlockKernel:
 
 
 class StreamedDescentKernel:
-    """Coordinate descent on one panel after the other, whose blocks are visited again while they are in memory.
+    """Coordinate descent on one panel after the other; all sweeps over a panel are done while it is in memory.
 
-    The columns of a Newton step are packed where they fit, and streamed where they do not.
+    The columns of a Newton step are packed if they fit in memory, and streamed if not.
     """
 
     name = "streamed"
@@ -86,7 +87,7 @@ class StreamedDescentKernel:
         return visited
 
     def _packed(self, columns: Indices) -> Operator:
-        """Return some columns, in memory if that has room for them; a Newton step asks for the same again and again."""
+        """Return some columns, in memory if they fit; a Newton step needs the same columns many times."""
         if self.kept is None or not np.array_equal(self.kept[0], columns):
             self.kept = None
             A = self.model.A
@@ -107,11 +108,11 @@ class StreamedDescentKernel:
 
 
 class ReadOnce:
-    """The Newton system over a matrix that is read once per step, column by column.
+    """The Newton system for a matrix that is read once per step of conjugate gradients, column by column.
 
-    p'Qp = (Ap)'D(Ap) + p'f''p is known before the products with the columns. So a column that is in memory for its
-    product with D Ap has its residual at once, and adds its part of A s, for the next direction s + b p and its image
-    As + b Ap.
+    p'Qp = (Ap)'D(Ap) + p'f''p is known before the products with the columns. So while a column is in memory for its
+    product with D Ap, its residual is computed at once, and its part of A s is added. A s is needed for the next
+    direction s + b p and its image As + b Ap.
     """
 
     def __init__(self, A: Operator, part: Smooth, weight: Vector, diagonal: Vector) -> None:

@@ -1,4 +1,4 @@
-"""A dense matrix that does not fit in memory, read in tiles while the last one is worked on."""
+"""A dense matrix that does not fit in memory: it is read in tiles, each while the kernels work on the one before."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from ...operators.traits import Traits
 from .stores import Centred, Chunked, File, Store, Tile, window
 
 TILE = 8 << 20
-"""Bytes of a tile at the most: what the cache of a processor holds, so that work on it costs no further reading."""
+"""Largest size of a tile in bytes: it fits into the cache of a processor."""
 
 TILES = 16
 """Tiles that the memory bound has room for."""
 
 WORKERS, AHEAD = 4, 3
-"""Tiles in memory at a time, of which these are a part: where each thread reads and works on one of its own, and where
-one is worked on while others are read."""
+"""Tiles in memory at a time: WORKERS if each thread reads a tile and works on it, and AHEAD that are read in advance if
+one thread works on a tile while others are read."""
 
 REREAD_COST = 64
-"""Passes over some columns in memory that take as long as reading a file for them, where it is read as a whole."""
+"""Number of passes over some columns in memory that take as long as reading the whole file for them."""
 
 VECTORS = 12
-"""Vectors of the size of x and of y that a run has at the least."""
+"""Smallest number of vectors of the size of x, and of the size of y, in a run."""
 
 PACKED, MATRIX = 1 / 3, 0.25
-"""Shares of the memory bound for columns that are packed together, and for a matrix that is made of them. While one
-working set takes the place of another both are there, the smaller at most half of the other. The rest is for tiles,
-vectors and the interpreter."""
+"""Shares of the memory bound for packed columns, and for a matrix made of them. While one working set replaces another,
+both are in memory; the smaller has at most half the size of the other. The rest is for tiles, vectors and the
+interpreter."""
 
 T = TypeVar("T")
 Rows: TypeAlias = Indices | slice
 
 
 class Piece(NamedTuple):
-    """A part of the matrix in memory: which of its rows and columns, and the entries."""
+    """A part of the matrix in memory: its rows, its columns and its entries."""
 
     rows: Rows
     columns: Indices
@@ -64,7 +64,7 @@ class Piece(NamedTuple):
 @stored
 @dataclass
 class Product:
-    """The last A'y of a run, which needs it once more for the certificate that is returned."""
+    """The last A'y of a run, which the certificate of the result needs again."""
 
     y: Vector = field(default_factory=lambda: np.empty(0))
     found: Vector = field(default_factory=lambda: np.empty(0))
@@ -119,7 +119,7 @@ class Streamed(Operator):
         self.traits = Traits(stored, panels=whole, budget=MATRIX * memory, reads_columns=False, launch_cost=launch_cost)
 
     def _width(self) -> int:
-        """Return how many columns a tile has, where it has all rows."""
+        """Return the number of columns of a tile that has all rows."""
         return int(self.store.tiles(np.arange(self.store.shape[1]), self._tile())[0].columns.size)
 
     def _tile(self) -> int:
@@ -127,7 +127,7 @@ class Streamed(Operator):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the entries in memory: integers become float64."""
+        """The type of the entries in memory; integers become float64."""
         return _floating_type(self.store.dtype)
 
     def __repr__(self) -> str:
@@ -147,9 +147,9 @@ class Streamed(Operator):
         return self.count[0] / (m * n * self.store.dtype.itemsize)
 
     def pieces(self, columns: Columns | None = None) -> Iterator[Piece]:
-        """Yield all rows of some columns, all by default, a tile at a time, while the next ones are read.
+        """Yield some columns, by default all, one tile at a time, while the next tiles are read.
 
-        The places of the columns are those in what was asked for. A block is gone when the next one comes.
+        The column indices of a piece refer to ``columns``. Its entries are valid until the next piece is requested.
         """
         tiles, piece = self._cut(columns)
         for tile, block in self._ahead(tiles):
@@ -158,9 +158,9 @@ class Streamed(Operator):
                 yield found
 
     def each(self, work: Callable[[Piece], T], columns: Columns | None = None) -> Iterator[tuple[Rows, Indices, T]]:
-        """Yield what some work gives on each tile of some columns, all by default, in their order, and their places.
+        """Yield the result of ``work`` on each tile of some columns, by default all, in order, with rows and columns.
 
-        Several threads read one each and work on it while it is in their cache, so that some read as others work.
+        Each of several threads reads a tile and works on it while it is in the cache, so that reading and work overlap.
         """
         tiles, piece = self._cut(columns)
         workers = min(WORKERS, len(tiles), max(2, _native.thread_limit()))
@@ -186,7 +186,7 @@ class Streamed(Operator):
                     yield done
 
     def _cut(self, columns: Columns | None) -> tuple[list[Tile], Callable[[Tile, NDArray[Any]], Piece | None]]:
-        """Return the tiles that have some columns, and what makes a piece of such a tile."""
+        """Return the tiles that have some columns, and a function that makes a piece of such a tile."""
         asked = self.columns if columns is None else self.columns[columns]
         order = np.argsort(asked, kind="stable")
         rising = asked[order]
@@ -194,7 +194,7 @@ class Streamed(Operator):
 
         def piece(tile: Tile, block: NDArray[Any]) -> Piece | None:
             a, b = np.searchsorted(rising, [tile.columns[0], tile.columns[-1] + 1])
-            if b - a != tile.columns.size:  # a column that was asked for more than once
+            if b - a != tile.columns.size:  # a column that was requested more than once
                 block = block[:, np.searchsorted(tile.columns, rising[a:b])]
             if self.all_rows:
                 return Piece(tile.rows, order[a:b], Dense(block))
@@ -204,11 +204,11 @@ class Streamed(Operator):
         return (self.store.tiles(once, self._tile()) if once.size else []), piece
 
     def _buffer(self, tiles: Sequence[Tile]) -> NDArray[np.uint8]:
-        """Return room for the largest of some tiles."""
+        """Return a buffer for the largest of some tiles."""
         return np.empty(max(map(self.store.needs, tiles)), dtype=np.uint8)
 
     def _ahead(self, tiles: Sequence[Tile]) -> Iterator[tuple[Tile, NDArray[Any]]]:
-        """Yield tiles with their entries, each while the next ones are read, which takes a thread."""
+        """Yield tiles with their entries, while a thread reads the next ones."""
         if not tiles:
             return
         buffers = [self._buffer(tiles) for _ in range(AHEAD)]
@@ -311,7 +311,7 @@ class Streamed(Operator):
         self._squares, self.first_adjoint = (of_columns, of_rows), (y, product)
 
     def not_finite(self) -> tuple[list[int], float] | None:
-        """Return where the first entry is that is not finite, and its value."""
+        """Return the place and the value of the first entry that is not finite."""
         for rows, own, block in self.pieces():
             bad = np.argwhere(~np.isfinite(block.array))
             if bad.size:
@@ -327,7 +327,7 @@ class Streamed(Operator):
         return self._copied(np.arange(self.shape[1]) if columns is None else columns, np.dtype(np.float64))
 
     def _afford(self, size: float) -> None:
-        """Raise where a matrix of so many bytes is more than the memory bound has room for."""
+        """Raise if a matrix of ``size`` bytes does not fit into the memory bound."""
         if size > (budget := self.traits.budget):
             raise MemoryError(
                 f"a matrix of {size / 1e9:.2g} GB is needed, and memory={self.memory:.2g} leaves {budget / 1e9:.2g} "
@@ -398,7 +398,7 @@ class Streamed(Operator):
         return Dense(self._copied(np.arange(self.shape[1]), dtype))
 
     def centred(self, centre: Vector) -> Streamed:
-        """Return the matrix less a number for each column, as much on disk as this one."""
+        """Return the matrix minus one number per column; it stays on disk like this one."""
         other = self.of_rows(np.arange(self.shape[0]))
         everywhere = np.zeros(self.store.shape[1])
         everywhere[self.columns] = centre
@@ -406,11 +406,11 @@ class Streamed(Operator):
         return other
 
     def of_rows(self, rows: Indices) -> Streamed:
-        """Return some rows of the matrix, as much on disk as this one."""
+        """Return some rows of the matrix; they stay on disk like this one."""
         return self._view(rows, np.arange(self.shape[1]))
 
     def _view(self, rows: Indices, columns: Indices) -> Streamed:
-        """Return the matrix between some rows and columns, as much on disk as this one."""
+        """Return some rows and columns of the matrix; they stay on disk like this one."""
         view = object.__new__(Streamed)
         view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
         return view
@@ -457,13 +457,13 @@ def _(A: Streamed) -> float:
 
 
 def _share(limit: int, workers: int) -> None:
-    """Begin a thread that works beside others of a solve, which may use ``limit`` threads."""
+    """Set the limit of a thread that works together with other threads of a solve, which may use ``limit`` threads."""
     _native.set_threads(limit)
     _native.reserve_threads(workers)
 
 
 def _in_turn(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], most: int) -> Iterator[T]:
-    """Yield what tasks give, in their order; so many are begun before the first is waited for."""
+    """Yield the results of tasks in order; at most ``most`` tasks run ahead of the one that is waited for."""
     begun: deque[Future[T]] = deque()
     for task in tasks:
         begun.append(pool.submit(task))
@@ -487,19 +487,19 @@ def is_zarr(source: Any) -> bool:
 
 
 def is_streamed(source: Any) -> bool:
-    """Return whether an object is a dense matrix that lies in a file, and can be read from there."""
+    """Return whether an object is a dense matrix in a file that can be streamed."""
     if isinstance(source, np.memmap):
         return window(source) is not None and source.dtype.kind in "biuf" and source.dtype.isnative
     return isinstance(source, Streamed) or is_zarr(source)
 
 
 def _tile_bytes(memory: float, dtype: np.dtype[Any]) -> int:
-    """Return the bytes of a tile in its file: entries narrower than float64 take more where they are worked on."""
+    """Return the bytes of a tile in its file: entries narrower than float64 take more in memory."""
     return int(min(TILE, memory / TILES) * dtype.itemsize / 8)
 
 
 def _store(source: Any, memory: float) -> tuple[Store, Indices, Indices]:
-    """Return the store that a source names, and rows and columns in it; raise where it is no dense real matrix."""
+    """Return the store of a source, and rows and columns in it; raise if it is not a dense real matrix."""
     if isinstance(source, (str, PathLike)):
         source = _opened(Path(source))
     if is_zarr(source):

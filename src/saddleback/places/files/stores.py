@@ -1,4 +1,4 @@
-"""Where a streamed matrix lies: a column-major or row-major file, or a Zarr array. How to read it in tiles."""
+"""The stores of streamed matrices (files in column or row order, Zarr arrays), and how to read them in tiles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from ...common.arrays import Indices, Vector
 
 PROBES = 16
-"""Entries by which a memory map and the file of its name are compared."""
+"""Number of entries by which a memory map and the file of its name are compared."""
 
 
 class Tile(NamedTuple):
-    """Entries that are read at once: neighbouring rows, and some columns."""
+    """Entries that are read together: neighbouring rows, and some columns."""
 
     rows: slice
     columns: Indices
@@ -31,7 +31,7 @@ class Store(ABC):
 
     Attributes
     ----------
-    shape, dtype : of the matrix.
+    shape, dtype : shape and type of the matrix.
     reads_columns : whether some columns can be read without the others.
     """
 
@@ -41,24 +41,24 @@ class Store(ABC):
 
     @abstractmethod
     def tiles(self, columns: Indices, size: int) -> list[Tile]:
-        """Return tiles that cover all rows of some columns, given in rising order, each of at most so many bytes.
+        """Return tiles of at most ``size`` bytes that cover all rows of some columns, which are in increasing order.
 
-        A tile has at least one column, or one row, or one chunk, whatever that takes.
+        A tile has at least one column, or one row, or one chunk, even if that is larger.
         """
 
     @property
     @abstractmethod
     def smallest(self) -> int:
-        """The bytes of the smallest tile that any memory bound gives."""
+        """The bytes of the smallest possible tile."""
 
     def needs(self, tile: Tile) -> int:
-        """Return the bytes of a buffer that a tile is read into."""
+        """Return the bytes of the buffer into which a tile is read."""
         columns = tile.columns.size if self.reads_columns else self.shape[1]
         return int((tile.rows.stop - tile.rows.start) * columns * self.dtype.itemsize)
 
     @abstractmethod
     def read(self, tile: Tile, buffer: NDArray[np.uint8]) -> tuple[NDArray[Any], int]:
-        """Return the entries of a tile, in the buffer where they fit, and how many bytes were read for them."""
+        """Return the entries of a tile, in the buffer if possible, and the number of bytes read."""
 
 
 def groups(columns: Indices, width: int) -> list[Indices]:
@@ -68,7 +68,7 @@ def groups(columns: Indices, width: int) -> list[Indices]:
 
 @dataclass(frozen=True)
 class File(Store):
-    """An array in a file, from a byte on."""
+    """An array in a file, beginning at an offset."""
 
     path: Path
     offset: int
@@ -79,7 +79,7 @@ class File(Store):
 
     @classmethod
     def of(cls, array: np.memmap[Any, Any], name: str) -> File:
-        """Return the store behind a whole memory map; nothing is read through the map, whose pages would count."""
+        """Return the store of a whole memory map; nothing is read through the map: its pages would count as memory."""
         if array.filename is None:
             raise TypeError(f"{name} is a memory map without a file: expected one of np.load(path, mmap_mode='r')")
         by_columns = bool(array.flags.f_contiguous)
@@ -102,7 +102,7 @@ class File(Store):
             self.shape,
             self.dtype,
             self.reads_columns,
-        )  # a handle of its own
+        )  # the copy opens the file again
 
     def __del__(self) -> None:
         os.close(self.handle)
@@ -130,14 +130,14 @@ class File(Store):
         rows, size = tile.rows.stop - tile.rows.start, tile.columns.size
         cut = np.diff(tile.columns) != 1 if rows == self.shape[0] else np.ones(size - 1, dtype=bool)
         ends = [0, *(np.flatnonzero(cut) + 1).tolist(), size]
-        for a, b in pairwise(ends):  # what lies together in the file
+        for a, b in pairwise(ends):  # runs of neighbouring columns in the file
             first = int(tile.columns[a]) * self.shape[0] + tile.rows.start
             self._fill(buffer, a * rows * itemsize, first, (b - a) * rows)
         whole = buffer[: size * rows * itemsize].view(self.dtype)
         return whole.reshape(size, rows).T, whole.nbytes
 
     def _fill(self, buffer: NDArray[np.uint8], at: int, first: int, count: int) -> NDArray[np.uint8]:
-        """Read so many entries, from the first on, into a place of the buffer."""
+        """Read ``count`` entries, beginning with the entry ``first``, into the buffer at ``at``."""
         itemsize = self.dtype.itemsize
         part = buffer[at : at + count * itemsize]
         view, done = part.data, 0
@@ -161,7 +161,7 @@ class Chunked(Store):
 
     @classmethod
     def of(cls, array: Any, size: int) -> Chunked:
-        """Return the store behind an array; by columns where a column of chunks has at most so many bytes."""
+        """Return the store of an array; it is read by columns if a column of chunks has at most ``size`` bytes."""
         dtype, chunks = np.dtype(array.dtype), tuple(array.chunks)
         return cls(array, tuple(array.shape), dtype, chunks, array.shape[0] * chunks[1] * dtype.itemsize <= size)
 
@@ -191,7 +191,7 @@ class Chunked(Store):
 
 @dataclass(frozen=True)
 class Centred(Store):
-    """A store less a number for each column, which is taken off when entries are read, in a type of floats."""
+    """A store minus one number per column, which is subtracted when entries are read, as float32 or float64."""
 
     inner: Store
     centre: Vector
@@ -202,7 +202,7 @@ class Centred(Store):
 
     @classmethod
     def of(cls, inner: Store, centre: Vector, floats: np.dtype[Any]) -> Centred:
-        """Return a store that is read like another one."""
+        """Return a centred store, which is read like another one."""
         return cls(inner, centre, floats, inner.shape, inner.dtype, inner.reads_columns)
 
     @property
@@ -228,19 +228,19 @@ class Window(NamedTuple):
 
 
 def window(array: np.memmap[Any, Any]) -> Window | None:
-    """Return the part of a file that a memory map shows, as slices make one; None where it shows no such part."""
+    """Return the rows and columns of a file that a memory map, or a slice of one, shows; None for any other part."""
     whole: Any = array
     while isinstance(whole, np.memmap) and not _whole(whole):
         whole = whole.base
     if not isinstance(whole, np.memmap) or array.ndim != 2 or whole.ndim != 2 or 0 in array.shape:
         return None
-    if array.dtype != whole.dtype or whole.mode == "c":  # what is written to a copy is not in the file
+    if array.dtype != whole.dtype or whole.mode == "c":  # changes of a copy-on-write map are not in the file
         return None
     return _window(array, whole) or _window(array, whole.T)
 
 
 def _window(array: Any, whole: Any) -> Window | None:
-    """Return which rows and columns of a whole map another one shows, None where it shows something else."""
+    """Return which rows and columns of a whole map another map shows; None if it shows something else."""
     between, places = _address(array) - _address(whole), [np.arange(0), np.arange(0)]
     for axis in sorted((0, 1), key=lambda axis: -whole.strides[axis]):
         first, between = divmod(between, whole.strides[axis])
@@ -254,7 +254,7 @@ def _window(array: Any, whole: Any) -> Window | None:
 
 
 def _whole(array: Any) -> bool:
-    """Return whether a memory map has all of its file: a part of it knows the offset of the whole only."""
+    """Return whether a memory map is the whole map of its file: a slice only knows the offset of the whole map."""
     if array._mmap is None or not (array.flags.f_contiguous or array.flags.c_contiguous):
         return False
     return bool(len(array._mmap) == array.nbytes + array.offset % ALLOCATIONGRANULARITY)

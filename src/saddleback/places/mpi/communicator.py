@@ -1,7 +1,7 @@
-"""The processes of a run under MPI, which all do the same with the same vectors, each next to its own columns of A.
+"""The MPI processes of a run. All do the same with the same vectors, and each holds some columns of A.
 
-They stay together as long as all take the same decisions from the same bits. A sum over processes has the same bits on
-all of them; what depends on a clock, on Ctrl-C or on a callback is decided once and told to all.
+They stay in step as long as all take the same decisions from the same bits. A sum over processes has the same bits on
+all of them. A decision that depends on a clock, on Ctrl-C or on a callback is taken once and broadcast.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ...common.arrays import Indices, Vector
 from ...machine.cpus import affine, available
 
 GRACE = 5.0
-"""Seconds that a process which has failed waits for all others to fail too, before it ends them."""
+"""Seconds that a process that has failed waits for all others to fail too, before it ends them."""
 
 
 class SerialCommunicator:
-    """One process, which need not ask anybody."""
+    """A single process."""
 
     rank = 0
     size = 1
@@ -35,7 +35,7 @@ class SerialCommunicator:
         return wanted
 
     def all(self, thing: Any) -> list[Any]:
-        """Return a thing of every process."""
+        """Return an object of every process."""
         return [thing]
 
     def any(self, flag: bool) -> bool:
@@ -47,7 +47,7 @@ class SerialCommunicator:
         return flag
 
     def check_identical(self, *vectors: Vector) -> None:
-        """Raise where vectors that ought to be the same on all processes are not."""
+        """Raise if vectors that should be the same on all processes are not."""
 
     def __enter__(self) -> SerialCommunicator:
         return self
@@ -62,8 +62,8 @@ SERIAL = SerialCommunicator()
 class MPICommunicator:
     """The processes of an MPI communicator.
 
-    As a context, it sees to it that they fail together: an error that all of them meet is raised as everywhere else,
-    and one that only some meet, while the others wait for them, is printed and ends them all.
+    As a context, it makes all processes fail together. An error on all processes is raised as usual. An error on some
+    of them, while the others wait, is printed and ends all processes.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -75,11 +75,11 @@ class MPICommunicator:
         self._in_place, self._max, self._double = MPI.IN_PLACE, MPI.MAX, MPI.DOUBLE
 
     def threads(self, wanted: int | None) -> int | None:
-        """Return how many threads to use: by default, processes that may run on the same CPUs share these."""
+        """Return how many threads to use: by default, processes that may run on the same CPUs share the CPUs."""
         return int(min(self.all(available(self.beside)))) if wanted is None else wanted
 
     def sum(self, v: Vector) -> Vector:
-        """Add up a vector over all processes, in place; the sum has the same bits on each of them."""
+        """Sum a vector over all processes, in place; the sum has the same bits on each of them."""
         self.comm.Allreduce(self._in_place, v)
         return v
 
@@ -95,7 +95,7 @@ class MPICommunicator:
         return whole
 
     def all(self, thing: Any) -> list[Any]:
-        """Return a small thing of every process, in their order."""
+        """Return a small object of every process, in the order of the processes."""
         found: list[Any] = self.comm.allgather(thing)
         return found
 
@@ -108,9 +108,9 @@ class MPICommunicator:
         return bool(self.comm.bcast(flag, root=0))
 
     def check_identical(self, *vectors: Vector) -> None:
-        """Raise where vectors that ought to be the same on all processes are not.
+        """Raise if vectors that should be the same on all processes are not.
 
-        They are computed in the same way everywhere, but processors of different makes may round differently.
+        They are computed in the same way everywhere, but different processors may round differently.
         """
         prints = self.all([zlib.crc32(np.ascontiguousarray(vector).data) for vector in vectors])
         if any(other != prints[0] for other in prints):
@@ -135,7 +135,7 @@ class MPICommunicator:
         self.comm.Abort(1)
 
     def _all_fail(self) -> bool:
-        """Return whether all processes come here within a few seconds."""
+        """Return whether all processes reach this call within a few seconds."""
         request, end = self.faults.Ibarrier(), time.monotonic() + GRACE
         while not request.Test():
             if time.monotonic() > end:
@@ -153,7 +153,7 @@ def communicator_of(comm: Any) -> Communicator:
 
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""What an ``mpiexec`` leaves in the environment of the processes that it starts: how many there are."""
+"""Environment variables in which an ``mpiexec`` tells its processes how many there are."""
 
 
 def world() -> Any:
@@ -166,7 +166,7 @@ def world() -> Any:
 
 
 def import_mpi() -> Any:
-    """Return mpi4py's MPI, or raise with what to install."""
+    """Return mpi4py's MPI, or raise an error that says what to install."""
     try:
         from mpi4py import MPI
     except ImportError:
@@ -175,7 +175,7 @@ def import_mpi() -> Any:
 
 
 class _Own(NamedTuple):
-    """Communicators that nobody else sends on, one for the work and one for faults; and who runs on the same CPUs."""
+    """Private communicators, one for the work and one for faults; and the processes that run on the same CPUs."""
 
     work: Any
     faults: Any
@@ -183,7 +183,7 @@ class _Own(NamedTuple):
 
 
 def _own_communicators(comm: Any) -> _Own:
-    """Return what belongs to a communicator; made once, since an MPI has a limited number of them."""
+    """Return the private communicators of a communicator; made once, since MPI has a limited number of them."""
     key = _key()
     own = comm.Get_attr(key)
     if own is None:

@@ -1,4 +1,4 @@
-"""A problem spread over processes: each holds some columns of A, and the functions of all of them."""
+"""A problem spread over processes: each holds some columns of A, and all functions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Shard = Callable[[int, int], Problem]
 
 
 def gathered(source: Problem | Shard, team: Communicator) -> Problem:
-    """Return the whole problem, of whose matrix each process of a team holds its part.
+    """Return the whole problem, with its matrix distributed over the processes.
 
     Parameters
     ----------
-    source : the whole problem, or a function that gives each process its part.
+    source : the whole problem, or a function that returns the part of each process.
     team : the processes.
     """
     if isinstance(team, SerialCommunicator):
@@ -52,7 +52,7 @@ def gathered(source: Problem | Shard, team: Communicator) -> Problem:
 def _divided(problem: Problem, ranks: MPICommunicator) -> Problem:
     """Return a problem that all processes have as a whole, with the columns of A divided among them."""
     if problem.model.A.traits.holders is not None:
-        return problem  # each process has read its own part of it
+        return problem  # each process has already read its part
     problem = problem.refreshed()
     model = problem.model
     A, blocks = model.A, model.blocks
@@ -70,14 +70,14 @@ def _divided(problem: Problem, ranks: MPICommunicator) -> Problem:
 
 
 def division(blocks: Blocks, work: Vector, parts: int, tasks: int = 1) -> list[Indices]:
-    """Return the columns of each part, block by block: parts of neighbouring blocks, with nearly as much work each.
+    """Return the columns of each part, block by block: parts of neighbouring blocks with nearly equal work.
 
     Parameters
     ----------
-    blocks : not to be taken apart.
-    work : what each column takes, as the number of its entries.
-    parts : how many.
-    tasks : a part ends where all tasks of a column have ended.
+    blocks : blocks, which are not split.
+    work : work per column, such as its number of entries.
+    parts : number of parts.
+    tasks : number of tasks; all tasks of a column are in the same part.
     """
     possible = np.flatnonzero(blocks.start % tasks == 0)
     done = np.concatenate([[0.0], np.cumsum(work[blocks.order])])[blocks.start[possible]]
@@ -88,10 +88,10 @@ def division(blocks: Blocks, work: Vector, parts: int, tasks: int = 1) -> list[I
 
 
 def read_by_parts(penalty: Penalty, file: ColumnFile, loss: Loss, ranks: MPICommunicator) -> Problem:
-    """Return the problem with the matrix of a file, of which each process reads its own columns.
+    """Return the problem with the matrix of a file, of which each process reads its columns.
 
-    Where the columns of a group are no neighbours, or the loss has several columns, all are read and those of the
-    others forgotten.
+    If the columns of a group are not neighbours, or if the loss has several columns, each process reads all columns and
+    keeps its own.
     """
     rows, columns = file.shape
     several = loss.shape is not None and len(loss.shape) > 1

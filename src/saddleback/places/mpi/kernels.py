@@ -1,7 +1,7 @@
-"""The kernels where columns are spread over processes: each next to its own columns, and one exchange an iteration.
+"""The kernels for columns that are spread over processes: each works on its columns, with one exchange per iteration.
 
-Every process draws from its own blocks, updates its own part of x, and adds its change of Ax to those of the others: a
-sum of m numbers, after which all take the same step of y. What the others have made of x is only asked for at the end.
+Every process draws from its blocks, updates its part of x, and adds its change of Ax to those of the others. After this
+sum of m numbers all take the same step of y. The parts of x are collected only at the end.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LocalSums:
 
 @dataclass
 class LocalIterate:
-    """The point as this process sees it: its own part of x, and all of y and u."""
+    """The point on this process: its part of x, and all of y and u."""
 
     x: Vector
     y: Vector
@@ -61,7 +61,7 @@ class LocalIterate:
 
 
 class ShardedBlockKernel:
-    """The block method with the iterations of all processes side by side."""
+    """The block method with all processes in parallel."""
 
     lazy = False
 
@@ -80,13 +80,13 @@ class ShardedBlockKernel:
 
 
 class ShardedDescentKernel:
-    """Coordinate descent of all processes side by side, each on its own columns."""
+    """Coordinate descent with all processes in parallel, each on its columns."""
 
     carries = ("paces",)
 
     @property
     def paces(self) -> list[float]:
-        """How soon each process meets the others, which changes on the way."""
+        """Columns between two exchanges, per process; they change during a run."""
         return self.A.ranks.all(self.inner.pace)
 
     @paces.setter

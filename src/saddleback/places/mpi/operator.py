@@ -1,7 +1,7 @@
 """A matrix whose columns are spread over processes.
 
-Vectors are the same on all processes, and so is what every operation here returns; each multiplies with its own columns
-and the results are added up (A x) or put together (A'y). All processes have to ask for the same at the same time.
+Vectors are the same on all processes, and so are the results of all operations here. Each process multiplies with its
+columns, and the results are summed (A x) or concatenated (A'y). All processes have to call the same operation.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ...operators.traits import Holders, gathered
 from .communicator import MPICommunicator
 
 DENSE = 0.5
-"""Share of entries that are stored from which on columns are collected as a dense matrix."""
+"""Columns with at least this share of stored entries are collected as a dense matrix."""
 
 
 class Sharded(Operator):
-    """Columns of which this process has some.
+    """A matrix of which this process holds some columns.
 
     Parameters
     ----------
     local : the columns of this process.
-    places : for every process, where its columns stand in the whole, in the order in which it holds them.
+    places : for every process, the indices of its columns in the whole matrix, in the order in which it holds them.
     ranks : the processes.
     """
 
@@ -56,30 +56,30 @@ class Sharded(Operator):
 
     @property
     def own(self) -> Indices:
-        """Where the columns of this process stand in the whole."""
+        """Indices of the columns of this process in the whole matrix."""
         return self.places[self.ranks.rank]
 
     @cached_property
     def _local_place(self) -> Indices:
-        """For every column of this process, its place there; what stands elsewhere means nothing."""
+        """For every column of this process, its index in ``local``; other entries have no meaning."""
         place = np.zeros(self.order.size, dtype=np.int64)
         place[self.own] = np.arange(self.own.size)
         return place
 
     def together(self, part: Vector) -> Vector:
-        """Return one value for every column, from those that each process has for its own."""
+        """Return one value per column, given the values that each process has for its columns."""
         whole = np.empty(self.order.size)
         whole[self.order] = self.ranks.gather(part, self.sizes)
         return whole
 
     def here(self, columns: Columns) -> tuple[NDArray[np.bool_], Indices]:
-        """Return which of the columns are held here, and where."""
+        """Return which of the columns this process holds, and their indices in ``local``."""
         columns = one_by_one(columns)
         mine = self.holder[columns] == self.ranks.rank
         return mine, self._local_place[columns[mine]]
 
     def some_together(self, columns: Columns, part: Vector, width: int = 1) -> Vector:
-        """Return ``width`` values for each of some columns, from those that each process has for its own."""
+        """Return ``width`` values for each of some columns, given those that each process has for its columns."""
         columns = one_by_one(columns)
         holder = self.holder[columns]
         whole = np.empty((columns.size, width))
@@ -157,7 +157,7 @@ class Sharded(Operator):
         return Sharded(part, places, self.ranks)
 
     def ordered(self, by: Side) -> Operator:
-        other = copy(self)  # with all that is known: some processes may have nothing to change, so none asks the others
+        other = copy(self)  # keeps all cached sums, since not all processes may take part in computing them again
         other.local = self.local.ordered(by)
         return other
 

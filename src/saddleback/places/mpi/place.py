@@ -1,4 +1,4 @@
-"""Columns that are spread over processes, each of which runs the kernels of another place next to its own."""
+"""Columns that are spread over processes, each of which runs the kernels of another place on its columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .kernels import ShardedBlockKernel, ShardedDescentKernel, local_model
 
 
 def next_to_columns(place: Place) -> Place:
-    """Return the place in which each process runs the kernels of another one next to its columns."""
+    """Return the place in which each process runs the kernels of another place on its columns."""
 
     def accepts(model: Model, kernel: KernelName) -> str | None:
         lacking = _spread(model).ranks.all(place.accepts(_local(model), kernel))

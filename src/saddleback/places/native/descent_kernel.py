@@ -17,7 +17,7 @@ class NativeDescentKernel:
 
     @property
     def pace(self) -> float:
-        """Columns that are visited before processes meet, where there are several."""
+        """Columns that are visited between two exchanges, if there are several processes."""
         return self.kernel.columns_between_exchanges
 
     @pace.setter
@@ -62,9 +62,9 @@ class NativeDescentKernel:
 
 
 def native_descent_kernel(model: Model, width: int, exchange: Exchange | None = None) -> NativeDescentKernel:
-    """Return compiled descent on a problem; along a path, on which only the penalty changes, panels are measured once.
+    """Return compiled descent on a problem; on a path, where only the penalty changes, the panels are prepared once.
 
-    It counts as if it was measured, so that a problem takes as many passes whatever was solved before.
+    The preparation is counted every time, so that the passes of a problem do not depend on what was solved before.
     """
     if exchange is not None:
         return NativeDescentKernel(model, width, exchange)

@@ -45,7 +45,7 @@ class NativeBlockKernel:
 
 
 class NativePureCDKernel:
-    """PURE-CD in the compiled kernel, at the cost of the entries that an iteration touches."""
+    """PURE-CD in the compiled kernel; the cost is proportional to the entries that an iteration touches."""
 
     name = "native"
 
@@ -60,13 +60,13 @@ class NativePureCDKernel:
 
 
 def matrices(A: Operator) -> list[_native.Matrix]:
-    """Return the matrices side by side that make up an operator; none if one of them is not of the compiled core."""
+    """Return the matrices side by side that make up an operator; an empty list if the core cannot read one of them."""
     found = [part.native for part in parts_of(A) if isinstance(part, Dense | Compressed | Transposed)]
     return found if len(found) == len(parts_of(A)) else []
 
 
 def make_kernel(model: Model) -> _native.Kernel:
-    """Return the kernel of a problem that they can treat."""
+    """Return the compiled kernel of a problem that the core accepts."""
     penalty = model.penalty_form
     assert penalty is not None
     proxes = penalty.compiled_proxes()
@@ -83,7 +83,7 @@ def columns_and_penalty(model: Model) -> tuple[list[_native.Matrix], Indices, In
 
 
 def row_loss(model: Model) -> _native.RowLoss:
-    """Return the compiled loss of a problem; 0 if it has none, for kernels that leave the dual steps to others."""
+    """Return the compiled loss of a problem; a zero loss if it has none, for kernels without dual steps."""
     match model.loss_form:
         case None:
             return _native.RowLoss.coordinate(*PiecewiseParameters.zero(model.A.shape[0]))

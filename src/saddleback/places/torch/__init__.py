@@ -1,6 +1,6 @@
-"""Where data may lie besides the memory of the host: a device of torch.
+"""Data on a device of torch instead of in the memory of the host.
 
-Nothing here imports torch before a device is asked for, or a tensor is handed in.
+Torch is imported only when a device is requested or a tensor is passed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def open_device(name: Any) -> Device:
 
 
 def device_of(*values: Any) -> Device | None:
-    """Return the device on which the first torch tensor among some values lies; None where none is a tensor."""
-    torch = sys.modules.get("torch")  # who has a tensor has imported it
+    """Return the device of the first torch tensor among some values; None if none is a tensor."""
+    torch = sys.modules.get("torch")  # without an import of torch there can be no tensor
     tensors = [value for value in values if torch is not None and isinstance(value, torch.Tensor)]
     return open_device(tensors[0].device) if tensors else None
 
 
 def on_host(value: Any) -> Any:
-    """Return a torch tensor as a numpy array, anything else as it is."""
+    """Return a torch tensor as a numpy array, and anything else unchanged."""
     return value if device_of(value) is None else np.asarray(value.detach().cpu())

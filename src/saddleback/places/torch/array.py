@@ -1,9 +1,9 @@
-"""Torch tensors behind numpy's own protocols, so that what is written in numpy runs where they lie.
+"""Torch tensors that support numpy's protocols, so that code written in numpy runs on a device.
 
-A ``DeviceArray`` answers numpy's functions (``__array_ufunc__`` of NEP 13, ``__array_function__`` of NEP 18) with those
-of torch. It has what the functions, the certificate and the methods of this library use, and no more: the tables below
-are the list. What is not in them raises a ``TypeError`` that names it. Numpy arrays that meet a device array are moved
-to it; the way back is taken by ``float``, ``bool`` and ``np.asarray`` alone.
+A ``DeviceArray`` implements numpy's functions (``__array_ufunc__`` of NEP 13, ``__array_function__`` of NEP 18) with
+those of torch. Only the functions in the tables below are supported: those that the functions, the certificate and the
+methods of this library use. Any other raises a ``TypeError`` that names it. Numpy arrays that are combined with a
+device array are moved to its device. Only ``float``, ``bool`` and ``np.asarray`` copy data back to the host.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TORCH_DTYPES = {numpy: of_torch for of_torch, numpy in DTYPES.items()}
 
 
 class DeviceArray(NDArrayOperatorsMixin):
-    """A tensor that numpy's functions take."""
+    """A tensor that numpy's functions accept."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
@@ -63,7 +63,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self.tensor.cpu().numpy().astype(dtype or self.dtype, copy=False)
 
-    # The operators that matter most do without the way through numpy, which takes as long as they do.
+    # the most frequent operators bypass numpy's dispatch, which takes as long as they do
 
     def __add__(self, other: Any) -> Any:
         known = plain(other)
@@ -100,12 +100,12 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the entries, as numpy's."""
+        """Type of the entries, as a type of numpy."""
         return DTYPES[self.tensor.dtype]
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes between neighbours along each axis: (0,) where there is one value."""
+        """Bytes between neighbours along each axis; (0,) for a single value."""
         return tuple(step * self.tensor.element_size() for step in self.tensor.stride())
 
     @property
@@ -125,7 +125,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __getitem__(self, key: Any) -> DeviceArray:
         parts = key if isinstance(key, tuple) else (key,)
         backwards = [axis for axis, part in enumerate(parts) if isinstance(part, slice) and part.step == -1]
-        if backwards:  # torch has no such views
+        if backwards:  # torch has no views with negative steps
             return DeviceArray(self.tensor.flip(backwards))
         return DeviceArray(self.tensor[index(key, self.tensor.device)])
 
@@ -144,7 +144,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return DeviceArray(self.tensor.reshape(*shape))
 
     def ravel(self) -> DeviceArray:
-        """Return the entries in one row."""
+        """Return the entries as a vector."""
         return DeviceArray(self.tensor.reshape(-1))
 
     def astype(self, dtype: Any) -> DeviceArray:
@@ -165,7 +165,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return DeviceArray(self.tensor.max())
 
     def min(self) -> DeviceArray:
-        """Return the least entry."""
+        """Return the smallest entry."""
         return DeviceArray(self.tensor.min())
 
 
@@ -173,7 +173,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
 
 def tensor_of(array: Any, device: torch.device) -> torch.Tensor:
-    """Return a numpy array as a tensor on a device; one value everywhere takes no more memory there than here."""
+    """Return a numpy array as a tensor on a device; an array of stride 0 stays a single value."""
     array = np.asarray(array)
     if array.size == 1 or (array.size and not any(array.strides)):
         return torch.full(
@@ -184,7 +184,7 @@ def tensor_of(array: Any, device: torch.device) -> torch.Tensor:
 
 
 def operand(value: Any, device: torch.device) -> Any:
-    """Return an operand as torch takes it: a tensor on the device, or a number."""
+    """Return an operand for torch: a tensor on the device, or a number."""
     if isinstance(value, DeviceArray):
         return value.tensor
     if isinstance(value, np.ndarray):
@@ -193,14 +193,14 @@ def operand(value: Any, device: torch.device) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return an operand that torch takes as it is, None for any other."""
+    """Return an operand that torch accepts without conversion; None for any other."""
     if isinstance(value, DeviceArray):
         return value.tensor
     return value if type(value) is float else None
 
 
 def index(key: Any, device: torch.device) -> Any:
-    """Return an index as torch takes it."""
+    """Return an index in a form that torch accepts."""
     if isinstance(key, tuple):
         return tuple(index(part, device) for part in key)
     if isinstance(key, np.ndarray):
@@ -209,12 +209,12 @@ def index(key: Any, device: torch.device) -> Any:
 
 
 def some_device(values: Iterable[Any]) -> torch.device:
-    """Return where the device array among some values lies."""
+    """Return the device of the device array among some values."""
     return next(value.tensor.device for value in values if isinstance(value, DeviceArray))
 
 
 def tensors(*values: Any) -> list[torch.Tensor]:
-    """Return operands of one function as tensors all: numbers become such on the device, without a transfer."""
+    """Return all operands of a function as tensors; numbers become tensors on the device, without a transfer."""
     known = next(value for value in values if isinstance(value, torch.Tensor))
     return [
         value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=known.dtype, device=known.device)
@@ -300,7 +300,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def implements(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make what is decorated the answer to a function of numpy."""
+    """Register the decorated function as the implementation of a function of numpy."""
 
     def note(answer: Callable[..., Any]) -> Callable[..., Any]:
         FUNCTIONS[function] = answer
@@ -342,7 +342,7 @@ def _clip(a: Any, low: Any, high: Any, out: DeviceArray | None = None) -> Device
 @implements(np.where)
 def _where(condition: Any, a: Any, b: Any) -> DeviceArray:
     device = some_device((condition, a, b))
-    if isinstance(a, float) and isinstance(b, float):  # two numbers alone would have the precision of torch's default
+    if isinstance(a, float) and isinstance(b, float):  # two plain numbers would get torch's default precision
         a = torch.full((), a, dtype=torch.float64, device=operand(condition, device).device)
     return DeviceArray(torch.where(*(operand(value, device) for value in (condition, a, b))))
 

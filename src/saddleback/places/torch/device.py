@@ -1,4 +1,4 @@
-"""A device by name, and the way there and back."""
+"""A device of torch, by name, and the copies to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Device:
 
     Parameters
     ----------
-    name : as torch takes it: "cpu", "cuda", "cuda:1", or a ``torch.device``.
+    name : "cpu", "cuda", "cuda:1" or another name for torch, or a ``torch.device``.
     """
 
     def __init__(self, name: Any) -> None:
@@ -40,15 +40,15 @@ class Device:
 
     def operator(self, A: Operator) -> Operator:
         """Return an operator with its entries on the device."""
-        from .operator import to_device  # whose operators name their device
+        from .operator import to_device  # here, since that module imports this one
 
         return to_device(A, self)
 
     def place(self, array: Any) -> Any:
-        """Return an array on the device; what is a single value everywhere stays one."""
+        """Return an array on the device; an array of stride 0 stays a single value."""
         return array if isinstance(array, DeviceArray) else DeviceArray(tensor_of(array, self.device))
 
     def tensor(self, values: Any) -> Any:
-        """Return what was worked out, a numpy array or one on some device, as a tensor of its own here."""
+        """Return a result, a numpy array or an array on some device, as a new tensor on this device."""
         tensor = values.tensor if isinstance(values, DeviceArray) else torch.from_numpy(np.array(values))
         return tensor.to(self.device)

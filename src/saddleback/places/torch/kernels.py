@@ -1,8 +1,8 @@
-"""The kernels on a device of torch: the formulas of the array backend on arrays that lie there.
+"""The kernels on a device of torch: the formulas of the numpy kernels on arrays on the device.
 
-A device wants long products and few calls. The iterate therefore stays there for a whole batch, blocks are taken all at
-once or as slices of neighbouring columns, and on CUDA an iteration that never waits for the host is captured as a graph
-and replayed.
+A device is fast for long products and few calls. Therefore the iterate stays on the device for a whole batch of
+iterations, blocks are updated all at once or as slices of neighbouring columns, and on CUDA an iteration that never
+waits for the host is captured as a graph and replayed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from .array import DeviceArray, tensor_of
 from .operator import OnDevice, as_slice, beside, matrices, weighted_gram
 
 STEPS = 5
-"""Accelerated steps that stand for one visit of all blocks in turn."""
+"""Accelerated steps that replace one sweep over all blocks."""
 
 DIRECT = 8000
-"""Free coordinates up to which Newton's system is factored: the device multiplies faster than it reads."""
+"""Largest number of free coordinates for which Newton's system is factored: a device multiplies faster than it
+reads."""
 
 WARM_UP = 2 * STEPS
-"""Iterations before one is captured: so many cost less than a capture does, and many a run has no more of them."""
+"""Iterations before one is captured: they cost less than a capture, and many runs have no more of them."""
 
 
 def missing(model: Model) -> str | None:
-    """Return what the kernels lack for a problem, or None where they can treat it."""
+    """Return what the kernels lack for a problem, or None if they can treat it."""
     if not matrices(model.A):
         return "A is not a matrix on a device: pass device="
     if any(known is None or not known.closed for known in (model.penalty_form, model.loss_form)):
@@ -50,17 +51,17 @@ def missing(model: Model) -> str | None:
 
 
 def bring(array: Any) -> Vector:
-    """Return an array of the device in the memory of the host."""
+    """Return an array of the device as a numpy array."""
     return np.asarray(array)
 
 
 class Replayed:
-    """An iteration that changes arrays in place; on CUDA captured once and then replayed, where it may be.
+    """An iteration that changes arrays in place; on CUDA it is captured once and then replayed, if possible.
 
     Parameters
     ----------
-    device : where its arrays lie.
-    waits : whether it waits for the host on the way, so that it cannot be captured.
+    device : device of its arrays.
+    waits : whether the iteration waits for the host, so that it cannot be captured.
     """
 
     def __init__(self, device: torch.device, waits: bool) -> None:
@@ -70,7 +71,7 @@ class Replayed:
         self.graph: Any = None
 
     def __call__(self, iteration: Callable[[], Any]) -> None:
-        """Take the iteration, always the same one. It is not kept: who has it has this, and would never be freed."""
+        """Run the iteration, which is the same in every call. It is not stored, since it refers to this object."""
         if self.captures and self.taken == WARM_UP:
             self.graph = captured(iteration, self.device, _first_graph(self.device).pool())
         if self.graph is None:
@@ -81,11 +82,11 @@ class Replayed:
 
 
 def captured(iteration: Callable[[], Any], device: torch.device, pool: Any = None) -> Any:
-    """Return what an iteration does on a CUDA device as a graph; nothing is done yet."""
+    """Return the work of an iteration on a CUDA device as a graph; nothing is computed yet."""
     graph, stream = torch.cuda.CUDAGraph(), _capturing_stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))
     collecting = gc.isenabled()
-    gc.disable()  # a graph that is destroyed during a capture ends it
+    gc.disable()  # the destruction of another graph during a capture would end the capture
     try:
         with torch.cuda.stream(stream):
             graph.capture_begin(pool=pool)
@@ -105,12 +106,12 @@ def _capturing_stream(device: torch.device) -> Any:
 
 @cache
 def _first_graph(device: torch.device) -> Any:
-    """Return a graph that does next to nothing, and whose memory all others share: what they leave is elsewhere."""
+    """Return a nearly empty graph, whose memory pool all other graphs share; their results lie outside of it."""
     return captured(lambda: torch.zeros(1, device=device).add_(1.0), device)
 
 
 class DeviceDescentKernel:
-    r"""Accelerated proximal steps on all blocks at once, in the place of blocks in turn.
+    r"""Accelerated proximal steps on all blocks at once, instead of one block after the other.
 
     With :math:`H = L\,\mathrm{diag}(s)`, s the strengths of the blocks and L the norm of the Hessian in their metric,
 
@@ -155,7 +156,7 @@ class DeviceDescentKernel:
 
     @property
     def course(self) -> list[Any]:
-        """Where it is and where it was going, on the host."""
+        """The iterate and its momentum, on the host."""
         return [*(bring(v) for v in (self.x, self.u, self.ahead, self.ahead_u)), self.left, self.momentum]
 
     @course.setter
@@ -166,7 +167,7 @@ class DeviceDescentKernel:
         return DeviceDescentKernel(model, self.width)
 
     def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        if not np.array_equal(x, self.left):  # else the momentum of the last sweep is as good as ever
+        if not np.array_equal(x, self.left):  # otherwise the momentum of the last sweep is still valid
             self.x[:], self.u[:] = x, u
             self._halt()
         for _ in range(sweeps * STEPS):
@@ -185,7 +186,7 @@ class DeviceDescentKernel:
         self.ahead[:], self.ahead_u[:], self.momentum = self.x, self.u, 1.0
 
     def _step(self) -> None:
-        """Take one step from the point ahead, and look ahead by beta."""
+        """Take one step from the extrapolated point, and extrapolate again by beta."""
         pull = self.A.rmatvec(self.g.subgradient(self.ahead_u))
         x = self.f.prox(self.ahead - self.step * pull, self.step)
         u = self.A.matvec(x)
@@ -220,7 +221,7 @@ class DeviceDescentKernel:
 
 
 def block_sums(model: Model, squares: Vector) -> Vector:
-    """Return the sums over the blocks, one value a column: with squared lengths, bounds of the blocks' curvatures."""
+    """Return the sums over the blocks, one value per column; sums of squared lengths bound the curvature of a block."""
     blocks = model.blocks
     if len(blocks) < squares.size:
         sums = np.add.reduceat(squares[blocks.order], blocks.start[:-1])
@@ -249,7 +250,7 @@ class Point:
 
 @dataclass
 class Drawn:
-    """What an iteration on some blocks needs: where they are in x, their columns, penalty and steps."""
+    """What an iteration on some blocks needs: their coordinates in x, their columns, penalty and steps."""
 
     place: Any
     A: OnDevice
@@ -258,7 +259,7 @@ class Drawn:
 
 
 class DeviceBlockKernel:
-    """The block method on a device, with the iterate there from the first draw of a batch to the last."""
+    """The block method on a device; the iterate stays on the device for a batch of draws."""
 
     name = "torch"
     lazy = False
@@ -308,7 +309,7 @@ class DeviceBlockKernel:
         dual_half(self.g_star, self.strengths, self.extrapolation, change, point)
 
     def _drawn(self, blocks: Indices) -> Drawn:
-        """Return what is needed for some blocks."""
+        """Return what an iteration on some blocks needs."""
         columns = self.model.blocks.columns(blocks)
         place = as_slice(columns) or self.place(columns)
         part = self.A.part(columns)

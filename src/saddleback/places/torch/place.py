@@ -1,4 +1,4 @@
-"""Matrices on a device of torch, which is imported when the first problem lies there."""
+"""Matrices on a device of torch, which is imported with the first problem on a device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def accepts(model: Model, kernel: KernelName) -> str | None:
 
 
 def block_kernel(model: Model, lazy: bool, exchange: Exchange | None) -> BlockKernel:
-    """Return the block method on a device, where all rows step together."""
+    """Return the block method on a device, which always updates all rows."""
     from .kernels import DeviceBlockKernel
 
     return DeviceBlockKernel(model)
 
 
 def descent_kernel(model: Model, width: int, exchange: Exchange | None) -> DescentKernel:
-    """Return accelerated steps on all blocks together."""
+    """Return descent on a device: accelerated steps on all blocks together."""
     from .kernels import DeviceDescentKernel
 
     return DeviceDescentKernel(model, width)
