@@ -97,7 +97,7 @@ class Tilted(Convex, Addable, Kinked, Scaled, Movable, Remembers):
 
 
 class TiltedConjugate(Conjugate[Tilted], KnownByProx):
-    """Its conjugate, f*(y - c)."""
+    """The conjugate of f + <c, x>, which is f*(y - c)."""
 
     @cached_property
     def base(self) -> Convex:
@@ -170,7 +170,7 @@ class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers)
         return list(zip(self.functions, self.stretches, strict=True))
 
     def _each(self, call: Callable[..., T], *vectors: Vector | Step) -> list[T]:
-        """Call a function of each part and of its stretch of each vector."""
+        """Call a function of each part with its slice of each vector."""
         return [
             call(part, *(v if isinstance(v, (int, float)) else v[own] for v in vectors)) for part, own in self.parts()
         ]
@@ -193,7 +193,7 @@ class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers)
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         if blocks is None:
             return np.concatenate(self._each(lambda part, v, step: part.prox(v, step), v, step))
-        if blocks.size == 1:  # nothing to take apart: a matrix block is best not copied
+        if blocks.size == 1:  # a single block, such as a matrix, needs no copy
             return self._prox_of(int(np.searchsorted(self.first_block, blocks[0], side="right")) - 1, blocks, v, step)
         sizes = self.blocks().sizes[blocks]
         step = np.broadcast_to(step, v.shape)

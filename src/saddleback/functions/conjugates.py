@@ -1,4 +1,4 @@
-"""Conjugates that follow from the function itself."""
+"""Conjugates that are derived from their function."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Ball(Domain):
     """The set whose support function is a norm: the domain of the conjugate of that norm."""
 
     symmetric: bool = False
-    """Whether it holds -x with each x."""
+    """Whether the set contains -x for each of its points x."""
 
     @abstractmethod
     def holds(self, x: Vector) -> bool:
@@ -49,7 +49,7 @@ class Ball(Domain):
 
 
 class Indicator(Conjugate[Convex]):
-    """0 on such a set, infinite elsewhere: the conjugate of the norm."""
+    """0 on a ``Ball``, infinite elsewhere: the conjugate of the norm."""
 
     def __init__(self, of: Convex, ball: Ball) -> None:
         super().__init__(of)

@@ -1,8 +1,8 @@
-"""What f and g may be: the contract that every function of the catalogue keeps.
+"""The contract of the functions f and g.
 
 A function here is closed, convex, and acts on a flat float64 vector. The certificate needs the conjugate of a function
-as much as a method needs its prox: ``conjugate()`` returns it, as a function of the same kind. What only some functions
-can tell, and only one part of the library asks, is in ``traits.py``.
+as much as a method needs its prox: ``conjugate()`` returns it, as a function of the same kind. Optional properties,
+each of which one part of the library needs, are in ``traits.py``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ ROUNDING = 1e-12
 
 
 class Ray(NamedTuple):
-    """How a function grows along a direction: the recession value, and what of the direction leaves its cone.
+    """The growth of a function along a direction.
 
-    ``value`` is the recession function at the part of the direction that stays in the recession cone; ``violation``
-    is the part that does not, along which the function grows faster than linearly or is infinite; ``size`` is the sum
-    of the absolute values of the terms of ``value``, which bounds its rounding error.
+    The direction is split into a part inside the recession cone and the rest. ``value`` is the recession function at
+    the first part; ``violation`` is the rest, along which the function is infinite or grows faster than linearly;
+    ``size`` is the sum of the absolute values of the terms of ``value``, which bounds its rounding error.
     """
 
     value: float
@@ -75,7 +75,7 @@ class Convex(ABC):
 
     @abstractmethod
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
-        """Return f(factor x) with the indicator of its domain left out."""
+        """Return f(factor x), without the infinite values outside of the domain."""
 
     def value(self, x: Vector) -> float:
         """Return f(x), infinite outside the domain."""
@@ -108,5 +108,5 @@ class Convex(ABC):
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
     def normal_form(self) -> NormalForm | None:
-        """Return the function as data; None if it is known by its methods only."""
+        """Return the function as data; None if only its methods are known."""
         return None

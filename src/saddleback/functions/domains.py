@@ -31,7 +31,7 @@ def fixed(domain: Domain) -> Indices:
 
 
 def slack(domain: Domain, x: Vector) -> Vector:
-    """Return how freely each coordinate of x can move in a set: 0 at a bound, 1 if there is none."""
+    """Return, per coordinate, how far x can move inside a set: 0 at a bound, 1 without bounds."""
     return domain.slack(x) if isinstance(domain, Interval) else np.ones_like(x)
 
 
@@ -107,7 +107,7 @@ class Interval(Domain, PartlyFixed):
 
 
 class KnownByValue(Domain):
-    """The domain of a user's function, of which values are all that is known; None if there are no values either."""
+    """The domain of a user's function, of which only values are known; ``value`` is None if they are not known."""
 
     def __init__(self, size: int, value: Callable[[Vector], float] | None) -> None:
         self.size = size
@@ -146,7 +146,7 @@ class Translated(Domain, PartlyFixed):
 
 
 class Product(Domain, PartlyFixed):
-    """Sets side by side, each of neighbouring coordinates."""
+    """A product of sets, each of neighbouring coordinates."""
 
     def __init__(self, sets: Sequence[tuple[Domain, slice]]) -> None:
         self.sets = sets
@@ -160,7 +160,7 @@ class Product(Domain, PartlyFixed):
 
     def largest_multiple(self, x: Vector) -> float:
         multiples: list[Any] = [each.largest_multiple(x[own]) for each, own in self.sets]
-        return float(np.min(multiples))  # nan, if one set has none, is kept
+        return float(np.min(multiples))  # nan if one of the sets has none
 
     def has_zero(self) -> bool:
         return all(each.has_zero() for each, _ in self.sets)

@@ -35,7 +35,7 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
     The minimiser is 0 if :math:`\|b\| \le \lambda`, and otherwise :math:`x_i = b_i \rho / (h_i \rho + \lambda)` with
     :math:`\rho = \|x\|` the root of :math:`\phi(\rho) = \sum_i (b_i / (h_i \rho + \lambda))^2 = 1`. Newton on
     :math:`\phi^{-1/2}`, which is concave and increasing, converges from the left without overshooting, and in one step
-    where h is constant within the group.
+    if h is constant within the group.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
 
 
 class BoxPlusBall(Ball, PartlyFixed):
-    """The sums of a point between the slopes and one of the ball of the weight, group by group."""
+    """The sums of a point of the box of slopes and a point of the ball of radius weight, per group."""
 
     def __init__(self, norms: GroupNorms) -> None:
         self.of = norms

@@ -6,7 +6,7 @@ A block of :math:`f = \alpha p + r` whose subdifferential at 0 is a box plus a b
 
     \partial f(0) = [l + \alpha\, l', r + \alpha\, r'] + \alpha\, w\, \{\|v\|_2 \le 1\},
 
-stays at 0 as long as the slope z against it is in there. The least such alpha is the root of
+stays at 0 as long as the slope z is in this set. The smallest such alpha is the root of
 :math:`F(\alpha) = \|z - \mathrm{box}_\alpha(z)\|_2 - \alpha w`, which is convex and decreasing: Newton from the
 left never overshoots, and takes one step for a single coordinate. F is convex in z and alpha together, so that the
 last Newton step is also a lower bound of alpha for all other z.
@@ -24,11 +24,11 @@ NEWTON_STEPS = 60
 
 
 class Kinks(NamedTuple):
-    r"""What holds x at 0 in f = alpha p + r, part by part, at a slope z.
+    r"""The kinks that hold x at 0 in f = alpha p + r, per part, at a slope z.
 
     Attributes
     ----------
-    alpha : for every part, the minimum alpha with z in the subdifferential of f at 0.
+    alpha : for every part, the smallest alpha with z in the subdifferential of f at 0.
     slope : a subgradient in z of the alpha of its part, one value per coordinate: alpha(z') >= alpha + <slope, z' - z>.
     part : the part that each coordinate belongs to; -1 if alpha adds no kink there.
     """
@@ -44,7 +44,7 @@ class Kinks(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Ends of the box, at alpha = 0 or at 1; an end that is infinite stays so."""
+    """Ends of the box, at alpha = 0 or at alpha = 1; they may be infinite."""
 
     left: Vector
     right: Vector
@@ -55,7 +55,7 @@ def least_alpha(z: Vector, rest: Box, unit: Box, weight: Vector, blocks: Blocks)
 
     Parameters
     ----------
-    z : slope against the blocks.
+    z : slope at the blocks.
     rest, unit : the box at alpha = 0 and at alpha = 1.
     weight : w, one per block.
     blocks : which coordinates each block has.

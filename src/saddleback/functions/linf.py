@@ -57,7 +57,7 @@ class MaxNorm(Convex, Kinked, Scaled, Movable):
         return self.alpha * float(np.max(np.abs(multiple(x, factor))))
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
-        """Cut off what the projection on the ball of the conjugate takes from v / step (Moreau)."""
+        """Return v minus step times the projection of v / step on the ball of the conjugate (Moreau)."""
         one = float(np.max(step))
         return v - one * project_on_l1_ball(v / one, self.alpha)
 

@@ -48,8 +48,8 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         r"""Solve for the margin: :math:`m = z v + t\, \sigma(-m)` with t = step * weight.
 
-        The difference of the two sides increases in m and changes its curvature at m = 0 only, so that Newton started
-        at the point of [z v, z v + t] nearest to 0 comes to the root from one side without overshooting.
+        The difference of the two sides increases in m and changes its curvature only at m = 0. So Newton's method from
+        the point of [z v, z v + t] nearest to 0 approaches the root from one side without overshooting.
         """
         if blocks is not None:
             return self.restrict(blocks).prox(v, step)
@@ -88,7 +88,7 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
         return gradient, gradient
 
     def rise(self, distance: float) -> float:
-        # its infimum is not attained, but no slope is larger
+        # the infimum is not attained, but no slope exceeds the weight
         return float(np.linalg.norm(self.weight)) * distance
 
     def distance_to_kink(self, u: Vector) -> Vector:

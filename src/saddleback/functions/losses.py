@@ -1,11 +1,11 @@
-r"""The losses g: what may stand on u = Ax.
+r"""The losses g of u = Ax.
 
 Every loss is :math:`\text{scale} \sum_i w_i\, \ell_i(u_i)`, with ``sample_weight`` w (all 1 by default, not
-normalised). Data b are copied, unless nobody can write to them (``b.flags.writeable`` is False), as with memory maps:
-these stay where they are, and in float32 if they come so.
+normalised). Data b are copied, unless they are read-only (``b.flags.writeable`` is False), as with memory maps: these
+are not copied, and stay in float32 if they are float32.
 
-A separable loss is written down by its conjugate, which is piecewise linear-quadratic on an interval and so a member of
-the family in ``piecewise.py``; with :math:`s_i = \text{scale}\, w_i`:
+A separable loss is defined by its conjugate, which is piecewise linear-quadratic on an interval and so a member of the
+family in ``piecewise.py``; with :math:`s_i = \text{scale}\, w_i`:
 
 ====================  =========================================  ===================================================
 loss                  l(u)                                       conjugate at y, and its domain
@@ -17,11 +17,11 @@ Huber                 (u - b)^2 / 2 up to delta, then linear     b y + y^2 / 2s 
 EpsilonInsensitive    max(0, abs(u - b) - epsilon)               b y + epsilon abs(y) on [-s, s]
 Hinge                 max(0, 1 - z u)                            z y, with z y in [-s, 0]
 SquaredHinge          max(0, 1 - z u)^2 / 2                      z y + y^2 / 2s, with z y <= 0
-Equality              0 where u = b                              b y
-Interval              0 where lower <= u <= upper                upper y for y > 0, lower y for y < 0
+Equality              0 if u = b                                 b y
+Interval              0 if lower <= u <= upper                   upper y for y > 0, lower y for y < 0
 ====================  =========================================  ===================================================
 
-The logistic loss and the norm, which are not of this kind, have files of their own.
+The logistic loss, the Poisson loss and the norm, which are not of this kind, are in separate files.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class SeparableLoss(Loss):
         dual = self.dual()
         left = broadcast_parameter("b", dual.left, shape, np.asarray(dual.left).dtype)
         right = left if dual.right is dual.left else broadcast_parameter("b", dual.right, shape)
-        if self.sample_weight is None and self.scale > 0:  # nothing differs from row to row but the data
+        if self.sample_weight is None and self.scale > 0:  # only the data differ between rows
             size = left.size
             bounds = (
                 broadcast_parameter("bound", self.scale * np.asarray(bound), shape)
@@ -113,7 +113,7 @@ class SeparableLoss(Loss):
         weight = self._weights(shape)
         counted = weight > 0
         quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
-        # a row of weight 0 is no row: its dual variable is 0
+        # the dual variable of a row of weight 0 is 0
         lower = np.where(counted, weight * np.where(counted, broadcast_parameter("lower", dual.lower, shape), 0.0), 0.0)
         upper = np.where(counted, weight * np.where(counted, broadcast_parameter("upper", dual.upper, shape), 0.0), 0.0)
         return PiecewiseQuadratic(left, right, quadratic, lower, upper).conjugate()
@@ -213,7 +213,7 @@ class Huber(_TargetLoss):
     b : array-like
         Target of every row; one column per task if x is a matrix.
     delta : float, default 1.0
-        Residual from which on the loss is linear.
+        Residual above which the loss is linear.
     sample_weight : array-like, optional
         Weight of every row, at least 0; all 1 by default.
     scale : float, default 1.0
@@ -399,7 +399,7 @@ class Interval(SeparableLoss):
 
 
 def signs(labels: ArrayLike) -> Vector:
-    """Return labels as float64, or raise where they are not -1 and +1."""
+    """Return labels as float64, or raise if they are not -1 and +1."""
     array = np.atleast_1d(finite("labels", labels))
     found = np.unique(array)
     if not np.all(np.isin(found, (-1.0, 1.0))):

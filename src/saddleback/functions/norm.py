@@ -1,4 +1,4 @@
-"""The Euclidean norm as a loss: square-root Lasso and its kin."""
+"""The Euclidean norm as a loss, as in the square-root Lasso."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
 
 
 class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
-    r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`. A row of weight 0 does not count."""
+    r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`. Rows of weight 0 are ignored."""
 
     domain = Everywhere()
 
@@ -61,7 +61,7 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
         return LinearOnEllipsoid(self)
 
     def curvature_at(self, x: Vector) -> Vector:
-        """Return scale w / ||u - b||, which bounds the second derivative: its steps are those of least squares."""
+        """Return scale w / ||u - b||, a bound on the second derivative, as in iteratively reweighted least squares."""
         norm = float(np.linalg.norm(self.root * (x - self.b)))
         return self.weight * (self.scale / norm if norm > 0 else 0.0)
 
@@ -85,7 +85,7 @@ class Ellipsoid(Domain):
         return self._factor(x) * np.where(self.norm.counted, x, 0.0)
 
     def _factor(self, x: Vector) -> float:
-        """Return the largest t <= 1 that brings the counted rows of t x into the ellipsoid."""
+        """Return the largest t <= 1 such that t x, in the rows with a weight, is in the ellipsoid."""
         counted = self.norm.counted
         length = float(np.linalg.norm(x[counted] / self.norm.root[counted]))
         return 1.0 if length <= self.norm.scale else self.norm.scale / length

@@ -1,7 +1,7 @@
-r"""Functions as data: what the kernels, Newton's method, interior points and linear programs read.
+r"""Functions as data, which the kernels, Newton's method, interior points and linear programs read.
 
-A function of the catalogue is a sum of atoms, each over neighbouring coordinates. A consumer reads the atoms in one
-``match``; a function without a normal form, or an atom that a consumer does not know, takes the path over arrays.
+A built-in function is a sum of atoms, each over neighbouring coordinates. A consumer reads the atoms in one ``match``.
+A function without a normal form, or with an atom that a consumer does not know, is treated by numpy code.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class LogisticEntropy:
 class CompiledProx:
     """Address of a compiled prox, ``double (double v, double step[, void *data])``, the same for each coordinate.
 
-    In the normal form of a conjugate it is the prox of the function itself: Moreau's identity gives the other.
+    In the normal form of a conjugate it is the prox of the function itself: Moreau's identity gives that of the
+    conjugate.
     """
 
     size: int
@@ -79,7 +80,7 @@ class NormalForm:
 
     @cached_property
     def parameters(self) -> PiecewiseParameters:
-        """The piecewise part of all coordinates; 0 where an atom has none."""
+        """The piecewise part of all coordinates; 0 for atoms without one."""
         own = [_parameters(atom) for atom in self.atoms]
         return own[0] if len(own) == 1 else PiecewiseParameters(*map(np.concatenate, zip(*own, strict=True)))
 

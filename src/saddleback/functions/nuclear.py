@@ -21,7 +21,7 @@ from .traits import Kinked, Movable, Remembers, Scaled
 @stored
 @dataclass
 class LowRank(BufferedPoint):
-    """A matrix, row by row, that is known by its singular pairs."""
+    """A matrix in row-major order, stored as its singular pairs."""
 
     pairs: Pairs
     array: Vector | None = None
@@ -55,7 +55,7 @@ class LowRank(BufferedPoint):
 class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
     r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
 
-    ``memory`` holds the singular vectors that were found last; what is shared between runs has none.
+    ``memory`` holds the singular vectors of the last call; a function that runs share has no memory.
     """
 
     domain = Everywhere()
@@ -85,7 +85,7 @@ class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
         return self.prox_point(v, step).vector()
 
     def prox_point(self, v: Vector, step: Step) -> BufferedPoint:
-        """Return the prox in the form in which it takes the least memory."""
+        """Return the prox as the kind of point that takes the least memory."""
         threshold = self.alpha * float(np.max(squeeze_constant(step)))
         pairs = threshold_singular_values(v.reshape(self.shape), threshold, self.memory)
         factors = pairs.left.size + pairs.right.size
@@ -125,7 +125,7 @@ class SpectralBall(Ball, PartlyFixed):
         return self._spectral_norm(x) <= self.norm.alpha * (1.0 + ROUNDING + PROVED)
 
     def project(self, x: Vector) -> Vector:
-        # Moreau: what thresholding takes away is the projection
+        # by Moreau's identity, x minus its thresholding is the projection
         return x if self.holds(x) else x - self.norm.prox(x, 1.0)
 
     def largest_multiple(self, x: Vector) -> float:

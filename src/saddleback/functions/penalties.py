@@ -1,7 +1,7 @@
-"""The penalties f: what may stand on x.
+"""The penalties f on x.
 
-Each class states its formula; the mathematics lives in ``piecewise.py`` (all sums over coordinates), ``group.py`` and
-``nuclear.py``.
+Each class states its formula; the mathematics is in ``piecewise.py`` (all sums over coordinates), ``group.py``,
+``linf.py`` and ``nuclear.py``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Penalty(Term):
         return add(self, other)
 
     def __radd__(self, other: object) -> Penalty:
-        is_start = isinstance(other, int) and other == 0  # of sum(penalties)
+        is_start = isinstance(other, int) and other == 0  # the start of sum(penalties)
         return self if is_start else add(other, self)
 
     def __sub__(self, other: Any) -> Penalty:
@@ -44,7 +44,7 @@ class Penalty(Term):
 
 
 class Piece(Penalty):
-    """A sum over coordinates, of the family in ``piecewise.py``: what can be added to other penalties."""
+    """A sum over coordinates, of the family in ``piecewise.py``, which can be added to other penalties."""
 
     kind: str
 
@@ -53,7 +53,7 @@ class Piece(Penalty):
 
     @abstractmethod
     def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
-        """Return the parameters, spread over a variable of that shape."""
+        """Return the parameters, with one value per entry of a variable of that shape."""
 
 
 class Linear(Piece):
@@ -134,7 +134,7 @@ class Zero(Piece):
 
 
 class Regulariser(Penalty):
-    """A penalty of strength alpha."""
+    """A penalty with a weight alpha."""
 
     alpha: float
 
@@ -298,7 +298,7 @@ class Nuclear(Regulariser):
 class Sum(Penalty):
     """A sum of penalties, at most one of which is not a ``Piece``.
 
-    Its alpha is the sum of theirs: another alpha keeps their proportions, as that of an elastic net does.
+    Its alpha is the sum of the alphas of its terms. Another alpha keeps their proportions, as in an elastic net.
     """
 
     def __init__(self, terms: tuple[Term, ...]) -> None:
@@ -313,7 +313,7 @@ class Sum(Penalty):
 
     def with_alpha(self, alpha: float) -> Sum:
         own = [getattr(term, "alpha", 0.0) if term.has_alpha() else 0.0 for term in self.terms]
-        if not any(own):  # all of them 0, whose proportions are not known: equal ones
+        if not any(own):  # all alphas are 0: use equal proportions
             own = [float(term.has_alpha()) for term in self.terms]
         total = sum(own)
         shares = zip(self.terms, own, strict=True)
@@ -335,7 +335,7 @@ class Sum(Penalty):
 
 
 def add(first: object, second: object) -> Penalty:
-    """Return f + g, or raise a TypeError that says why the catalogue has no such sum."""
+    """Return f + g, or raise a TypeError that says why this sum is not supported."""
     terms: list[Term] = []
     for term in (first, second):
         terms += term.terms if isinstance(term, Sum) else [as_term(term, "a term of the sum")]
@@ -364,7 +364,7 @@ def add(first: object, second: object) -> Penalty:
 
 
 ADDED_TO_OTHERS = {"absolute": "L1", "linear": "Linear", "sign": "NonNegative"}
-"""The kinds of ``Piece`` that some penalties accept which are not sums over coordinates."""
+"""The kinds of ``Piece`` that can be added to penalties that are not sums over coordinates."""
 
 
 def _slopes(

@@ -1,4 +1,4 @@
-r"""The one-dimensional family behind nearly the whole catalogue.
+r"""The one-dimensional family to which nearly all built-in functions belong.
 
 .. math::
 
@@ -6,10 +6,10 @@ r"""The one-dimensional family behind nearly the whole catalogue.
     s_d(x) = \begin{cases} \text{right}_d\, x & x \ge 0 \\ \text{left}_d\, x & x \le 0 \end{cases}
     \qquad \text{left} \le \text{right}.
 
-L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss but the
-logistic one: the absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, an interval constraint that of the two
-slopes ``lower`` and ``upper``. One prox and one conjugate therefore serve penalties and losses, here and in the
-native kernels.
+L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss except for
+the logistic and the Poisson loss. The absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, and an interval
+constraint is that of the two slopes ``lower`` and ``upper``. So one prox and one conjugate serve penalties and losses,
+here and in the native kernels.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         return PiecewiseParameters(self.left, self.right, self.quadratic, self.lower, self.upper)
 
     def contiguous(self) -> PiecewiseParameters:
-        """Return them as kernels read them."""
+        """Return the parameters as contiguous arrays, as the kernels need them."""
         own = (np.ascontiguousarray(parameter, dtype=np.float64) for parameter in self.parameters())
         return PiecewiseParameters(*own)
 
@@ -85,7 +85,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         return self._each(lambda parameter: place(double(parameter)))
 
     def _each(self, change: Callable[[Vector], Vector]) -> PiecewiseQuadratic:
-        """Return the function with its parameters changed; two slopes that are the same array are changed once."""
+        """Return the function with changed parameters; two slopes that are the same array stay the same array."""
         left, right, *rest = self.parameters()
         changed = change(left)
         return PiecewiseQuadratic(changed, changed if right is left else change(right), *map(change, rest))
@@ -103,7 +103,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         x = multiple(x, factor)
         if not self._has_kink:
             return _inner(self.left, x) + 0.5 * self.quadratic_form(x)
-        at = np.flatnonzero(x != 0)  # an infinite slope times 0 is 0, and most of x often is
+        at = np.flatnonzero(x != 0)  # an infinite slope times 0 counts as 0, and most of x is often 0
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
         curved = 0.5 * (self.quadratic[at] @ (point * point)) if self._has_quadratic else 0.0
@@ -179,11 +179,11 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     @chunked_sum
     def finite_conjugate_value(self, y: Vector, factor: float) -> float:
-        """Return F*(factor y) with the indicator of its domain left out."""
+        """Return F*(factor y), without the infinite values outside of its domain."""
         y = multiple(y, factor)
         if not self._has_kink:
             return self.conjugate_value(self.conjugate_domain.project(y))
-        low, high = self._zero_interval  # there F* is 0, and nearly everywhere under a sparsity penalty
+        low, high = self._zero_interval  # F* is 0 there: nearly everywhere for a sparse penalty
         rest = np.flatnonzero((y < low) | (y > high))
         if rest.size == 0:
             return 0.0
@@ -192,7 +192,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     @chunked_map
     def conjugate_prox(self, v: Vector, step: Step) -> Vector:
-        """Return the prox of the conjugate, exact where Moreau's difference would leave a rounding error."""
+        """Return the prox of the conjugate, without the rounding error of Moreau's difference."""
         y = self._prox(v / step, 1.0 / step)
         slope = np.where(y > 0, self.right, self.left)
         attained = (y != 0) & (y > self.lower) & (y < self.upper)
@@ -215,7 +215,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         high = np.where(straight & (self.upper == np.inf), self.right, np.inf)
         return Interval(low, high)
 
-    # What a function does not use need not be computed: the flags below are for that alone.
+    # the flags below save computations that a function does not need
 
     @cached_property
     def _has_kink(self) -> bool:
@@ -265,7 +265,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         )
 
     def conjugate_member(self) -> PiecewiseQuadratic | None:
-        """Return the conjugate, but for a constant, if it belongs to the family itself."""
+        """Return the conjugate, up to a constant, if it belongs to the family too."""
         if self._parabola:
             linear = map_constants(lambda c, q: -c / q, self.left, self.quadratic)
             curvature = map_constants(lambda q: 1.0 / q, self.quadratic)
@@ -289,7 +289,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         )
 
     def is_paraboloid(self) -> bool:
-        """Return whether every coordinate has a slope and a curvature and nothing else, or is held at 0."""
+        """Return whether every coordinate has only a slope and a curvature, or is fixed at 0."""
 
         def plain(q: Any, low: Any, high: Any) -> Any:
             return ((q > 0) & np.isinf(low) & np.isinf(high)) | ((low == 0) & (high == 0))
@@ -306,7 +306,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
     # --- its kinks ------------------------------------------------------------------------------------------------
 
     def slopes_at_zero(self) -> Box:
-        """Return the interval of slopes at 0: a bound there holds against any slope."""
+        """Return the interval of slopes at 0; infinite on the side of a bound at 0."""
         return Box(
             map_constants(lambda low, slope: np.where(low >= 0, -np.inf, slope), self.lower, self.left),
             map_constants(lambda high, slope: np.where(high <= 0, np.inf, slope), self.upper, self.right),
@@ -332,9 +332,9 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     @cached_property
     def _kinks(self) -> tuple[Vector, Vector] | None:
-        """The interval of slopes against which a coordinate stays at 0; (inf, -inf) if 0 is no kink.
+        """The interval of slopes for which a coordinate stays at 0; (inf, -inf) if it has no kink at 0.
 
-        None if it is one for no coordinate.
+        None if no coordinate has a kink at 0.
         """
         left, right = self.slopes_at_zero()
         kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
@@ -344,7 +344,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
 
 class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
-    """The conjugate of a member of the family: a separable loss, written down by its dual."""
+    """The conjugate of a member of the family: a separable loss, defined by its conjugate."""
 
     def restrict(self, keep: Indices) -> ConjugatePiecewise:
         return self.of.restrict(keep).conjugate()
@@ -358,7 +358,7 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         if not self.of._has_quadratic and self.of.domain.everything:
-            return 0.0  # slopes alone: an interval or an equality, which is 0 where it is finite
+            return 0.0  # an interval or an equality: 0 inside of its domain
         return self.of.finite_conjugate_value(x, factor)
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
@@ -377,7 +377,7 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         return map_constants(_largest_finite, self.of.lower, self.of.upper)
 
     def minimiser(self) -> Vector:
-        """Return the minimiser: F is closed, so that is a subgradient of F at 0."""
+        """Return the minimiser, which is a subgradient of F at 0, since F is closed."""
         dual = self.of
         low = np.where(dual.lower >= 0, -np.inf, dual.left)
         high = np.where(dual.upper <= 0, np.inf, dual.right)
@@ -403,7 +403,7 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         return np.divide(1.0, dual.quadratic, out=np.zeros_like(x), where=curved & (dual.quadratic > 0))
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        # the slopes at x are the y where x is a slope of the dual: 0 between its two slopes, a bound beyond them
+        # the slopes at x are the y at which x is a slope of the dual: 0 between its two slopes, a bound beyond them
         dual, y = self.of, self.of.maximiser(x)
         between = np.clip(0.0, dual.lower, dual.upper)
         low = np.where(x > dual.right + tolerance, dual.upper, np.where(x > dual.left + tolerance, between, dual.lower))
@@ -468,14 +468,14 @@ def _larger(first: Any, second: Any) -> Any:
 
 
 def _length(vector: Vector) -> float:
-    """Return the Euclidean length, of a single value from that alone."""
+    """Return the Euclidean length; an array of stride 0 is evaluated once."""
     if vector.size and is_one_value(vector):
         return float(np.sqrt(vector.size) * abs(vector[0]))
     return float(np.linalg.norm(vector))
 
 
 def _largest_finite(first: Any, second: Any) -> Any:
-    """Return the larger absolute value, 0 where it is infinite."""
+    """Return the larger absolute value; 0 if it is infinite."""
     largest = _larger(first, second)
     return largest if np.all(np.isfinite(largest)) else np.where(np.isfinite(largest), largest, 0.0)
 
@@ -486,7 +486,7 @@ def _are_none_or_zero(lower: Any, upper: Any) -> Any:
 
 
 def _sum(first: Vector, second: Vector) -> Vector:
-    """Return the sum of two parameters, the first itself where the second is nothing."""
+    """Return the sum of two parameters; the first itself if the second is 0."""
     return first if is_one_value(second) and not np.any(second[:1]) else map_constants(np.add, first, second)
 
 
@@ -505,12 +505,12 @@ def _inner_square(parameter: Vector, x: Vector) -> float:
 
 
 def _inverse(quadratic: Vector) -> Vector:
-    """Return one over each value, 0 for 0."""
+    """Return one over each value; 0 for 0."""
     return np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
 
 
 def _shortened(values: Vector) -> Vector:
-    """Return values without their last eight bits: a weight that is divided out leaves some of them behind."""
+    """Return values without their last eight bits, which a division by a weight may have changed."""
     mantissa, exponent = np.frexp(values)
     shortened: Vector = np.ldexp(np.round(mantissa * 2.0**45), exponent - 45)
     return shortened

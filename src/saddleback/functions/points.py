@@ -1,7 +1,7 @@
-"""Points as they are kept.
+"""Points that need not be stored as vectors.
 
-A point that is as large as the data need not stay in memory as a vector. A matrix of low rank is known by its factors,
-other points by what they were computed from. The vector is made when it is needed.
+A point that is as large as the data need not stay in memory as a vector. A matrix of low rank is stored as its factors,
+other points as the expression that computes them. The vector is computed when it is needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Point(ABC):
-    """A vector, or what it is made of."""
+    """A vector, or what is needed to compute it."""
 
     @abstractmethod
     def vector(self) -> Vector:
@@ -59,7 +59,7 @@ class BufferedPoint(Point):
 
     @abstractmethod
     def release_buffer(self) -> bool:
-        """Release the buffer if the vector can be made again, and return whether it can."""
+        """Release the buffer if the vector can be computed again, and return whether it can."""
 
 
 @stored

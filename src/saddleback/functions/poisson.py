@@ -19,7 +19,7 @@ NEWTON_STEPS = 60
 
 
 class Poisson(Loss):
-    """exp(u) - b u with counts b: the negative log-likelihood of Poisson counts with mean exp(u), but for a constant.
+    """exp(u) - b u with counts b: up to a constant, the negative log-likelihood of Poisson counts with mean exp(u).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         u = np.where(self.weight > 0, multiple(x, factor), 0.0)
-        with np.errstate(over="ignore"):  # beyond float64 it is infinite
+        with np.errstate(over="ignore"):  # the value is infinite beyond the range of float64
             return float(self.weight @ (np.exp(u) - self.counts * u))
 
     def subgradient(self, x: Vector) -> Vector:
@@ -149,7 +149,7 @@ class PoissonConjugate(Conjugate[PoissonLoss], SumOverCoordinates, Scaled):
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         weight = self.of.weight
         mean = np.maximum(self.domain.project(multiple(x, factor)) + weight * self.of.counts, 0.0)
-        # of the two logarithms, since the quotient of a tiny mean may underflow
+        # a difference of logarithms, since the quotient may underflow
         logarithm = np.log(np.where(mean > 0, mean, 1.0)) - np.log(np.where(weight > 0, weight, 1.0))
         return float(np.sum(mean * logarithm - mean))
 

@@ -1,19 +1,19 @@
 r"""Singular values of large matrices: the ones above a threshold, their sum, and the largest.
 
-A full decomposition costs the same whatever is kept of it. What a nuclear norm asks for is less: the pairs whose
-singular values exceed a threshold t, the sum of those of a matrix of low rank, or a bound of the largest. Three ways
-lead to the first, and ``singular_pairs`` chooses.
+A full decomposition costs the same however much of it is needed. A nuclear norm needs less: the pairs whose singular
+values exceed a threshold t, the sum of the singular values of a matrix of low rank, or a bound on the largest. There
+are three ways to compute the first, and ``singular_pairs`` chooses.
 
 Gram
-    The eigenvalues above t^2 of the smaller of ZZ' and Z'Z: accurate to rounding while t is not tiny beside the
+    The eigenvalues above t^2 of the smaller of ZZ' and Z'Z: accurate up to rounding unless t is tiny compared with the
     largest singular value.
 Subspace
-    Block iteration :math:`U \leftarrow \mathrm{orth}(ZZ'U)` from the basis of the last call, with Ritz values, and made
-    wider until some of these are below t. It may overlook a direction that is orthogonal to its basis, so
-    that some random columns join it in every call, and a bound on what was left out is taken: its Frobenius norm where
-    that is below t, and otherwise, every few calls, a Cholesky decomposition of :math:`t^2 I - (ZZ' - U\Theta^2U')`.
+    Block iteration :math:`U \leftarrow \mathrm{orth}(ZZ'U)` from the basis of the last call, with Ritz values. The
+    basis grows until some Ritz values are below t. It may miss a direction that is orthogonal to the basis. Therefore
+    random columns are added in every call, and the rest of the matrix is bounded: by its Frobenius norm if that is
+    below t, and otherwise, every few calls, by a Cholesky decomposition of :math:`t^2 I - (ZZ' - U\Theta^2U')`.
 Full
-    The decomposition of LAPACK, where the other two would not be accurate.
+    The decomposition of LAPACK, if the other two would not be accurate.
 
 Halko, Martinsson and Tropp, *Finding structure with randomness* (2011).
 """
@@ -38,42 +38,42 @@ from ..machine.tiled_blas import cholesky, outer, product
 Matrix = NDArray[Any]
 
 GRAM_SIDE = 100
-"""Smaller side up to which the decomposition of the Gram matrix is as fast as anything else."""
+"""Largest smaller side for which the decomposition of the Gram matrix is as fast as any other way."""
 
 WHOLE_SIDE = 400
-"""Side up to which all eigenvalues of a Gram matrix take less time than threads of two BLAS that wait on each other."""
+"""Largest side for which all eigenvalues of a Gram matrix are computed, instead of those above a bound with scipy."""
 
 WORTH = 0.5
-"""Columns of a basis times its iterations, relative to the smaller side, up to which they cost less than the Gram
-matrix and its eigenvalues."""
+"""Columns of a basis times its iterations, relative to the smaller side, up to which the iteration costs less than the
+Gram matrix and its eigenvalues."""
 
 SPARE, FRESH = 8, 4
-"""Columns of a basis beyond the values that are kept, and random ones that join in every call."""
+"""Columns of a basis in addition to those of the singular values that are kept, and random columns added per call."""
 
 RESIDUAL = 1e-6
-"""Residual of a Ritz pair, relative to the threshold, from which on it counts as found. What a residual leaves in the
-certificate is its square."""
+"""Residual of a Ritz pair, relative to the threshold, below which it has converged. The certificate changes by the
+square of the residual."""
 
 RESOLVED = 1e-5
-"""Threshold, relative to the largest singular value, below which the rounding of a Gram matrix shows."""
+"""Threshold, relative to the largest singular value, below which a Gram matrix is not accurate enough."""
 
 CHECK_EVERY = 12
-"""Calls after which what the basis has left out is bounded by a Cholesky decomposition."""
+"""Calls after which the part outside of the basis is bounded by a Cholesky decomposition."""
 
 LONGEST_REST = 16
-"""Most calls for which a basis that was not enough, time after time, is not tried again."""
+"""Largest number of calls without another attempt after the basis has failed repeatedly."""
 
 PROVED = 1e-10
-"""By how much a bound of the largest singular value may exceed it."""
+"""Relative excess of a bound on the largest singular value."""
 
 SMALL = 1e-100
 """Entries whose squares, like those of their inverses, neither underflow nor overflow."""
 
 PANEL = 1 << 20
-"""Entries of a panel, for products that are not needed as a whole."""
+"""Entries per panel, for products that are not needed as a whole."""
 
 NEGLIGIBLE = 1e-12
-"""What of a matrix, relative to its norm, is rounding."""
+"""Part of a matrix, relative to its norm, that is only rounding."""
 
 
 @stored
@@ -95,7 +95,7 @@ class Pairs(NamedTuple):
         return kept._replace(values=kept.values - kept.values.dtype.type(threshold))
 
     def matrix(self, out: Matrix | None = None) -> Matrix:
-        """Return the matrix that the pairs make, in memory that is there where it is given."""
+        """Return the matrix with these singular pairs; written to ``out`` if it is given."""
         whole: Matrix = product(self.left * self.values, self.right, out)
         return whole
 
@@ -107,14 +107,14 @@ class Pairs(NamedTuple):
 @stored
 @dataclass
 class Memory:
-    """Where singular vectors were found the last time: for one run and one thread.
+    """The singular vectors of the last call, for one run and one thread.
 
     Attributes
     ----------
-    basis : orthonormal columns on the smaller side; None at first, when the Gram matrix is asked.
-    unchecked : calls since what the basis leaves out was last bounded.
-    failures : how often in a row the basis has not been enough.
-    resting : calls for which it is not tried again.
+    basis : orthonormal columns on the smaller side; None at first, when the Gram matrix is used.
+    unchecked : calls since the part outside of the basis was last bounded.
+    failures : how often in a row the basis has failed.
+    resting : calls until the basis is tried again.
     """
 
     basis: Matrix | None = None
@@ -131,7 +131,7 @@ def singular_pairs(matrix: Matrix, threshold: float, memory: Memory | None = Non
     ----------
     matrix : m x n.
     threshold : at least 0.
-    memory : of the last call on a similar matrix; without one nothing is iterated.
+    memory : memory of the last call on a similar matrix; without it there is no subspace iteration.
     """
     if matrix.shape[0] > matrix.shape[1]:
         return singular_pairs(matrix.T, threshold, memory).transposed()
@@ -149,7 +149,7 @@ def singular_pairs(matrix: Matrix, threshold: float, memory: Memory | None = Non
 
 
 def _by_memory(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) -> Pairs | None:
-    """Return the pairs by iteration on the last basis, which rests for ever longer where that has failed."""
+    """Return the pairs by iteration on the last basis; after each failure the basis is unused for longer."""
     if memory.resting > 0:
         memory.resting -= 1
         return None
@@ -168,11 +168,11 @@ def threshold_singular_values(matrix: Matrix, threshold: float, memory: Memory |
 
 
 def nuclear_norm(matrix: Matrix, memory: Memory | None = None) -> float:
-    """Return the sum of the singular values, from above: what is left out of a basis counts with its largest sum."""
+    """Return an upper bound on the sum of the singular values; the part outside of a basis counts with its bound."""
     if matrix.shape[0] > matrix.shape[1]:
         return nuclear_norm(matrix.T, memory)
     if not np.any(matrix):
-        return 0.0  # before the norm, which would copy a 0 that takes no memory
+        return 0.0  # the norm would copy an array of stride 0
     scale = float(np.linalg.norm(matrix))
     if scale == 0 or not np.isfinite(scale):
         return scale
@@ -199,10 +199,10 @@ def low_rank_pairs(matrix: Matrix) -> Pairs:
 
 
 def spectral_norm(matrix: Matrix) -> float:
-    r"""Return the largest singular value, from above.
+    r"""Return a close upper bound on the largest singular value.
 
-    A Lanczos iteration gives it from below; that it is not exceeded by more than a little is then proved by the
-    Cholesky decomposition of :math:`c^2 I - ZZ'`.
+    A Lanczos iteration estimates it from below; the Cholesky decomposition of :math:`c^2 I - ZZ'` then proves a
+    slightly larger bound c.
     """
     if matrix.shape[0] > matrix.shape[1]:
         return spectral_norm(matrix.T)
@@ -213,19 +213,19 @@ def spectral_norm(matrix: Matrix) -> float:
     gram = _gram(matrix if unit == 1.0 else matrix / unit)
     side = gram.shape[0]
     rounding = 1.0 + 4.0 * side * np.finfo(np.float64).eps
-    if side > GRAM_SIDE and isinstance(gram, np.ndarray):  # a device finds all eigenvalues sooner
+    if side > GRAM_SIDE and isinstance(gram, np.ndarray):  # on a device all eigenvalues are faster
         start = np.random.default_rng(0).standard_normal(side)
         try:
             value = float(eigsh(gram, k=1, which="LA", v0=start, tol=0.1 * PROVED, return_eigenvectors=False)[0])
             if _below(gram, (1.0 + PROVED) * value):
                 return unit * float(np.sqrt((1.0 + PROVED) * rounding * value))
         except ArpackError:
-            pass  # the values at the top are too close together for it
+            pass  # Lanczos has not converged: the largest eigenvalues are too close together
     return unit * float(np.sqrt(rounding * np.linalg.eigvalsh(gram)[-1]))
 
 
 class _Compressed(NamedTuple):
-    """A matrix of low rank as basis @ inner, and the norm of what that leaves out."""
+    """A matrix of low rank as basis @ inner, and the norm of the rest."""
 
     basis: Matrix
     inner: Matrix
@@ -233,14 +233,14 @@ class _Compressed(NamedTuple):
 
 
 def _compressed(matrix: Matrix, memory: Memory | None, total: float) -> _Compressed | None:
-    """Return a matrix of norm ``total``, not 0, in a basis for its columns; None where it is not of low rank.
+    """Return a nonzero matrix of norm ``total`` in a basis for its columns; None if it is not of low rank.
 
-    The basis is the one remembered, or that of the Gram matrix.
+    The basis is that of the memory, or of the Gram matrix.
     """
     basis = None if memory is None else memory.basis
     if basis is None or basis.shape[0] != matrix.shape[0]:
         basis = _by_gram(matrix, 2.0 * RESOLVED * total, total).left
-    for _ in range(2):  # the second round cleans a basis that was found for a similar matrix
+    for _ in range(2):  # the second round corrects a basis of a similar matrix
         inner = product(basis.T, matrix)
         rests = [float(np.linalg.norm(matrix[:, own] - product(basis, inner[:, own]))) for own in _wide(matrix)]
         rest = float(np.linalg.norm(rests))
@@ -251,7 +251,7 @@ def _compressed(matrix: Matrix, memory: Memory | None, total: float) -> _Compres
 
 
 def _wide(matrix: Matrix) -> Iterator[slice]:
-    """Yield the columns of a matrix a panel at a time; on a device, where memory is at hand, all of them."""
+    """Yield slices of the columns of a matrix, panel by panel; a single slice on a device."""
     width = max(1, PANEL // matrix.shape[0]) if isinstance(matrix, np.ndarray) else matrix.shape[1]
     return (slice(a, a + width) for a in range(0, matrix.shape[1], width))
 
@@ -267,14 +267,14 @@ def _gram(matrix: Matrix) -> Matrix:
 
 
 def _unknown(matrix: Matrix) -> Pairs:
-    """Return NaN for a matrix whose norm is no number, as in a run that diverges: LAPACK would raise an error."""
+    """Return NaN for a matrix whose norm is not finite, as in a run that diverges: LAPACK would raise an error."""
     return Pairs(np.nan * matrix[:, :1], np.nan * matrix[0, :1], np.nan * matrix[:1])
 
 
 def _by_gram(matrix: Matrix, threshold: float, scale: float) -> Pairs:
     """Return the pairs above a threshold of a matrix of norm ``scale``, by its Gram matrix or in full.
 
-    The matrix is not higher than wide.
+    The matrix has at most as many rows as columns.
     """
     if threshold > RESOLVED * scale:
         gram = outer(matrix)
@@ -285,9 +285,9 @@ def _by_gram(matrix: Matrix, threshold: float, scale: float) -> Pairs:
 
 
 def _eigenpairs_above(gram: Matrix, bound: float) -> tuple[Matrix, Matrix]:
-    """Return the eigenvalues of a symmetric matrix, which is used up, above a bound, and their vectors.
+    """Return the eigenvalues of a symmetric matrix above a bound, and their vectors; the matrix is overwritten.
 
-    LAPACK's choice of some is to be had from scipy alone: not on a device, and not without its own threads of the BLAS.
+    Only scipy can compute some of the eigenvalues: not on a device, and only with another BLAS than that of numpy.
     """
     if isinstance(gram, np.ndarray) and gram.shape[0] > WHOLE_SIDE:
         found: tuple[Matrix, Matrix] = eigh(gram, subset_by_value=(bound, np.inf), overwrite_a=True, check_finite=False)
@@ -298,7 +298,7 @@ def _eigenpairs_above(gram: Matrix, bound: float) -> tuple[Matrix, Matrix]:
 
 
 def _by_subspace(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory) -> Pairs | None:
-    """Return the pairs above a threshold by iteration on a basis, or None where the Gram matrix is the better way."""
+    """Return the pairs above a threshold by iteration on a basis, or None if the Gram matrix is cheaper."""
     budget = WORTH * matrix.shape[0]
     basis = _widened(basis, FRESH, memory)
     while (budget := budget - basis.shape[1]) >= 0:
@@ -322,7 +322,7 @@ def _by_subspace(matrix: Matrix, threshold: float, basis: Matrix, memory: Memory
 
 
 def _complete(matrix: Matrix, pairs: Pairs, threshold: float, memory: Memory) -> bool:
-    """Return whether no singular value above the threshold is known to have been left out."""
+    """Return whether the checks that are due find no further singular value above the threshold."""
     rest = float(np.linalg.norm(matrix)) ** 2 - float(pairs.values @ pairs.values)
     if rest <= threshold**2:
         return True
@@ -335,7 +335,7 @@ def _complete(matrix: Matrix, pairs: Pairs, threshold: float, memory: Memory) ->
 
 
 def _below(gram: Matrix, bound: float) -> bool:
-    """Return whether the largest eigenvalue of a symmetric matrix, which is used up, is below a bound."""
+    """Return whether the largest eigenvalue of a symmetric matrix, which is overwritten, is below a bound."""
     gram *= -1.0
     gram[np.diag_indices_from(gram)] += bound
     if isinstance(gram, np.ndarray):
@@ -348,6 +348,6 @@ def _below(gram: Matrix, bound: float) -> bool:
 
 
 def _widened(basis: Matrix, columns: int, memory: Memory) -> Matrix:
-    """Return a basis with so many random columns more."""
+    """Return a basis with ``columns`` additional random columns."""
     more = memory.random.standard_normal((basis.shape[0], columns)).astype(basis.dtype)
     return np.linalg.qr(np.hstack([basis, more]))[0]

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Term(ABC):
-    """A penalty or loss as the user states it; it becomes a ``Convex`` when it meets a variable of known shape."""
+    """A penalty or loss as the user states it; ``bind`` makes a ``Convex`` of it for a variable of known shape."""
 
     shape: tuple[int, ...] | None = None
-    """Shape of the variable, where the term knows it."""
+    """Shape of the variable, if the term knows it."""
 
     device: Device | None = None
-    """Where the data of the term came from, where that were tensors."""
+    """Device of the data of the term, if they were tensors."""
 
     def __repr__(self) -> str:
         shown = {
@@ -33,7 +33,7 @@ class Term(ABC):
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
-    __array_ufunc__ = None  # so that numpy leaves products with its numbers to the term
+    __array_ufunc__ = None  # products with numbers of numpy are left to the term
 
     @property
     def name(self) -> str:
@@ -56,15 +56,15 @@ class Term(ABC):
         return self.times(-1.0)
 
     def times(self, factor: float) -> Term:
-        """Return the multiple by a number that is at least 0."""
+        """Return the term times a factor that is at least 0."""
         raise TypeError(f"{self.name} cannot be multiplied by a number: multiply its value and the step of its prox")
 
     def has_alpha(self) -> bool:
-        """Return whether the term has a strength alpha that can be replaced."""
+        """Return whether the term has a weight alpha that can be replaced."""
         return False
 
     def with_alpha(self, alpha: float) -> Term:
-        """Return the term with another alpha, everything else as it is; the term itself where it has none."""
+        """Return the term with another alpha; the term itself if it has none."""
         return self
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
@@ -73,7 +73,7 @@ class Term(ABC):
 
     @abstractmethod
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        """Return the function of a flattened variable of that shape, or raise where the parameters do not fit."""
+        """Return the function of a flattened variable of that shape, or raise if the parameters do not fit."""
 
     def value(self, x: ArrayLike) -> float:
         """Return the value at x, infinite outside the domain."""

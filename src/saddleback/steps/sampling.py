@@ -51,7 +51,7 @@ class Strata:
         return drawn / self.size
 
     def together(self, drawn: int) -> tuple[float, float]:
-        """Return the probability that a second block is drawn if a first is: in the same set, and the largest in any."""
+        """Return the probability that a second block is drawn if a first is: in the same set, and at most in any."""
         within = (drawn - 1) / (self.size - 1) if self.size > 1 else 1.0
         return within, within if len(self.members) == 1 else self.share(drawn)
 
