@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 import saddleback as sb
 from saddleback.functions.group import shrink_norms
+from saddleback.functions.penalties import Piece, Sum
 from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, subdifferential
 from saddleback.methods.spdc import strong_convexity
 from saddleback.steps.strengths import round_up_strengths
@@ -314,6 +315,19 @@ def test_sums_over_coordinates_are_sums(first, second, v, step):
     best = total.prox(v, step)
     moves = [best + s * e for e in np.eye(4) for s in (-1e-3, 1e-3)]
     assert objective(best) <= min(map(objective, moves)) + 1e-12
+
+
+@pytest.mark.parametrize("first", [name for name, term in PENALTIES.items() if not isinstance(term, Piece | Sum)])
+@pytest.mark.parametrize("second", [name for name, term in PENALTIES.items() if isinstance(term, Piece)])
+def test_a_sum_with_a_penalty_that_couples_coordinates_is_right_or_refused(first, second, rng):
+    f, g = PENALTIES[first], PENALTIES[second]
+    try:
+        total = f + g
+    except TypeError as refused:
+        assert "cannot be added" in str(refused)
+        return
+    for x in (*rng.uniform(-1, 1, (5, SIZE)), *rng.uniform(0, 1, (5, SIZE))):
+        assert np.isclose(total.value(x), f.value(x) + g.value(x))
 
 
 def test_the_elastic_net_is_the_sum_of_its_parts(rng):

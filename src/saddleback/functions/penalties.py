@@ -29,8 +29,11 @@ from .user import as_term
 class Penalty(Term):
     """A term on x. ``f + g`` is a sum whose prox has a closed form, ``2 * f`` and ``f / n`` are multiples."""
 
-    accepts: frozenset[str] = frozenset({"linear", "sign", "box", "absolute", "square"})
-    """Which kinds of ``Piece`` may be added without losing the closed form of the prox."""
+    accepts: frozenset[str] = frozenset({"linear"})
+    """Which kinds of ``Piece`` may be added to a penalty that is not one itself.
+
+    Any function accepts a linear term. For other kinds its ``Convex`` must have the trait ``Addable``.
+    """
 
     def __add__(self, other: object) -> Penalty:
         return add(self, other)
@@ -278,8 +281,6 @@ class Nuclear(Regulariser):
         Rows and columns of x.
     """
 
-    accepts = frozenset({"linear"})
-
     def __init__(self, alpha: float, shape: tuple[int, int]) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         sizes = np.asarray(shape)
@@ -349,7 +350,7 @@ def add(first: object, second: object) -> Penalty:
     if len(others) > 1:
         raise TypeError(
             f"{' and '.join(term.name for term in others)} cannot be added: only one term of a sum may couple "
-            "coordinates, as GroupL2, SparseGroup, Nuclear and objects of your own do"
+            "coordinates, as GroupL2, SparseGroup, Nuclear, LInf and user-defined objects do"
         )
     for base in others:
         accepts = base.accepts if isinstance(base, Penalty) else frozenset({"linear"})
@@ -363,8 +364,8 @@ def add(first: object, second: object) -> Penalty:
     return Sum(tuple(terms))
 
 
-ADDED_TO_OTHERS = {"absolute": "L1", "linear": "Linear", "sign": "NonNegative"}
-"""The kinds of ``Piece`` that can be added to penalties that are not sums over coordinates."""
+ADDED_TO_OTHERS = {"absolute": "L1", "box": "Box", "linear": "Linear", "sign": "NonNegative", "square": "SquaredL2"}
+"""How a message names each kind of ``Piece`` that a penalty accepts."""
 
 
 def _slopes(
