@@ -48,13 +48,20 @@ def as_linear_program(model: Model) -> LinearProgram | None:
     if not (_is_piecewise(model.penalty_form) and _is_piecewise(model.loss_form)):
         return None
     f, loss = model.penalty_form.parameters, model.loss_form.parameters
-    if np.any(f.quadratic) or not np.array_equal(f.left, f.right) or np.any(loss.quadratic):
+    if np.any(f.quadratic) or np.any(loss.quadratic):
         return None
     below, above = loss.lower == -np.inf, loss.upper == np.inf
     if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
         return None
+    only_right, only_left = f.lower >= 0, f.upper <= 0  # bounds that leave one of the two slopes
+    if not np.all(only_right | only_left | (f.left == f.right)):
+        return None
     return LinearProgram(
-        f.left, f.lower, f.upper, np.where(below, loss.left, -np.inf), np.where(above, loss.right, np.inf)
+        np.where(only_right, f.right, f.left),
+        f.lower,
+        f.upper,
+        np.where(below, loss.left, -np.inf),
+        np.where(above, loss.right, np.inf),
     )
 
 
