@@ -138,6 +138,7 @@ def test_operators_are_the_same_there(name, columnar, rng):
         lambda A: A.entries(some),
         lambda A: A.entries(compressed=True).toarray(),
         lambda A: np.tril(A.gram(positive[1], some)),
+        lambda A: np.tril(A.gram(None, some)),
         lambda A: np.tril(A.gram(positive[0], side="rows")),
         lambda A: A.restrict(np.array([1, 5, 6]), some).matvec(x[some]),
         lambda A: A.ordered("columns").pack(some, False).rmatvec(y),

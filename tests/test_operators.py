@@ -152,6 +152,7 @@ def test_gram_matrices(name, columnar, rng):
         own = A[:, some]
         found = operator.gram(row_weight, some)
         assert np.allclose(np.tril(found), np.tril(own.T @ (row_weight[:, None] * own)), atol=tolerance)
+        assert np.allclose(np.tril(operator.gram(None, some)), np.tril(own.T @ own), atol=tolerance)
     assert np.allclose(
         np.tril(operator.gram(column_weight, side="rows")), np.tril((A * column_weight) @ A.T), atol=tolerance
     )

@@ -89,8 +89,9 @@ class Operator(ABC):
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         """Return A_S' diag(weight) A_S over some columns S, or A diag(weight) A' for ``side="rows"``.
 
-        The weights are not negative. The result is the lower triangle of a dense matrix, and lies where the weights
-        do. Without weights, for ``side="rows"``, A A' may also be a sparse matrix, or a vector if it is diagonal.
+        The weights are not negative, and 1 if they are None. The result is the lower triangle of a dense matrix, and
+        lies where the weights do. ``gram(None, side="rows")`` may also be a sparse matrix, or a vector if A A' is
+        diagonal.
         """
         weight = np.ones(self.shape[side == "rows"]) if weight is None else weight
         if side == "columns":

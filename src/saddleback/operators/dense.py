@@ -104,7 +104,7 @@ class Dense(Operator):
             weight = np.ones(self.shape[1]) if weight is None else weight
             panels = slices(self.shape[1], self.shape[0])
             return gram((self.array[:, own].T for own in panels), (weight[own] for own in panels))
-        assert weight is not None
+        weight = np.ones(self.shape[0]) if weight is None else weight
         every = columns is None or np.array_equal(columns, np.arange(self.shape[1]))
         panels = slices(self.shape[0], self.shape[1] if columns is None else columns.size)
         parts = (self.array[rows] if every else self.array[rows][:, columns] for rows in panels)

@@ -81,7 +81,9 @@ class ScaledIdentity(Operator):
         return result
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        return np.full(self.shape[0], self.scale**2) if weight is None else super().gram(weight, columns, side)
+        if weight is None and side == "rows":
+            return np.full(self.shape[0], self.scale**2)
+        return super().gram(weight, columns, side)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Dense(self.entries(columns)[rows])

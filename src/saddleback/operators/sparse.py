@@ -92,8 +92,9 @@ class Compressed(Operator):
         return np.asarray(some.toarray(), dtype=np.float64)
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        if weight is None:
+        if weight is None and side == "rows":
             return (self.matrix.astype(np.float64) @ self.matrix.T.astype(np.float64)).tocsc()
+        weight = np.ones(self.shape[0]) if weight is None else weight
         if side == "rows":
             size, rows = self.shape[0], self._rows_of_transpose
         else:
@@ -159,7 +160,9 @@ class Transposed(Operator):
         return self.by_columns.entries(columns, compressed)
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        return self.by_columns.gram(None, None, side) if weight is None else super().gram(weight, columns, side)
+        if weight is None and side == "rows":
+            return self.by_columns.gram(None, side="rows")
+        return super().gram(weight, columns, side)
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return self.by_columns.restrict(rows, columns)

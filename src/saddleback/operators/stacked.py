@@ -124,10 +124,11 @@ class Stacked(Operator):
         return result
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        if weight is None:
-            parts = [part.gram(None, None, side) for part in self.parts]
+        if weight is None and side == "rows":
+            parts = [part.gram(None, side="rows") for part in self.parts]
             return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
-        weight = np.asarray(weight)  # parts of different kinds are combined on the host
+        # parts of different kinds are combined on the host
+        weight = np.ones(self.shape[0]) if weight is None else np.asarray(weight)
         if side == "rows":
             own = self._with_split(weight)
             return np.asarray(np.sum([part.gram(each, side="rows") for part, each in own], axis=0))

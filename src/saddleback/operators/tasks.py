@@ -90,9 +90,9 @@ class Tasks(Operator):
         return result.reshape(self.shape[0], columns.size)
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        if weight is not None:
+        if weight is not None or side == "columns":
             return super().gram(weight, columns, side)
-        return sparse.kron(square(self.single.gram(None, None, side)), sparse.eye(self.tasks), "csc")
+        return sparse.kron(square(self.single.gram(None, side="rows")), sparse.eye(self.tasks), "csc")
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
         return Tasks(

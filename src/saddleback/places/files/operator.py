@@ -350,7 +350,7 @@ class Streamed(Operator):
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if side == "rows":
             return self._outer(np.ones(self.shape[1]) if weight is None else weight)
-        assert weight is not None
+        weight = np.ones(self.shape[0]) if weight is None else weight
         return self._gram(weight, np.arange(self.shape[1]) if columns is None else columns)
 
     def _gram(self, weight: Vector, columns: Indices) -> Vector:

@@ -132,11 +132,12 @@ class Sharded(Operator):
         return self.some_together(columns, part, self.shape[0]).T
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
-        if weight is None:
-            parts = self.ranks.all(self.local.gram(None, None, side))
+        if weight is None and side == "rows":
+            parts = self.ranks.all(self.local.gram(None, side="rows"))
             return sum(parts) if all(part.ndim == 1 for part in parts) else sum(square(part) for part in parts)
         if side == "columns":
             return super().gram(weight, columns)
+        assert weight is not None
         return self.ranks.sum(np.ascontiguousarray(self.local.gram(weight[self.own], side="rows").T)).T
 
     # --- parts ----------------------------------------------------------------------------------------------------

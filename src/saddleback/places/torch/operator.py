@@ -108,6 +108,7 @@ class OnDevice(Operator):
         if side == "rows":
             weight = np.ones(self.shape[1]) if weight is None else weight
             return self._back(weighted_gram(self.dense().T, self._there(weight)), weight)
+        weight = np.ones(self.shape[0]) if weight is None else weight
         there = self._there(weight)
         every = columns is None or (columns.size == self.shape[1] and as_slice(columns) is not None)
         part = self if every else self.part(columns)
