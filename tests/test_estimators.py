@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import saddleback as sb
@@ -54,6 +55,11 @@ def check(estimator):
 def test_check_estimator(name):
     """Every check, no failure expected; with few alphas and the gaps that the checks need, to be fast."""
     check(getattr(se, name)(**FAST.get(name, {})))
+
+
+def test_check_estimator_for_counts():
+    """The targets of a Poisson loss are not negative, which its tags say."""
+    check(se.SparseRegressor("poisson"))
 
 
 @pytest.mark.slow
@@ -126,7 +132,15 @@ def targets(classes):
     X, y = classes
     number = X[:, 0] + X[:, 1] + 0.3 * np.cos(np.arange(y.size))
     kinds = {"SparseSVC": number > 0, "MultiTaskLasso": np.column_stack([number, X[:, 1]])}
-    return lambda name: kinds.get(name, y if is_classifier(MODELS[name]) else number)
+
+    def of(name):
+        if name in kinds:
+            return kinds[name]
+        if get_tags(MODELS[name]).target_tags.positive_only:
+            return np.round(np.exp(number))
+        return y if is_classifier(MODELS[name]) else number
+
+    return of
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])

@@ -10,10 +10,8 @@ import pytest
 from scipy import sparse
 
 from saddleback.estimators import MultiTaskLasso, SparseClassifier, SparseRegressor
+from saddleback.estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION
 
-REGRESSION = ["squared", "absolute", "quantile", "huber", "epsilon_insensitive", "sqrt"]
-CLASSIFICATION = ["hinge", "squared_hinge", "logistic"]
-PENALTIES = [None, "l1", "elasticnet", "group", "sparse_group"]
 GROUPS = [[0, 3], [1, 2, 4]]
 PARAMETERS = {
     "quantile": {"quantile": 0.7},
@@ -32,7 +30,8 @@ def small_data(loss, seed=0):
     y = 1.5 + X @ [1.0, 0.0, -0.5, 0.0, 0.3] + rng.standard_normal(24)
     weight = rng.integers(0, 4, 24).astype(float)
     labels = np.where((y > 1.5) ^ (np.arange(24) % 5 == 0), 1, -1)  # some are wrong, so that no plane parts them
-    return X, labels if loss in CLASSIFICATION else y, weight
+    targets = np.maximum(np.round(y), 0.0) if loss == "poisson" else y
+    return X, labels if loss in CLASSIFICATION else targets, weight
 
 
 def losses(name, u, y, share, root):
@@ -44,6 +43,7 @@ def losses(name, u, y, share, root):
         "quantile": lambda: cp.maximum(0.7 * r, -0.3 * r),
         "huber": lambda: cp.huber(r, 0.8) / 2,
         "epsilon_insensitive": lambda: cp.pos(cp.abs(r) - 0.2),
+        "poisson": lambda: cp.exp(u) - cp.multiply(y, u),
         "hinge": lambda: cp.pos(1 - margin),
         "squared_hinge": lambda: cp.square(cp.pos(1 - margin)) / 2,
         "logistic": lambda: cp.logistic(-margin),
@@ -64,7 +64,7 @@ def penalties(name, w):
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of CVXPY, at gaps that are far below ours
 @pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("loss", REGRESSION + CLASSIFICATION)
+@pytest.mark.parametrize("loss", [*REGRESSION, *CLASSIFICATION])
 def test_the_objective_is_the_least(loss, penalty):
     """The objective at coef_ and intercept_, by CVXPY's formulas, against CVXPY's own minimum."""
     X, y, weights = small_data(loss)

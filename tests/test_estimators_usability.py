@@ -15,9 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import saddleback as sb
 import saddleback.estimators as se
+from saddleback.estimators.documentation import documented
 
 ESTIMATORS = [name for name in se.__all__ if name != "Path"]
 COLUMNS = ["age", "city_A", "city_B", "city_C", "income", "job_X", "job_Y"]
@@ -238,8 +240,11 @@ def test_every_parameter_and_attribute_is_documented(name, table):
     X, y = table
     few = {"n_alphas": 3, "eps": 0.5, "cv": 2} if name.endswith("CV") else {}
     targets = {"MultiTaskLasso": np.column_stack([y, y])}.get(name, y > 0 if "class_weight" in listed else y)
+    model = cls(**few)
+    if get_tags(model).target_tags.positive_only:
+        targets = np.abs(targets)
     with pytest.warns() if few else nothing():
-        model = cls(**few).fit(X, targets)
+        model.fit(X, targets)
     missing = {each for each in vars(model) if each.endswith("_") and not each.startswith("_")} - set(told)
     assert not missing
     assert all(hasattr(model, each) for each in told)
@@ -253,6 +258,17 @@ class nothing:
 
     def __exit__(self, *_):
         return False
+
+
+def test_a_parameter_without_a_description_is_named():
+    class Model:
+        """A model."""
+
+        def __init__(self, alpha=1.0, power=2):
+            pass
+
+    with pytest.raises(KeyError, match=r"Model has the parameter 'power': describe it in documentation\.PARAMETERS"):
+        documented({})(Model)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -174,6 +174,11 @@ def documented(
             return cls
         known = {**PARAMETERS, **parameters}
         own = list(signature(cls).parameters.values())
+        for each in own:
+            if each.name not in known:
+                raise KeyError(
+                    f"{cls.__name__} has the parameter {each.name!r}: describe it in documentation.PARAMETERS"
+                )
         body, _, examples = cleandoc(cls.__doc__).partition("\nExamples\n")
         sections = [
             body.rstrip(),

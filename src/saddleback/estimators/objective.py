@@ -136,7 +136,7 @@ class Objective:
     @property
     def log_link(self) -> bool:
         """Whether the mean of the targets is the exponential of the linear predictor."""
-        return self._loss.log_link
+        return self.loss in REGRESSION and REGRESSION[self.loss].log_link
 
     @property
     def grouped(self) -> bool:

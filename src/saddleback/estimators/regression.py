@@ -57,6 +57,11 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self.intercept_ = intercept.reshape(1) if self._one_column and self.fit_intercept else intercept[()]
         self._judgement(results)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._objective().log_link
+        return tags
+
     def predict(self, X: Any) -> Any:
         """Return the predictions for samples: with a log link, the means exp(x'w + b)."""
         scores = self._scores(X)
