@@ -442,6 +442,15 @@ def make_toy(size: int) -> Toy:
     return Toy(size)
 
 
+def test_what_cannot_remember_its_call_cannot_be_derived():
+    @derived
+    def make_tuple(size: int) -> tuple[int, int]:
+        return size, size
+
+    with pytest.raises(TypeError, match=r"make_tuple is marked with @derived and returned a tuple: expected an object"):
+        make_tuple(3)
+
+
 @stored
 @dataclass
 class Whole:

@@ -14,6 +14,7 @@ from compare.outcomes import ERROR, MISSING
 from compare.worker import flat, found
 from saddleback import estimators
 
+PROBLEM = sb.Problem(sb.L1(1.0), np.eye(2), sb.Squared(np.ones(2)))
 RESULT = {"x": np.array([1.0, -2.0]), "passes": np.array(8.5), "status": np.array("OPTIMAL"), "seconds": np.array(0.1)}
 
 
@@ -55,6 +56,18 @@ def test_a_change_is_seen(change):
     assert verdict.kind == bits.DIFFERS
     assert next(iter(change)) in verdict.details
     assert not bits.report([verdict])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda: sb.Newer(1.0), lambda: estimators.Newer(), lambda: sb.solve(PROBLEM, method="newer")],
+)
+def test_what_is_new_is_left_out(call):
+    with pytest.raises((AttributeError, ValueError)) as refused:
+        call()
+    old = {ERROR: np.asarray(f"{type(refused.value).__name__}: {refused.value}")}
+    assert bits.judge("case", old, RESULT).kind == bits.SKIPPED
+    assert bits.judge("case", RESULT, old).kind == bits.FAILED
 
 
 def test_the_clock_is_not_compared():

@@ -50,8 +50,9 @@ def stored(cls: C) -> C:
 def derived(make: F) -> F:
     """Mark a function, or method, whose results are the same whenever its arguments are.
 
-    Its arguments must not be changed afterwards. If the result changes, its class names the changing attributes in
-    ``carries``: a checkpoint stores them, and sets them on the rebuilt object.
+    Its arguments must not be changed afterwards. Its result is an object of a Python class, which remembers the call; a
+    tuple or an array cannot, and needs a class around it. If the result changes, its class names the changing
+    attributes in ``carries``: a checkpoint stores them, and sets them on the rebuilt object.
     """
     name = name_of(make)
 
@@ -59,7 +60,13 @@ def derived(make: F) -> F:
     def noting(*args: Any, **options: Any) -> Any:
         made = make(*args, **options)
         if not any(made is given for given in (*args, *options.values())):
-            object.__setattr__(made, RECIPE, Recipe(name, args, options))
+            try:
+                object.__setattr__(made, RECIPE, Recipe(name, args, options))
+            except AttributeError:
+                raise TypeError(
+                    f"{name} is marked with @derived and returned a {type(made).__name__}: expected an object that can "
+                    "remember the call that made it; put the result into an attribute of a class"
+                ) from None
         return made
 
     MAKERS[name] = noting
