@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 import saddleback as sb
 
+# A new name goes to the end of its list: positions are seeds.
 PENALTIES = [
     "Zero",
     "L1",
@@ -60,7 +61,7 @@ class Case:
 
 
 def penalty_pair(name: str, n: int, rng: np.random.Generator, x: cp.Variable) -> tuple[Any, Any, list[Any]]:
-    """Return a penalty, the same as a CVXPY expression, and its constraints."""
+    """Return a penalty, the same as a CVXPY expression, and its constraints; [0, 0.2]^n is inside its domain."""
     alpha = float(rng.uniform(0.05, 1.0))
     half = n // 2
     groups = [list(range(half)), list(range(half, n))]

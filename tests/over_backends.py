@@ -29,7 +29,7 @@ from saddleback.places.torch import operator as on_device_operators
 
 DEVICES = {"torch": "cpu", "cuda": "cuda"}
 
-NOT_MOVED = ["A cannot be moved to a device"]  # it is a LinearOperator or streamed
+NOT_MOVED = ["cannot be moved to a device"]  # it is a LinearOperator or streamed
 REFUSALS = {
     "torch": NOT_MOVED,
     "cuda": NOT_MOVED,

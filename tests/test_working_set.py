@@ -233,7 +233,7 @@ def test_only_where_it_pays(rng):
         assert "working_set" not in sb.solve(problem, max_passes=20).settings
 
 
-@pytest.mark.parametrize("name", [n for n in PENALTIES if not n.startswith("Nuclear")])
+@pytest.mark.parametrize("name", PENALTIES)
 def test_restriction_is_the_function_with_the_others_at_zero(name, rng):
     f = PENALTIES[name].bind((SIZE,))
     blocks = np.arange(len(f.blocks()))[::2]
@@ -246,7 +246,7 @@ def test_restriction_is_the_function_with_the_others_at_zero(name, rng):
     assert np.allclose(part.prox(x[columns], step[columns]), f.prox(x, step)[columns])
 
 
-@pytest.mark.parametrize("name", [n for n in PENALTIES if not n.startswith("Nuclear")])
+@pytest.mark.parametrize("name", PENALTIES)
 def test_slack_tells_which_blocks_stay_at_zero(name, rng):
     """A block with positive slack at z is 0 in prox(z), one with negative slack and a kink is not."""
     f = PENALTIES[name].bind((SIZE,))

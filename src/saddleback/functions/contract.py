@@ -43,7 +43,7 @@ class Domain(ABC):
 
     @abstractmethod
     def project(self, x: Vector) -> Vector:
-        """Return the point of the set that is nearest to x; x itself if it is inside."""
+        """Return the nearest point of the set, or another one near x if that costs less; x itself if it is inside."""
 
     @abstractmethod
     def largest_multiple(self, x: Vector) -> float:
@@ -62,7 +62,10 @@ class Convex(ABC):
     """
 
     diagonal_steps: bool = True
-    """Whether the prox has a closed form if steps differ from coordinate to coordinate."""
+    """Whether the prox has a closed form if steps differ from coordinate to coordinate.
+
+    If not, ``step`` is a number or an array of equal values.
+    """
 
     @abstractmethod
     def blocks(self) -> Blocks:
@@ -75,7 +78,7 @@ class Convex(ABC):
 
     @abstractmethod
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
-        """Return f(factor x), without the infinite values outside of the domain."""
+        """Return f(factor x), without the infinite values outside of the domain: 0 if f is an indicator."""
 
     def value(self, x: Vector) -> float:
         """Return f(x), infinite outside the domain."""
@@ -104,7 +107,12 @@ class Convex(ABC):
         """Return f*(y) = sup_x <x, y> - f(x)."""
 
     def restrict_blocks(self, blocks: Indices) -> Convex:
-        """Return the function of some blocks alone, their coordinates one block after the other."""
+        """Return the function of some blocks alone, their coordinates one block after the other.
+
+        A function that is a single block is complete without this.
+        """
+        if np.array_equal(blocks, np.arange(len(self.blocks()))):
+            return self
         raise TypeError(f"{type(self).__name__} cannot be restricted to some of its blocks")
 
     def normal_form(self) -> NormalForm | None:

@@ -47,9 +47,6 @@ class MaxNorm(Convex, Kinked, Scaled, Movable):
     def blocks(self) -> Blocks:
         return Blocks.single(self.size)
 
-    def restrict_blocks(self, blocks: Indices) -> MaxNorm:
-        return self
-
     def moved(self, place: ToDevice) -> MaxNorm:
         return self
 

@@ -50,6 +50,11 @@ class Piece(Penalty):
     """A sum over coordinates, of the family in ``piecewise.py``, which can be added to other penalties."""
 
     kind: str
+    """What it adds: "nothing", "linear", "sign" (x >= 0), "absolute" (a kink), "box" (other bounds) or "square".
+
+    If several apply, the last of them. A penalty that couples coordinates names the kinds that it ``accepts``; sums
+    over coordinates can always be added to each other.
+    """
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
         return PiecewiseQuadratic(*self.slopes(shape))
@@ -357,10 +362,10 @@ def add(first: object, second: object) -> Penalty:
         for term in terms:
             if isinstance(term, Piece) and term.kind not in accepts | {"nothing"}:
                 *first_ones, last = (ADDED_TO_OTHERS[kind] for kind in sorted(accepts))
-                possible = f"{', '.join(first_ones)} or {last}" if first_ones else last
-                raise TypeError(
-                    f"{term.name} cannot be added to {base.name}: expected {possible}, the only penalties that can be"
+                possible = (
+                    f"{', '.join(first_ones)} or {last}, the only penalties" if first_ones else f"{last}, the only one"
                 )
+                raise TypeError(f"{term.name} cannot be added to {base.name}: expected {possible} that can be")
     return Sum(tuple(terms))
 
 

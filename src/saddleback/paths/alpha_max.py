@@ -135,11 +135,11 @@ def _check_kinks(problem: Problem, held: Any) -> None:
         if term.has_alpha() and not np.any(own):
             raise ValueError(
                 f"penalty={term!r} has no kink at 0 that grows with alpha, so that no alpha makes x = 0: alpha_max is "
-                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup and Nuclear"
+                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup, Nuclear and LInf"
             )
     if not np.any(held):
         raise ValueError(
-            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup or Nuclear"
+            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup, Nuclear or LInf"
         )
 
 

@@ -110,12 +110,16 @@ class LocalDescentKernel(DescentKernel, Protocol):
 class Place:
     """Where A lies, and which kernels run there.
 
+    The kernels in ``numpy/`` take any operator. So an operator without kernels needs no place, and a place may have the
+    kernels of ``numpy/`` for what it does not speed up.
+
     Parameters
     ----------
     name : str
         The value of ``backend=`` that selects it.
     accepts : function of (Model, KernelName)
-        Returns None if such a kernel can treat the problem, and otherwise what is missing.
+        Returns None if such a kernel can treat the problem, and otherwise what is missing. With ``backend="auto"`` the
+        next place is then asked, and numpy, the last one, accepts everything.
     block_kernel : function of (Model, lazy, Exchange or None)
         Makes a kernel of the block method. If ``lazy``, rows that no drawn block touches are updated when needed.
     descent_kernel : function of (Model, width, Exchange or None)
