@@ -67,8 +67,8 @@ def test_the_files_and_folders_that_a_page_names_exist(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
 def test_a_page_begins_with_what_one_can_do_after_reading_it(page):
-    warmup_passes = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
-    assert warmup_passes.startswith("After reading this page you ")
+    opening = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
+    assert opening.startswith("After reading this page you ")
 
 
 def test_the_page_on_estimators_runs(capsys):

@@ -1,4 +1,4 @@
-"""Tests of functions and operators on request, at many more points than a solve tests them."""
+"""Tests of functions and operators on request, at many more points than in a solve."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ UNITS = (1.0, 1e-3, 1e-2, 0.1, 10.0, 100.0)
 """Sizes of the random points."""
 
 ROUNDS = 4
-"""Sets of random points for a function. In each of them single coordinates are moved at another size."""
+"""Number of sets of random points for a function. In each set single coordinates are moved at another size."""
 
 COORDINATES = 256
-"""Most coordinates that are moved one by one in each of them."""
+"""Largest number of coordinates that are moved one by one in each set."""
 
 PAIRS = 8
-"""Pairs of random vectors for an operator."""
+"""Number of pairs of random vectors for an operator."""
 
 ACCURACY = 1e-10
-"""What an identity of an operator may miss by, relative to the sizes of the products."""
+"""Largest violation of an identity of an operator, relative to the sizes of the products."""
 
 MARGIN = 1e2
-"""Roundings that it may miss by, if that is more, as in float32."""
+"""Largest violation in multiples of the rounding, if that is larger, as in float32."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _shape(term: Term, shape: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 class _AsOwn:
-    """A function of the library as an object that a user might bring."""
+    """A function of the library in the form of a user's object."""
 
     def __init__(self, function: Convex) -> None:
         self.value, self.conjugate = function.value, function.conjugate().value
@@ -183,14 +183,14 @@ def _vectors(rng: np.random.Generator, size: int) -> list[Vector]:
 
 
 class _Check:
-    """Tests an operator, and counts."""
+    """Tests an operator, and records the tests."""
 
     def __init__(self, A: Operator) -> None:
         self.A = A
         self.tests = Tests()
 
     def products(self, product: Callable[[Vector], Vector], kind: str, points: list[Vector]) -> list[Vector]:
-        """Return the products with some points, the first of which are dense, after tests of each and of their sums."""
+        """Test the products with some points, of which the first are dense, and their sums; return the products."""
         for operator in linear_operators(self.A):
             vector = points[0][: operator.shape[kind == "matvec"]].copy()
             operator.measure(kind, vector, getattr(operator, kind)(vector))

@@ -1,4 +1,4 @@
-"""What every estimator owes to a solve: its options, a warning where it fell short, and how well it was fitted."""
+"""The common part of all estimators: options of the solve, warnings, and attributes on the quality of the fit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_OTHERS = {
     "solver": "the solver is chosen by the problem",
     "solver_options": "the solver is chosen by the problem; tol and the limit on passes are its only options",
 }
-"""Parameters of other models that have no meaning here: why, and what to do instead."""
+"""Parameters of other libraries that have no meaning here, with the reason and what to do instead."""
 
 OTHER_NAMES = {
     "lam": "alpha",
@@ -46,14 +46,14 @@ OTHER_NAMES = {
 """Parameters that have another name here."""
 
 LIMITS_ON_WORK = ("max_iter", "max_passes")
-"""Two names for the most passes: that of scikit-learn, where a model of it is followed, and that of ``solve``."""
+"""The two names of the limit on passes: that of scikit-learn, in models that follow it, and that of ``solve``."""
 
 
 def explained(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says why it does not take a parameter, where Python would say only that it does not."""
+    """Return a constructor whose error says why it does not accept a parameter."""
     parameters = signature(init).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return init  # a subclass that passes on what it does not know
+        return init  # a subclass that passes unknown parameters on
     known = [*parameters][1:]
 
     @wraps(init)
@@ -72,7 +72,7 @@ def explained(init: Callable[..., None]) -> Callable[..., None]:
 
 
 class Certified(BaseEstimator):
-    """Base of the estimators: parameters that limit a solve, attributes that judge it."""
+    """Base of the estimators: parameters that limit a solve, and attributes on its accuracy."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -121,13 +121,13 @@ class Certified(BaseEstimator):
         return max(1, available() + 1 + self.n_jobs)
 
     def _warn(self, results: Sequence[sb.Result]) -> None:
-        """Warn of the result that is furthest from what was asked."""
+        """Warn of the least accurate result, if it is not optimal."""
         told = self._shortfall(furthest(results))
         if told:
             warnings.warn(f"{type(self).__name__}: {told}", ConvergenceWarning, stacklevel=calling_level())
 
     def _shortfall(self, result: sb.Result) -> str:
-        """Return how far a result is from what was asked, and what to do; empty if it is optimal."""
+        """Return how far a result is from the requested accuracy, and what to do; empty if it is optimal."""
         if result.status is sb.Status.OPTIMAL:
             return ""
         if result.status is sb.Status.INTERRUPTED:
@@ -139,16 +139,16 @@ class Certified(BaseEstimator):
         return said.replace("relative gap", "certified relative gap", 1)
 
     def _stop_if_interrupted(self, results: Sequence[sb.Result]) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C ended a solve and scikit-learn asked for the fit.
+        """Raise KeyboardInterrupt if Ctrl-C ended a solve in a fit that scikit-learn runs.
 
-        A search over models is to stop as a whole, and would go on if `fit` returned.
+        A search over models has to stop as a whole, and would continue if `fit` returned.
         """
         interrupted = any(result.status is sb.Status.INTERRUPTED for result in results)
         if interrupted and caller().partition(".")[0] in ("sklearn", "joblib"):
             raise KeyboardInterrupt
 
     def _judgement(self, results: Sequence[sb.Result]) -> None:
-        """Set the attributes that tell how well the model was fitted."""
+        """Set the attributes on the accuracy of the fit."""
         single = len(results) == 1
         gaps = np.array([result.certificate.gap for result in results])
         passes = np.array([result.passes for result in results])
@@ -161,17 +161,17 @@ class Certified(BaseEstimator):
 
 
 def calling_level() -> int:
-    """Return the level, for ``warnings.warn``, of the line outside of this library that asked for a fit."""
+    """Return the level, for ``warnings.warn``, of the line outside of this library that called the fit."""
     return _outside()[0] - 1
 
 
 def caller() -> str:
-    """Return the module outside of this library that asked for a fit."""
+    """Return the module outside of this library that called the fit."""
     return _outside()[1]
 
 
 def _outside() -> tuple[int, str]:
-    """Return how many frames below this one the first outside of this library is, and its module."""
+    """Return the distance in frames to the first caller outside of this library, and its module."""
     level, frame, own = 0, sys._getframe(0), __name__.partition(".")[0]
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == own:
         level, frame = level + 1, frame.f_back
@@ -179,13 +179,13 @@ def _outside() -> tuple[int, str]:
 
 
 def furthest(results: Sequence[sb.Result]) -> sb.Result:
-    """Return the result that is least certain: one without a solution before one at a limit before an optimal one."""
+    """Return the least certain result: one without a solution before one at a limit before an optimal one."""
     ranks = {sb.Status.OPTIMAL: 0, sb.Status.DIVERGED: 2}
     return max(results, key=lambda result: (ranks.get(result.status, 1), result.certificate.error))
 
 
 def _seed(random_state: Any) -> int:
-    """Return a seed: 0 for None, as every seed leads to the same certified answer."""
+    """Return a seed; 0 for None, since every seed leads to the same certified answer."""
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)):

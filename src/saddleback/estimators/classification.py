@@ -1,4 +1,4 @@
-"""Linear classification under every loss and penalty, with one problem for each of several classes."""
+"""Linear classification with every loss and penalty; with more than two classes, one problem per class."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _solve_one(self, ready: Fit, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the result of one problem.
 
-        A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls to 0 as t
-        grows, and is positive everywhere. The solve ends at the first such w.
+        A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls towards 0
+        as t grows, but is positive everywhere. The solve ends at the first such w.
         """
         objective = ready.objective
         if objective.loss != "logistic" or (objective.penalty is not None and objective.alpha > 0):

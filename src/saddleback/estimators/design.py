@@ -1,10 +1,10 @@
-r"""The columns of a fit: X, and beside it a column of ones for an intercept.
+r"""The columns of a fit: X, and a column of ones for an intercept.
 
-With an intercept, moving a column or the targets by a constant moves the intercept alone: the objective is the same at
-the same coefficients. Dense columns are centred, since columns with large means are far from orthogonal to the
-intercept and take a method many times the passes. Where the best constant is the mean, as under a squared loss, the
-intercept of centred data is 0, and no column is needed for it. Sparse columns stay as they are; those of a file are
-centred when they are read.
+With an intercept, adding a constant to a column or to the targets changes only the intercept: the objective is the same
+at the same coefficients. Dense columns are centred, since columns with large means are far from orthogonal to the
+intercept and a method needs many times the passes. If the best constant is the mean, as for a squared loss, the
+intercept of centred data is 0, and needs no column. Sparse columns are not centred; those of a file are centred when
+they are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .table import Table
 
 
 class Design:
-    """The matrices of a linear model, and coefficients there and back.
+    """The matrices of a linear model, and the maps between its coefficients and those of the given data.
 
     Parameters
     ----------
@@ -37,23 +37,23 @@ class Design:
         self.centre = np.zeros(self.n_features) if centre is None else centre
 
     def with_rows(self, matrix: Any) -> Design:
-        """Return the design with other rows under the same columns."""
+        """Return the design with other rows and the same columns."""
         other = copy(self)
         other.matrix, other.n_rows = matrix, matrix.shape[0]
         return other
 
     def parts(self, penalty: Any, nothing: Any) -> tuple[Any, Any]:
-        """Return penalty and A of the problem, as lists where the intercept has a column, under ``nothing``."""
+        """Return penalty and A of the problem, as lists if the intercept has a column, whose penalty is ``nothing``."""
         if not self.column:
             return penalty, self.matrix
         return [penalty, nothing], [self.matrix, np.ones(self.n_rows)]
 
     def shift(self, target: Vector, weight: Vector | None) -> Vector:
-        """Return by how much to move the targets: their means, as an intercept can follow."""
+        """Return what to subtract from the targets: their means if there is an intercept, which makes up for it."""
         return np.average(target, axis=0, weights=weight) if self.intercept else np.zeros(target.shape[1:])
 
     def to_given(self, x: Any, shift: Vector) -> Any:
-        """Return the x of the problem as that of the problem with the columns and targets that were given."""
+        """Return the x of the problem with the given columns and targets, from the x of the centred problem."""
         if not self.intercept:
             return x
         coef, constant = x if self.column else (x, np.zeros((1, *x.shape[1:])))

@@ -13,7 +13,7 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 class Entry(NamedTuple):
-    """What numpydoc says of a parameter or an attribute: its type, and indented lines with its meaning."""
+    """The numpydoc entry of a parameter or an attribute: its type, and indented lines with its meaning."""
 
     kind: str
     meaning: str

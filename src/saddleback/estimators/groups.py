@@ -11,19 +11,19 @@ from ..common.arrays import Indices
 from ..functions.group import partition
 
 SHOWN = 5
-"""Names in a message at most."""
+"""Largest number of names in a message."""
 
 
 def by_index(groups: Any, names: Sequence[str] | None, n_features: int) -> Any:
-    """Return groups as lists of indices if they are given by name, and as they are otherwise.
+    """Return groups as lists of indices if they are given by name, and unchanged otherwise.
 
     Parameters
     ----------
     groups : a dict from the name of a group to its columns, a list of lists of columns, or a list with one label per
         column, which puts columns with the same label into one group. Columns are names or indices. Groups come in the
         order of the dict, of the list, or of the first occurrence of their label.
-    names : of the columns of X; None if it has none.
-    n_features : how many columns there are.
+    names : names of the columns of X; None if it has none.
+    n_features : number of columns.
     """
     if isinstance(groups, Mapping):
         groups = list(groups.values())
@@ -69,13 +69,13 @@ def group_names(groups: Any) -> list[Any] | None:
 
 
 def in_order(weights: Any, owners: str, names: Sequence[Any] | None) -> Any:
-    """Return weights that are given by name as a list in the order of these names, and others as they are.
+    """Return weights that are given by name as a list in the order of these names, and others unchanged.
 
     Parameters
     ----------
     weights : a dict with one weight per name, or anything else.
     owners : what is weighed, for messages: "groups" or "columns of X".
-    names : of the owners; None if they have none.
+    names : names of the owners; None if they have none.
     """
     if not isinstance(weights, Mapping):
         return weights

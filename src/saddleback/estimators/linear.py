@@ -1,4 +1,4 @@
-"""Fitting a linear model: what every estimator here shares.
+"""Fitting a linear model: the common part of all linear estimators.
 
 An estimator states its objective; this module checks the data, makes the problem, solves it, and turns the result into
 fitted attributes.
@@ -34,11 +34,11 @@ from .samples import Samples, distinct
 from .table import Dense, Table, checked_samples
 
 LEAST_SECONDS = 1e-6
-"""Time for a problem if the others have used up the limit: it ends at its first certificate."""
+"""Time limit of a problem if the others have used up the time: it ends at its first certificate."""
 
 
 class Target(NamedTuple):
-    """The targets or labels of one problem, less a constant that the intercept gives back."""
+    """The targets or labels of one problem, minus a constant that is added to the intercept later."""
 
     values: Vector
     shift: Vector
@@ -46,7 +46,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """Data that is ready to be solved for: one problem, or one for each of several classes.
+    """Data that are ready for a solve: one problem, or one per class or target.
 
     ``total`` is the weight of all samples.
     """
@@ -58,9 +58,9 @@ class Fit:
     total: float
 
     def compressed(self, problems: int) -> Fit:
-        """Return the fit on fewer rows where so many solutions are worth it: the same ones, each with another y."""
+        """Return an equivalent fit on fewer rows, if that pays for the number of problems to solve."""
         parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
-        # the mean is best for functions of the sum of squares of the residuals alone
+        # the mean is the best constant for the losses that depend only on the sum of squared residuals
         possible = self.objective.mean_is_best and self.samples.X.dense and not self.design.column
         ends = np.cumsum([part.shape[1] for part in parts])
         if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
@@ -102,7 +102,7 @@ class Fit:
         )
 
     def _from_given(self, result: sb.Result, target: Target) -> sb.Result | None:
-        """Return a result as a start for this problem; of other rows its x alone, of other columns nothing."""
+        """Return a result as a start for this problem; only x if the rows differ, None if the columns differ."""
         coef, intercept = coefficients(result)
         if coef.shape != (self.design.n_features, *target.values.shape[1:]):
             return None
@@ -113,21 +113,21 @@ class Fit:
 
 
 class LinearModel(Certified, ABC):
-    """Base of the estimators: data in, fitted attributes out."""
+    """Base of the linear estimators."""
 
     fit_intercept: bool
     warm_start: bool
 
     least_samples = 1
-    """How many samples a fit needs."""
+    """Smallest number of samples of a fit."""
 
     @abstractmethod
     def _objective(self) -> Objective:
-        """Return what the parameters ask for."""
+        """Return the objective that the parameters describe."""
 
     @abstractmethod
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
-        """Return the targets of every problem to solve, from y as ``_check_data`` has left it."""
+        """Return the targets of every problem to solve, from the y that ``_check_data`` has returned."""
 
     @abstractmethod
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
@@ -135,7 +135,7 @@ class LinearModel(Certified, ABC):
 
     @abstractmethod
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
-        """Set the fitted attributes from the results, one for each problem."""
+        """Set the fitted attributes from the results, one per problem."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Fit the model.
@@ -246,7 +246,7 @@ class LinearModel(Certified, ABC):
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
         if alphas is None:
             largest = max(ready.alpha_max(target) for target in ready.targets)
-            if largest == 0 or len(ready.targets) > 1:  # any grid where all coefficients are 0; one for all classes
+            if largest == 0 or len(ready.targets) > 1:  # any grid if all coefficients are 0; one grid for all classes
                 options["alphas"] = (largest or 1.0) * np.geomspace(1.0, eps, n_alphas)
         results = [ready.path(target, options) for target in ready.targets]
         pairs = [[coefficients(result) for result in along] for along in results]
@@ -265,7 +265,7 @@ class LinearModel(Certified, ABC):
         )
 
     def _labels(self, ready: Fit) -> dict[str, Any]:
-        """Return what a picture of a path says of features, groups and targets."""
+        """Return the names of features, groups and targets for a picture of a path."""
         names, groups = getattr(self, "feature_names_in_", None), self._objective().groups
         grouped = ready.objective.grouped and groups is not None
         return {
@@ -292,7 +292,7 @@ class LinearModel(Certified, ABC):
 
 
 def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
-    """Return sample weights as float64, None where they are all the same."""
+    """Return sample weights as float64; None if they are all equal."""
     if sample_weight is None:
         return None
     weight: Vector = check_array(

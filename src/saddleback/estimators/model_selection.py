@@ -1,7 +1,7 @@
 """The choice of alpha by cross-validation: one implementation for all models.
 
-The path of all data gives the alphas and, at the end, the model; a path for each fold, over the same alphas, tells how
-well they predict. What is compared is the very loss that was minimised, on the samples that were held out.
+The path on all data gives the alphas and, at the end, the model. One path per fold, over the same alphas, measures how
+well they predict: the loss of the model on the held-out samples.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CrossValidated(LinearModel):
     n_alphas: int
     alphas: Any
     cv: Any
-    warm_start = False  # a path starts where nothing is fitted yet
+    warm_start = False  # a path always starts from the null model
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
@@ -55,7 +55,7 @@ class CrossValidated(LinearModel):
         given, count = self._grid()
         path = self._path(self._prepare(table, y, weight), given, count, self.eps)
         folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
-        worker = self._unfitted(cv=None)  # folds that were given may be a generator, which no process can have
+        worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
         for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
             if hasattr(self, known):
                 setattr(worker, known, getattr(self, known))
@@ -67,7 +67,7 @@ class CrossValidated(LinearModel):
         self.path_ = path
         self.alphas_ = path.alphas
         self.loss_path_ = np.stack(losses, axis=1)
-        # folds count by the weight of their samples: repeated samples and weighted ones choose the same
+        # folds are weighted by their samples, so that repeated and weighted samples choose the same alpha
         self.mean_loss_ = np.average(self.loss_path_, axis=1, weights=totals)
         best = int(np.argmin(self.mean_loss_))
         self.alpha_ = float(path.alphas[best])
@@ -100,9 +100,9 @@ class CrossValidated(LinearModel):
     def _warn_of_grid(self, best: int) -> None:
         """Warn if the chosen alpha is an end of the grid beyond which there are other models."""
         last = self.alphas_.size - 1
-        if last < 2 or best not in (0, last):  # a grid of two has nothing but ends
+        if last < 2 or best not in (0, last):  # a grid of two has only ends
             return
-        if best == 0 and not np.any(self.path_.coefs[..., 0]):  # nor has a larger alpha any other model
+        if best == 0 and not np.any(self.path_.coefs[..., 0]):  # a larger alpha would give the same model
             return
         end, advice = ("smallest", "lower eps or pass alphas") if best == last else ("largest", "pass larger alphas")
         warnings.warn(
@@ -138,7 +138,7 @@ class CrossValidated(LinearModel):
         return axes
 
     def _grid(self) -> tuple[ArrayLike | None, int]:
-        """Return the alphas that were given, and how many to choose where they were not."""
+        """Return the given alphas, and how many to choose if none are given."""
         if self.alphas is None:
             return None, self.n_alphas
         return (None, int(self.alphas)) if np.ndim(self.alphas) == 0 else (self.alphas, self.n_alphas)

@@ -1,4 +1,4 @@
-r"""What a linear model minimises, by the names of its loss and its penalty.
+r"""The objective of a linear model, by the names of its loss and its penalty.
 
 .. math::
 
@@ -26,13 +26,13 @@ from ..common.checks import scalar
 
 @dataclass(frozen=True)
 class Choice:
-    """A function of the catalogue, as a part of a linear model.
+    """A built-in loss or penalty as a part of a linear model.
 
     Attributes
     ----------
-    make : the function.
-    reads : which parameters of a model it takes.
-    power : to what power of n a loss is divided.
+    make : the loss or penalty.
+    reads : the parameters of a model that it uses.
+    power : the power of n by which a loss is divided.
     mean_is_best : whether the constant with the least loss is the mean of the targets.
     polyhedral : whether a loss is piecewise linear.
     log_link : whether the mean of the targets is the exponential of the linear predictor.
@@ -74,7 +74,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "pinball": "'quantile'",
     "squared_error": "'squared'",
 }
-"""What losses and penalties are called here that have other names elsewhere."""
+"""The names of losses and penalties here, by their names in other libraries."""
 
 PENALTIES: Mapping[str | None, Choice] = {
     None: Choice(sb.Zero),
@@ -101,9 +101,9 @@ class Objective:
     positive: bool = False
 
     def check(self, losses: Mapping[str, Choice]) -> None:
-        """Raise where a name is not known, and warn of a parameter that loss and penalty do not read.
+        """Raise if a name is not known, and warn of a parameter that loss and penalty do not use.
 
-        It is not an error, since a search may vary losses and penalties together with what some of them read.
+        The latter is not an error, since a search may vary losses and penalties together with their parameters.
         """
         _check_name("loss", self.loss, losses)
         _check_name("penalty", self.penalty, PENALTIES)
@@ -145,12 +145,12 @@ class Objective:
 
     @property
     def piecewise_constant(self) -> bool:
-        """Whether solutions are constant between the alphas at which they jump, as those of a linear program are."""
+        """Whether solutions are constant in alpha except for jumps, as those of a linear program."""
         return self._loss.polyhedral and self.penalty == "l1"
 
     @property
     def drawn_loss(self) -> tuple[str, float]:
-        """The name of the mean loss in a picture, and by what to multiply the loss to draw it."""
+        """The name of the mean loss in a picture, and the factor with which it is drawn."""
         names = {"squared": "mean squared error", "sqrt": "root mean squared error"}
         return names.get(self.loss, f"mean {self.loss.replace('_', ' ')} loss"), 2.0 if self.loss == "squared" else 1.0
 
@@ -186,7 +186,7 @@ def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
 
 
 def _hint(argument: str, found: Any, known: Mapping[Any, Choice]) -> str:
-    """Return what was probably meant by a name that is not known."""
+    """Return a hint on what an unknown name probably means."""
     if argument == "loss" and found in REGRESSION:
         return " to classifiers (it is a loss of SparseRegressor)"
     if argument == "loss" and found in CLASSIFICATION:

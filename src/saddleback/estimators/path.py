@@ -13,7 +13,7 @@ import saddleback as sb
 from ..common.arrays import Indices, Vector
 
 COLOURS = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8"]
-"""Of the coefficients or groups that have a name in a picture, but for grey, in which all others are drawn."""
+"""Colours of the coefficients or groups that have a name in a picture; all others are grey."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Path:
         return [result for along in self.by_problem() for result in along]
 
     def by_problem(self) -> list[list[sb.Result]]:
-        """Return the results, a list for every problem."""
+        """Return the results, one list per problem."""
         return self.results if isinstance(self.results[0], list) else [self.results]
 
     @property
@@ -135,5 +135,5 @@ def coefficients(result: sb.Result) -> tuple[Vector, Vector]:
 def split(x: Any) -> tuple[Vector, Vector]:
     """Return the coefficients and the intercept in a solution x."""
     x = x if isinstance(x, list) else [x, np.zeros((1, *x.shape[1:]))]
-    coef: Vector = x[0] + 0.0  # no -0
+    coef: Vector = x[0] + 0.0  # turns -0 into 0
     return coef, x[1].reshape(coef.shape[1:])

@@ -1,4 +1,4 @@
-"""Linear regression under every loss and penalty, and the models that have names of their own."""
+"""Linear regression with every loss and penalty, and the models with common names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
     """Whether y may have several columns."""
 
     joint = False
-    """Whether they are fitted together, with a penalty on all of them; one by one otherwise."""
+    """Whether several columns of y are fitted together, with a common penalty; one by one otherwise."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(REGRESSION)
@@ -45,7 +45,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
-        moves = not self._objective().log_link  # a count less its mean is no count
+        moves = not self._objective().log_link  # counts minus their mean are not counts
         shifts = [design.shift(column, weight) if moves else np.zeros(column.shape[1:]) for column in columns]
         return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
 
@@ -218,7 +218,7 @@ class Lasso(MultiOutputMixin, LinearRegressor):
 
     @property
     def sparse_coef_(self) -> Any:
-        """The coefficients as a sparse matrix, a row for every target."""
+        """The coefficients as a sparse matrix, with one row per target."""
         return sparse.csr_array(np.atleast_2d(self.coef_))
 
     def _objective(self) -> Objective:

@@ -1,9 +1,9 @@
 r"""Least squares on as many rows as there are columns.
 
-Where a loss depends on the sum of squares of the residuals alone, rows may be rotated: with the triangular factor R of
-[X, y] and any orthonormal Q, the problem of QR has the same objective at the same coefficients. It is a factorisation
-of [X, y] itself, not of its products, so that R is exact for data that differ from those given by rounding alone. The
-rows of R are of very different lengths, and some are empty; a cosine transform for Q makes them alike.
+If a loss depends only on the sum of squared residuals, rows may be rotated: with the triangular factor R of [X, y] and
+any orthonormal Q, the problem with QR has the same objective at the same coefficients. [X, y] itself is factored, not
+its Gram matrix, so that R is exact for data that differ from the given ones only by rounding. The rows of R have very
+different lengths, and some are empty; a cosine transform as Q makes their lengths similar.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from scipy.fft import dct
 from ..common.arrays import Vector
 
 TALL = 4
-"""Rows, relative to columns, from which on fewer of them are worth having."""
+"""Smallest ratio of rows to columns for which a reduction of the rows pays."""
 
 COLUMNS = 2
-"""Columns, relative to the number of problems that are solved with them, up to which a factorisation pays."""
+"""Largest ratio of columns to the number of problems for which the factorisation pays."""
 
 PANEL = 1 << 18
-"""Entries that are factored together: what stays in the cache."""
+"""Entries that are factored together, such that they stay in the cache."""
 
 
 def pays(rows: int, columns: int, problems: int) -> bool:
-    """Return whether as many problems with the same rows and columns are solved faster after a rotation."""
+    """Return whether a number of problems with the same X is solved faster after a rotation."""
     return rows >= TALL * columns and columns <= COLUMNS * problems
 
 
 def rotated(parts: Sequence[Vector], weight: Vector | None) -> Vector:
-    """Return a square matrix with the same weighted products between columns as these have side by side."""
+    """Return a square matrix whose columns have the same weighted inner products as those of the parts side by side."""
     rows, columns = parts[0].shape[0], sum(part.shape[1] for part in parts)
     height = max(TALL * columns, PANEL // columns)
     factor = np.empty((0, columns))

@@ -1,6 +1,6 @@
 """X of an estimator: samples by features, dense or sparse in memory, or in a file that is read panel by panel.
 
-What users pass as X becomes a table here, and nowhere else: fits and predictions ask it for what they need.
+The X of a user becomes a table here, and nowhere else. Fits and predictions use only the table.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ..places.torch import on_host
 Keys = NDArray[np.uint64]
 
 PANEL = 1 << 20
-"""Entries of X that are looked at together."""
+"""Entries of X that are processed together."""
 
 SMALL = 1 << 25
-"""Bytes, in float64, up to which X in a file is read into memory: a few percent of what a fit from a file may take."""
+"""Largest size, in bytes as float64, of an X in a file that is read into memory: a few percent of the memory bound."""
 
 SAMPLE = 16
-"""Rows and columns, of which entries are compared."""
+"""Number of rows and of columns whose entries are compared."""
 
 NEAR = 1e-5
-"""Distance of a mean from the first entry of its column, relative to that, up to which the column may be constant."""
+"""Largest relative distance of a mean from the first entry of its column for which the column may be constant."""
 
 
 class Table(ABC):
@@ -45,8 +45,8 @@ class Table(ABC):
 
     Attributes
     ----------
-    matrix : as ``sb.Problem`` takes it.
-    shape, dtype : of the matrix; float32 or float64.
+    matrix : the matrix for ``sb.Problem``.
+    shape, dtype : shape and type of the matrix; float32 or float64.
     """
 
     matrix: Any
@@ -64,9 +64,9 @@ class Table(ABC):
 
     @abstractmethod
     def keys(self, factors: Keys, others: Keys) -> Keys:
-        """Return a number for every sample, the same for equal ones: a sum of its bits, each feature times a factor.
+        """Return one number per sample, equal for equal samples: the sum of its features, as bits, times factors.
 
-        ``others`` are the numbers of what else has to be equal, which are added.
+        ``others`` are added; they are the numbers of the other data that have to be equal.
         """
 
     @abstractmethod
@@ -78,28 +78,28 @@ class Table(ABC):
         """Return some of the samples."""
 
     def for_folds(self) -> Any:
-        """Return what a splitter may look at, as scikit-learn takes it."""
+        """Return a stand-in for X that scikit-learn's splitters accept."""
         return self.matrix
 
     def uncentred(self) -> Any:
-        """Return the matrix as it is, all of it finite."""
-        return self.matrix  # which was checked on the way in
+        """Return the matrix without centring, checked to be finite."""
+        return self.matrix  # checked when the table was made
 
     @abstractmethod
     def sample(self) -> NDArray[Any]:
-        """Return some of the entries, by which processes compare what they were given."""
+        """Return some of the entries, by which processes compare their X."""
 
     @abstractmethod
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
-        """Return the matrix less a centre for each column, and the centres; as it is, and None, where that would cost.
+        """Return the matrix minus one centre per column, and the centres; the matrix and None if that is too expensive.
 
-        Centres are the means under sample weights, and the very value of a constant column, of which rounding must
-        leave nothing. ``exactly`` where the means of what is left have to be 0 up to its own rounding.
+        Centres are the weighted means, and for a constant column its exact value, so that nothing is left of it. If
+        ``exactly``, the means of the centred columns are 0 up to the rounding of these columns.
         """
 
     @abstractmethod
     def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
-        """Return the product with coefficients, a column for each target."""
+        """Return the product with coefficients, which have one column per target."""
 
 
 class Dense(Table):
@@ -129,14 +129,14 @@ class Dense(Table):
             if np.all(X[:, column] == X[0, column]):
                 centre[column] = X[0, column]
         less = Dense(np.subtract(X, centre, out=np.empty(X.shape, X.dtype, order="F"), casting="same_kind"))
-        if exactly:  # once more, by what the rounding of large means has left
+        if exactly:  # subtract once more what the rounding of large means has left
             rest = less._means(weight)
             centre += rest
             less.matrix -= rest.astype(X.dtype)
         return less.matrix, centre
 
     def _means(self, weight: Vector | None) -> Vector:
-        """Return the weighted means of the columns in float64, without a copy of X in it."""
+        """Return the weighted means of the columns in float64, without a float64 copy of X."""
         if weight is None:
             return np.asarray(np.mean(self.matrix, axis=0, dtype=np.float64))
         return np.asarray(np.einsum("i,ij->j", weight, self.matrix) / weight.sum())
@@ -174,13 +174,13 @@ class Sparse(Table):
 
 
 class OnDisk(Table):
-    """A dense matrix in a file, which stays there. One reading finds the centres, and whether all is finite."""
+    """A dense matrix that stays in its file. One reading computes the centres and checks that entries are finite."""
 
     matrix: sb.Streamed
     in_memory = False
 
     def keys(self, factors: Keys, others: Keys) -> Keys:
-        return np.arange(self.shape[0], dtype=np.uint64)  # each its own: to compare them takes as long as many passes
+        return np.arange(self.shape[0], dtype=np.uint64)  # all different: a comparison would take many passes
 
     def equal(self, one: Indices, other: Indices) -> bool:
         return np.array_equal(one, other)
@@ -192,14 +192,14 @@ class OnDisk(Table):
         return np.empty((self.shape[0], 0))
 
     def sample(self) -> NDArray[Any]:
-        return np.empty(0)  # all of a row-major file would be read for it
+        return np.empty(0)  # a row-major file would be read as a whole
 
     def rows(self, kept: Indices) -> OnDisk:
         return OnDisk(self.matrix.of_rows(kept))
 
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
         share = np.full(self.shape[0], 1.0 / self.shape[0]) if weight is None else weight / weight.sum()
-        # seen from one of its entries, the mean of a column is exact up to its spread, and that of a constant one is 0
+        # relative to one of its entries, the mean of a column is exact up to its spread, and 0 for a constant column
         entry, rest, seen = np.zeros(self.shape[1]), np.zeros(self.shape[1]), np.zeros(self.shape[1], dtype=bool)
         for rows, own, block in self.matrix.pieces():
             entry[own] = np.where(seen[own], entry[own], block.array[0])
@@ -212,13 +212,13 @@ class OnDisk(Table):
         return less, centre
 
     def _check(self, products: NDArray[Any]) -> None:
-        """Raise where an entry that is not finite has made products that are not."""
+        """Raise if products are not finite because an entry is not."""
         if not np.all(np.isfinite(products)) and (found := self.matrix.not_finite()) is not None:
             where, value = found
             raise ValueError(f"X has the value {value} at {where}: expected finite numbers")
 
     def __matmul__(self, coef: NDArray[Any]) -> NDArray[Any]:
-        """Return the product; columns without a coefficient are not looked at."""
+        """Return the product; columns with coefficient 0 are not read."""
         columns = np.asarray(coef, dtype=np.float64).reshape(self.shape[1], -1)
         some = np.flatnonzero(np.any(columns, axis=1))
         product = np.zeros((self.shape[0], columns.shape[1]))
@@ -230,14 +230,14 @@ class OnDisk(Table):
 
 
 def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tuple[Table, Any]:
-    """Return what was given to ``fit`` as a table and targets, and tell the model its features; raise where it is bad.
+    """Check the arguments of ``fit``, return them as a table and targets, and set the feature names of the model.
 
     Parameters
     ----------
     model : the estimator.
-    X, y : what was given.
-    least_samples : how many samples it needs.
-    of_y : what ``validate_data`` is to know about y.
+    X, y : the arguments.
+    least_samples : smallest number of samples.
+    of_y : options of ``validate_data`` for y.
     """
     X, y = _given(X), on_host(unmasked("y", y))
     if not is_streamed(X):
@@ -264,7 +264,7 @@ def checked_samples(model: Any, X: Any) -> Table:
 
 
 def bits(values: NDArray[Any]) -> Keys:
-    """Return the bits of numbers as float64, the same for 0 and -0, with those that differ for round numbers below."""
+    """Return the bits of numbers as float64, equal for 0 and -0, with the high half mixed into the low one."""
     plain: Keys = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
     mixed: Keys = plain ^ (plain >> np.uint64(32))
     return mixed
@@ -275,17 +275,17 @@ def _in_memory(X: Any) -> Table:
 
 
 def _some(size: int) -> Indices:
-    """Return a few places, the first and the last among them."""
+    """Return a few indices, including the first and the last."""
     return np.unique(np.linspace(0, max(size - 1, 0), min(size, SAMPLE)).astype(np.int64))
 
 
 def _given(X: Any) -> Any:
-    """Return X on the host, and in memory where its file is small; raise where it is the name of a file."""
+    """Return X on the host, and in memory if its file is small; raise if it is the name of a file."""
     if isinstance(X, (str, PathLike)):
         raise TypeError(f"X is the name {str(X)!r}: pass np.load(X, mmap_mode='r'), or sb.Streamed(X)")
     X = on_host(unmasked("X", X))
     if sparse.issparse(X):
-        canonical(X, "X")  # raises before scikit-learn and scipy follow an index that leads nowhere
+        canonical(X, "X")  # raises before scikit-learn and scipy use an index out of range
     small = is_streamed(X) and not isinstance(X, sb.Streamed) and 8 * X.shape[0] * X.shape[1] <= SMALL
     return np.asarray(X) if small else X
 

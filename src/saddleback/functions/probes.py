@@ -1,18 +1,18 @@
-r"""Tests of a function of the user's own: whether its value, its prox and its conjugate belong together.
+r"""Tests of a user's function: whether its value, its prox and its conjugate belong together.
 
-All of them are one inequality. The point :math:`p = \mathrm{prox}(v, s)` *claims* that :math:`z = (v - p) / s` is a
+All tests use one inequality. The point :math:`p = \mathrm{prox}(v, s)` *claims* that :math:`z = (v - p) / s` is a
 subgradient of f at p, which means
 
 .. math:: f(q) \ge f(p) + \langle z, q - p \rangle \quad \text{for every } q,
 
-and a conjugate claims :math:`f(q) \ge \langle q, z \rangle - f^*(z)`. A dual bound rests on such a claim and on nothing
-else: if it holds at a solution q, the bound is true. Both sides are known from values, so a claim is tested at points q
-of every kind. Three of them find what others miss:
+and a conjugate claims :math:`f(q) \ge \langle q, z \rangle - f^*(z)`. A dual bound depends only on such a claim: if it
+holds at a solution q, the bound is true. Both sides can be computed from values, so that a claim is tested at many
+kinds of points q. Three kinds find errors that others miss:
 
-- the prox of a v' close to v. Where the prox moves, the two claims enclose :math:`f(p') - f(p)` up to
-  :math:`\langle z' - z, p' - p \rangle`, so that an error in a single coordinate shows among many that are right;
-- v itself, and p with a single coordinate moved, for constraints that only one of ``prox`` and ``value`` knows;
-- the prox with a long step, which runs away if z is outside the domain of the conjugate.
+- the prox of a v' close to v. If the prox moves, the two claims enclose :math:`f(p') - f(p)` up to
+  :math:`\langle z' - z, p' - p \rangle`, so that an error in a single coordinate among many is found;
+- v itself, and p with a single coordinate moved, for constraints that only one of ``prox`` and ``value`` respects;
+- the prox with a long step, which diverges if z is outside the domain of the conjugate.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from .contract import Convex
 from .user import UserFunction, user_functions
 
 ACCURACY = 1e-10
-"""What an inequality may miss by, relative to the sizes of its terms."""
+"""Largest violation of an inequality, relative to the sizes of its terms."""
 
 CONJUGATE_ACCURACY = 1e-8
-"""The same for the conjugate, whose domain often ends at a tolerance of its own."""
+"""The same for the conjugate, whose code often has its own tolerance for its domain."""
 
 MARGIN = 1e3
-"""Roundings that it may miss by, if that is more, as in float32."""
+"""Largest violation in multiples of the rounding, if that is larger, as in float32."""
 
 NEAR = 2e-9
-"""How far outside the domain of f a point may be at which ``value`` is still finite."""
+"""Largest distance from the domain of f at which ``value`` may be finite."""
 
 NEAR_CONJUGATE = 1e-11
-"""How far outside the domain of f* a point may be at which ``conjugate`` is still finite."""
+"""Largest distance from the domain of f* at which ``conjugate`` may be finite."""
 
 USELESS = 1e-3
-"""Relative excess from which on a conjugate is refused as too large. That makes a bound weak, but never wrong."""
+"""Relative excess above which a conjugate is refused as too large. It would make bounds weak, but not wrong."""
 
 UNITS = (1.0, 0.03, 30.0)
 """Sizes of the random points."""
@@ -53,32 +53,33 @@ CLOSE = 1e-4
 """Distance to a neighbour, relative to the size of a point."""
 
 MEDIUM = 1_000
-"""Coordinates from which on random points have the first of them alone."""
+"""Number of coordinates from which random points have only the first of these sizes."""
 
 LARGE = 20_000
-"""Coordinates of a function that is not separable from which on a prox may be as expensive as a pass: fewer points."""
+"""Number of coordinates from which the prox of a function that is not separable may be as expensive as a pass, so that
+fewer points are tested."""
 
 COORDINATES = 64
-"""All coordinates of a function with up to as many are moved one by one."""
+"""Largest number of coordinates for which all are moved one by one."""
 
 SOME = 16
-"""How many of a larger one."""
+"""Number of coordinates that are moved otherwise."""
 
 FEW = 4
-"""As many, of such an expensive function."""
+"""The same for an expensive function."""
 
 TRIES = 4
 """How often the step of a random point is adapted."""
 
 FAR = 1e100
-"""Points as large as that overflow in most formulas."""
+"""Size of points that overflow in most formulas."""
 
 COMPILED_SAMPLE = 256
-"""Coordinates on which a compiled function, which is the same for each of them, is tested."""
+"""Number of coordinates on which a compiled function, which is the same for each coordinate, is tested."""
 
 
 class Claim(NamedTuple):
-    """p = prox(v, step) with its value, and z = (v - p) / step, which ought to be a subgradient of f at p."""
+    """p = prox(v, step) with its value, and z = (v - p) / step, which should be a subgradient of f at p."""
 
     v: Vector
     step: Step
@@ -86,15 +87,15 @@ class Claim(NamedTuple):
     value: float
     z: Vector
     sizes: tuple[float, float, float]
-    """||p||, ||z||, and the size of which the rounding of z is a multiple."""
+    """||p||, ||z||, and the size to which the rounding of z is proportional."""
 
     def short(self) -> str:
-        """Return it in words."""
+        """Return the claim in words."""
         return f"p = prox(v, step) = {short(self.p)} for v = {short(self.v)} and step = {short(self.step)}"
 
 
 class Bound(NamedTuple):
-    """f(q) >= <q, z> - value for every q: what a conjugate value at z means."""
+    """f(q) >= <q, z> - value for every q: the meaning of a conjugate value at z."""
 
     z: Vector
     value: float
@@ -102,7 +103,7 @@ class Bound(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A point q with its value and its length; in words only if a test fails there."""
+    """A point q with its value and its length; ``words`` describes it if a test fails."""
 
     value: float
     length: float
@@ -119,12 +120,12 @@ class Tested:
 
 @dataclass
 class Tests:
-    """All that was tested so far, by the name of the identity."""
+    """All tests so far, by the name of the identity."""
 
     of: dict[str, Tested] = field(default_factory=dict)
 
     def record(self, identity: str, violation: float) -> None:
-        """Add a test, with the relative violation that was found."""
+        """Add a test with its relative violation."""
         tested = self.of.setdefault(identity, Tested())
         tested.times += 1
         tested.worst = max(tested.worst, violation)
@@ -135,9 +136,9 @@ class Probe:
 
     Parameters
     ----------
-    function : what to test.
-    tests : where to count.
-    seed : of the random points.
+    function : the function.
+    tests : the record of the tests.
+    seed : seed of the random points.
     """
 
     def __init__(self, function: UserFunction, tests: Tests | None = None, seed: int = 0) -> None:
@@ -156,7 +157,7 @@ class Probe:
     # --- what the function claims -------------------------------------------------------------------------------
 
     def claim(self, v: Vector, step: Step) -> Claim:
-        """Call the prox, and hold what it claims against all points so far."""
+        """Call the prox, and test its claim at all points so far."""
         p, value = self._prox(v, step)
         if not np.isfinite(value):
             raise ProbeError(
@@ -167,7 +168,7 @@ class Probe:
         return self._record(v, step, p, value)
 
     def far_claim(self, v: Vector, step: Step) -> None:
-        """Do so for a v so large that rounding may well put p outside of the domain: then nothing is tested."""
+        """Do the same for a very large v; if rounding puts p outside of the domain, nothing is tested."""
         p, value = self._prox(v, step)
         if np.isfinite(value):
             self._record(v, step, p, value)
@@ -185,7 +186,7 @@ class Probe:
 
     def _record(self, v: Vector, step: Step, p: Vector, value: float) -> Claim:
         z = (v - p) / step
-        hidden = abs(value) / _length(z) if np.any(z) else 0.0  # as large as data inside the prox may be
+        hidden = abs(value) / _length(z) if np.any(z) else 0.0  # a bound on the size of data inside the prox
         rounded = _length(np.maximum(np.abs(v), np.abs(p)) / step) + hidden / float(np.min(step))
         sizes = _length(p), _length(z), rounded
         claim = Claim(v, step, p, value, z, sizes)
@@ -204,10 +205,10 @@ class Probe:
         return abs(one.value - other.value) / (_length(one.p - other.p) or np.inf)
 
     def conjugate(self, z: Vector, claim: Claim | None = None) -> Bound | None:
-        """Ask for the conjugate at z, and hold it against all points so far; ``claim`` if z is its subgradient."""
+        """Evaluate the conjugate at z, and test it at all points so far; ``claim`` is given if z is its subgradient."""
         value = self._finite(self.f.conjugate().value, z)
         if value is None:
-            return None  # a bound of minus infinity claims nothing
+            return None  # an infinite conjugate gives no bound
         bound = Bound(z, value, _length(z))
         for known in self.claims:
             place = _place(known.p, known.value, "the prox of another point")
@@ -218,7 +219,7 @@ class Probe:
 
     @staticmethod
     def _finite(function: Callable[[Vector], float], point: Vector) -> float | None:
-        """Return a value, or None where it is infinite, or the user's formula breaks down outside its domain."""
+        """Return a value, or None if it is infinite or the user's formula fails outside its domain."""
         try:
             value = function(point)
         except (ArithmeticError, ValueError):
@@ -228,7 +229,7 @@ class Probe:
     # --- the inequalities ---------------------------------------------------------------------------------------
 
     def look(self, q: Vector, what: str) -> None:
-        """Hold everything against the value at a point."""
+        """Test all claims and bounds at a point."""
         value = self._value(q)
         if value is None:
             return
@@ -255,7 +256,7 @@ class Probe:
         """Test f(q) >= f(p) + <z, q - p>, given the inner product and ||q - p||."""
         length, slope, slope_error = claim.sizes
         size = abs(q.value) + abs(claim.value) + slope_error * distance + slope * (q.length + length)
-        if self.rounding > ACCURACY:  # at p as it was rounded f may be steep
+        if self.rounding > ACCURACY:  # f may be steep at the rounded p
             size += self.steepest * (q.length + length)
         violation = _relative(claim.value + rise - q.value - (NEAR * slope if self.f.constrained else 0.0), size)
         self.tests.record("prox: f(q) >= f(p) + <(v - p) / step, q - p>", violation)
@@ -294,9 +295,9 @@ class Probe:
         self.excesses.append((violation, claim, bound.value))
 
     def useful(self) -> None:
-        """Raise if the conjugate was too large at every subgradient: the bound would never meet the objective.
+        """Raise if the conjugate was too large at every subgradient: the bound would never reach the objective.
 
-        At a single one it may be, by rounding, where f* is steep.
+        At a single subgradient it may be too large by rounding, if f* is steep there.
         """
         if len(self.excesses) < 2 or min(excess for excess, _, _ in self.excesses) <= USELESS:
             return
@@ -309,7 +310,7 @@ class Probe:
     # --- points that find what others miss ------------------------------------------------------------------------
 
     def tuned(self, centre: Vector, unit: float, ratio: float) -> Claim:
-        """Claim at a random v around a centre, with a step that moves it by a good part of its distance from there."""
+        """Return the claim at a random v around a centre, with a step that moves v by a good part of its distance."""
         v = centre + unit * self.rng.standard_normal(self.size)
         spread = self.rng.uniform(0.5, 2.0, self.size) if self.f.term.separable else 1.0
         step = unit * ratio
@@ -322,11 +323,11 @@ class Probe:
         return claim
 
     def neighbour(self, claim: Claim, distance: float) -> None:
-        """Claim once more at a v close by."""
+        """Test the claim at a v close to that of another claim."""
         self.claim(claim.v + distance * self.rng.standard_normal(self.size), claim.step)
 
     def single_coordinates(self, claim: Claim, coordinates: Indices, unit: float) -> None:
-        """Hold a claim, and all bounds, against p with one coordinate moved: towards v and away from it."""
+        """Test a claim, and all bounds, at p with one coordinate moved, towards v and away from it."""
         q, products = claim.p.copy(), [float(claim.p @ bound.z) for bound in self.bounds]
         for i in coordinates:
             way = claim.v[i] - claim.p[i]
@@ -341,7 +342,7 @@ class Probe:
             q[i] = claim.p[i]
 
     def conjugates(self, claim: Claim, coordinates: Indices) -> None:
-        """Hold the conjugate against values: at z, between 0 and z, beyond it, and beyond it in single coordinates."""
+        """Test the conjugate at z, between 0 and z, beyond z, and beyond z in single coordinates."""
         if self.f.given_conjugate is None:
             return
         for bound in (self.conjugate(claim.z, claim), *(self.conjugate(t * claim.z) for t in (0.0, 0.5, 2.0, 10.0))):
@@ -356,7 +357,7 @@ class Probe:
             z[i], q[i] = 0.5 * claim.z[i], claim.p[i]
 
     def separable(self, one: Claim, other: Claim) -> None:
-        """Test that a function which says so is a sum over coordinates: two points exchange some of theirs."""
+        """Test that a separable function is a sum over coordinates: two points exchange some coordinates."""
         mine = self.rng.random(self.size) < 0.5
         first, second = np.where(mine, one.p, other.p), np.where(mine, other.p, one.p)
         values = [self._finite(self.f.value, q) for q in (first, second)]
@@ -372,9 +373,9 @@ class Probe:
             )
 
     def coordinates(self, most: int, first: Vector | None = None) -> Indices:
-        """Return those to move: all if they are few, or half of them where ``first`` is largest and the others random.
+        """Return the coordinates to move: all if they are few; otherwise half with the largest ``first``, half random.
 
-        A function whose calls are expensive has less than ``most`` of them.
+        For an expensive function they are fewer than ``most``.
         """
         if self.size <= max(most, COORDINATES):
             return np.arange(self.size)
@@ -386,7 +387,7 @@ class Probe:
 
 
 def probe_all(*functions: Convex) -> None:
-    """Test the user's own functions inside others at random points."""
+    """Test the user's functions inside others at random points."""
     for function in functions:
         for own, _, _ in user_functions(function):
             probe(own)
@@ -399,15 +400,15 @@ def probe(
     most: int = SOME,
     seed: int = 0,
 ) -> None:
-    """Test a function at random points, the same each time; raise ``ProbeError`` where it fails.
+    """Test a function at random points, the same each time; raise ``ProbeError`` if it fails.
 
     Parameters
     ----------
-    function : what to test.
-    tests : where to count.
+    function : the function.
+    tests : the record of the tests.
     units : sizes of the points. Single coordinates are moved at the first one.
-    most : how many of them.
-    seed : of the points.
+    most : number of single coordinates that are moved.
+    seed : seed of the points.
     """
     probe = Probe(sampled(function)[0], tests, seed)
     with np.errstate(all="ignore"):
@@ -421,7 +422,7 @@ def probe(
         for place, unit in places:
             claim = probe.tuned(place, unit, ratio)
             ratio = float(np.median(claim.step)) / unit
-            mirrored = probe.claim(2.0 * place - claim.v, claim.step)  # each coordinate on its other side
+            mirrored = probe.claim(2.0 * place - claim.v, claim.step)  # v reflected at the centre
             probe.neighbour(claim, CLOSE * unit)
             probe.neighbour(mirrored, CLOSE * unit)
             some = probe.coordinates(most) if unit == units[0] or place is not origin else np.empty(0, dtype=np.int64)
@@ -437,9 +438,9 @@ def probe(
 
 
 def probe_at(function: UserFunction, x: Vector, z: Vector, rows: int, tests: Tests | None = None) -> None:
-    """Test a function where a certificate uses it: at x, and with the slope z that ought to be a subgradient there."""
+    """Test a function as a certificate uses it: at x, and with the slope z that should be a subgradient there."""
     if not max(np.abs(x).max(), np.abs(z).max()) < FAR:
-        return  # a run that diverged: nothing is said of such a point
+        return  # the run diverged: such a point is not tested
     function, (x, z) = sampled(function, x, z)
     probe = Probe(function, tests)
     with np.errstate(all="ignore"):
@@ -459,7 +460,7 @@ def probe_at(function: UserFunction, x: Vector, z: Vector, rows: int, tests: Tes
 
 
 def sampled(function: UserFunction, *vectors: Vector) -> tuple[UserFunction, Sequence[Vector]]:
-    """Return a function that is compiled, and so the same for each coordinate, on some coordinates alone."""
+    """Return a compiled function, which is the same for each coordinate, restricted to some coordinates."""
     size = int(np.prod(function.shape))
     if not function.term.fully_compiled or size <= COMPILED_SAMPLE:
         return function, vectors
@@ -476,7 +477,7 @@ def _moved(claim: Claim, value: float, i: int, step: float) -> Place:
 
 
 def short(value: object) -> str:
-    """Return a number or an array in a few digits, and a few entries."""
+    """Return a number or the first entries of an array, in a few digits."""
     array = np.asarray(value)
     return f"{float(array):.6g}" if array.ndim == 0 else np.array2string(array, precision=6, threshold=8, edgeitems=3)
 
