@@ -147,7 +147,7 @@ def _draw(runs: list[tuple[Example, sb.Result]], path: Path) -> Path | None:
     axes = figure.subplots()
     for example, result in runs:
         gap = result.history.relative_gap
-        # the very first bound may be infinite, which a logarithmic axis has no place for
+        # the first bound may be infinite, which a logarithmic axis cannot show
         shown = np.isfinite(gap) & (gap > 0)
         axes.loglog(result.history.passes[shown], gap[shown], marker=".", label=example.name)
     axes.set_xlabel("passes over the columns")
@@ -243,7 +243,7 @@ BARE = [name for name in ARGUMENTS if name == "tol" or "_" in name]
 def _as_typed(text: str, advice: bool = False) -> str:
     """Return a message of the library with the names of the command line: ``tol=0`` becomes ``--tol 0``.
 
-    Of advice, sentences on arguments that cannot be typed here are left out.
+    Sentences of advice on arguments that are no options of the command line are left out.
     """
     if advice:
         sentences = re.split(r"(?<=\.) (?=[A-Z])", text)

@@ -67,7 +67,7 @@ class Problem:
 
     column_names: tuple[str, ...] = ()
     row_names: tuple[str, ...] = ()
-    """Of the variables and of the rows of A, for messages; those of a file, or empty."""
+    """Names of the variables and of the rows of A, for messages; empty unless the problem comes from a file."""
 
     def __init__(self, penalty: Any, A: Any, loss: Any) -> None:
         self.penalty = penalty
@@ -97,12 +97,12 @@ class Problem:
         probe_all(self.model.f, self.model.g)
 
     def refreshed(self) -> Problem:
-        """Return the problem for A as it is now: itself, unless a sparse A or the file of a map has changed.
+        """Return the problem for the present A: itself, unless a sparse A or the file of a memory map has changed.
 
-        Operators forget the products that they compare others with.
+        Linear operators forget their earlier products, since their data may have changed.
 
-        A sparse A is used without a copy. An index that is changed later could lead anywhere in memory, so that every
-        call that reads A on its own account asks for this first.
+        A sparse A is used without a copy. If an index was changed later, it could be out of range, so that every call
+        that reads A calls this method first.
         """
         if not any(watch.changed() for watch in self.watches):
             for operator in linear_operators(self.model.A):
@@ -121,8 +121,8 @@ class Problem:
         other = copy(self)
         other.operators = [operator.ordered("columns") for operator in self.operators]
         other.model = replace(self.model, A=_side_by_side(other.operators))
-        other.model.of_data[DESCENT_KERNEL] = None  # nobody else has this problem: what is measured may stay with it
-        other.watches = []  # it lives as long as one call, and A was checked when that began
+        other.model.of_data[DESCENT_KERNEL] = None  # this copy is private, so that a kernel may be kept with it
+        other.watches = []  # it lives as long as one call, which has checked A at its beginning
         return other
 
     def placed(self, device: Device) -> Problem:
@@ -152,12 +152,12 @@ class Problem:
         return len(self.model.blocks)
 
     def value(self, x: Any) -> float:
-        """Return the objective f(x) + g(Ax) at x, in the problem's own shape: infinite where x is infeasible.
+        """Return the objective f(x) + g(Ax) at x, which has the shape of the problem; infinite if x is infeasible.
 
         A block with one entry may be a number, as in ``problem.value([coefficients, intercept])``.
 
-        A point is feasible if it violates no constraint by more than rounding. For a solution to a tolerance, which
-        may violate them by that much, ``certify`` gives the objective and the violation apart.
+        A point is feasible if it violates no constraint by more than rounding. A solution may violate constraints up to
+        the tolerance; ``certify`` returns its objective and its violation separately.
 
         Examples
         --------
@@ -186,11 +186,11 @@ class Problem:
         return BlockPoint([_flat(*part, largest) for part in zip(blocks, self.x_shapes, names, strict=True)])
 
     def flatten_y(self, y: Any, name: str = "y", largest: float = np.inf) -> Vector:
-        """Return y, in the shape of the loss's data, as a flat float64 vector; raise if it exceeds a size."""
+        """Return y, in the shape of the data of the loss, as a flat float64 vector; raise if it is too large."""
         return _flat(y, self.y_shape, name, largest)
 
     def shape_x(self, x: Point) -> Any:
-        """Return a flat x in the problem's own shape: an array, or a list of them for a list of blocks."""
+        """Return a flat x in the shape of the problem: an array, or a list of arrays for a list of blocks."""
         ends = [0, *np.cumsum([int(np.prod(shape)) for shape in self.x_shapes]).tolist()]
         flat = (x.segment(slice(*own)) for own in pairwise(ends))
         blocks = [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
@@ -201,7 +201,7 @@ class Problem:
         return self._handed_back(y.reshape(self.y_shape))
 
     def _handed_back(self, values: Vector) -> Any:
-        """Return values as the user gave the data: as tensors where they were tensors, as numpy arrays otherwise."""
+        """Return values as tensors if the user's data were tensors, and otherwise as numpy arrays."""
         return np.asarray(values) if self.tensors is None else self.tensors.tensor(values)
 
 

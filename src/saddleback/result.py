@@ -37,7 +37,7 @@ class Status(Enum):
 
 
 def counted(passes: float) -> str:
-    """Return a number of passes as it is read: 9,981 or 12.5, never 1e+04."""
+    """Return a number of passes for a message: 9,981 or 12.5, never 1e+04."""
     return f"{passes:,.0f}" if passes >= 100 else f"{passes:.4g}"
 
 
@@ -55,9 +55,8 @@ class Certificate:
     gap : float
         P - D.
     relative_gap : float
-        |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F counts only if the optimum is nearly 0. It is
-        what the loss is worth if Ax misses the targets by a 2^-31 of the size of the data; docs/theory.md has the
-        formula.
+        |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F matters only if the optimum is nearly 0. It
+        is about the change of the loss if Ax changes by 2^-31 of the size of the data; docs/theory.md has the formula.
     primal_infeasibility : float
         Distance of (x, Ax) from the constraints / (1 + ||b||).
     dual_infeasibility : float
@@ -82,7 +81,7 @@ class Certificate:
     def error(self) -> float:
         """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
         errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.perturbation)
-        # NaN where data overflow: nothing is known
+        # NaN if data overflow: then nothing is known
         return max(np.inf if np.isnan(error) else error for error in errors)
 
     def agrees_with(self, other: Certificate) -> bool:
@@ -102,8 +101,8 @@ class Certificate:
 class History:
     """The certificates of a run in order, each series an array.
 
-    ``notes`` tell what was decided on the way, and ``finish_begins`` is the work at the first certificate after an
-    interior point took over from the method; None if it did not.
+    ``notes`` are sentences on decisions during the run, and ``finish_begins`` is the work at the first certificate
+    after an interior point took over from the method; None if it did not.
     """
 
     rows: list[tuple[float, float, Certificate]] = field(default_factory=list)
@@ -117,7 +116,7 @@ class History:
     def end(self, passes: float, seconds: float, certificate: Certificate) -> None:
         """Make the certificate of the result the last entry.
 
-        It replaces the entry before if both differ by rounding only: processes add up Ax in an order of their own.
+        It replaces the entry before if both differ only by rounding, as when processes sum Ax in different orders.
         """
         before = self.rows[-1]
         if before[2].agrees_with(certificate):
@@ -200,7 +199,7 @@ class Result:
     message : str
         What happened, how accurate the point is, and what to do.
     certificate : Certificate
-        Of the pair (x, y); ``certify(problem, x, y)`` reproduces it.
+        The certificate of (x, y); ``certify(problem, x, y)`` reproduces it.
     passes : float
         Work in visits of all columns, including certificates and norm estimates.
     seconds : float
@@ -228,9 +227,10 @@ class Result:
         solve.
     ray : ndarray, list of ndarray or None
         The proof that there is no solution, which ``certify_ray(problem, ray)`` checks; None if there is one. Under
-        ``INFEASIBLE`` it is a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: its entries
-        weigh the rows that cannot hold together. Under ``UNBOUNDED`` it is a direction in the shape of x along which
-        the objective falls without bound. Entries that do not matter are 0, the largest is 1 in absolute value.
+        ``INFEASIBLE`` it is a direction e in the shape of y with sigma_dom f(-A'e) + sigma_dom g(e) < 0: a weight per
+        row, such that the weighted sum of the rows is a contradiction. Under ``UNBOUNDED`` it is a direction in the
+        shape of x along which the objective falls without bound. Entries that do not matter are 0, the largest is 1 in
+        absolute value.
     """
 
     x: Any
