@@ -13,6 +13,7 @@ from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, pr
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
+from ..crossover import Crossing, Work, cross
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
@@ -29,6 +30,9 @@ tried: the first finds all kinks, the shorter ones only the clearest."""
 
 LONGEST_STEP = 1e150
 """Slopes smaller than x by this factor count as 0: the square of a step along them would overflow."""
+
+WITHIN = 0.9
+"""Share of the tolerance that the objective may use up in a crossover."""
 
 DRIFT = 1e-6
 """Rounding errors that a method may accumulate when it updates u = Ax step by step instead of by a product with A."""
@@ -180,16 +184,42 @@ class Incumbent:
             return True
         for length in lengths:
             step = length * size / slope
-            x = DensePoint(np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x))
-            u = self._image(self.model, x)
-            primal = primal_side(self.model, x, u)
-            if pair(self.model, primal, dual).error > max(tol, error):
-                continue
-            # the dual bound depends on x, since f* is evaluated near x
-            self._confirmed = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
-            self.certificate = pair(self.model, *self._confirmed)
-            return True
+            x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
+            if self._replace_x(x, max(tol, error)):
+                return True
         return False
+
+    def cross_over(self, tol: float, work: Work) -> Crossing:
+        """Move x to a vertex of the face of solutions on which it lies, if the tolerance is kept.
+
+        ``work`` is that of the run so far, of which the crossover may take a share.
+        """
+        limit = max(tol, self.confirm().error)
+        assert self._confirmed is not None
+        at, dual = self._confirmed
+        values = max(abs(at.value), abs(dual.value))
+        room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
+        crossing = cross(self.model, at.x, at.u, dual.y, room, work)
+        if crossing.x is None or self._replace_x(crossing.x, limit):
+            return crossing
+        return Crossing(said="no crossover: the vertex that was found would not keep the tolerance")
+
+    def _replace_x(self, vector: Vector, limit: float) -> bool:
+        """Let another x take the place of the confirmed one, if its error is within a limit; return whether it is."""
+        assert self._confirmed is not None
+        _, dual = self._confirmed
+        x = DensePoint(vector)
+        u = self._image(self.model, x)
+        primal = primal_side(self.model, x, u)
+        if not pair(self.model, primal, dual).error <= limit:
+            return False
+        # the dual bound depends on x, since f* is evaluated near x
+        replaced = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
+        certificate = pair(self.model, *replaced)
+        if not certificate.error <= limit:
+            return False
+        self._confirmed, self.certificate = replaced, certificate
+        return True
 
     def _image(self, model: Model, x: Point) -> Point:
         used = sum(np.count_nonzero(x.segment(own)) for _, own in parts_of(model.f))

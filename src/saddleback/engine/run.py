@@ -12,6 +12,7 @@ import numpy as np
 from ..certificates.candidates import Candidates
 from ..checkpoints import CheckpointWriter
 from ..common.rebuildable import stored
+from ..crossover import Work
 from ..methods import Method, Start, State, diverged
 from ..model.model import Model
 from ..operators.deferred_points import zeros
@@ -150,7 +151,8 @@ class Run:
         if status is Status.OPTIMAL:
             status = limits.reached(self.incumbent.confirm(), passes)
         if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
-            self.tries, self.settled = self.tries + 1, self.incumbent.settle(limits.tol, SETTLING[:1])
+            self.tries += 1
+            self.settled = self.incumbent.settle(limits.tol, SETTLING[:1]) or self._cross_over(limits.tol, ends=False)
             status = status if self.settled else None
         self.pending_error = passes, self.incumbent.certificate.error
         return status
@@ -160,10 +162,23 @@ class Run:
         if self.finishing and not self.settled:
             self.incumbent.settle(tol)
         certificate = self.incumbent.confirm()
+        if certificate.error <= tol:
+            self._cross_over(tol, ends=True)
+            certificate = self.incumbent.confirm()
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # rounding had hidden it during the run
         return Status.OPTIMAL if rounded else status
+
+    def _cross_over(self, tol: float, ends: bool) -> bool:
+        """Move x to a vertex of the face on which it lies; return whether it is at one.
+
+        ``ends`` says whether the run ends here in any case, also without a vertex.
+        """
+        crossing = self.incumbent.cross_over(tol, Work(self.passes, self.state.report().finish_steps or 0))
+        if crossing.said and (crossing.at_vertex or ends):
+            self.state.notes.append(crossing.said)
+        return crossing.at_vertex
 
     def adapt(self, method: Method[Any], check_every: float | None) -> None:
         """Pass the error of the last certificate to the method, and plan the next certificate."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..common.arrays import Vector
 from ..common.cached import cached_property
@@ -98,6 +99,10 @@ class NormalForm:
             if isinstance(atom, CompiledProx):
                 yield slice(first, first + size), atom
             first += size
+
+    def made_of(self, kind: type[Atom]) -> NDArray[np.bool_]:
+        """Return which coordinates belong to atoms of a kind."""
+        return np.concatenate([np.full(_size(atom), isinstance(atom, kind)) for atom in self.atoms])
 
     @cached_property
     def closed(self) -> bool:

@@ -1,0 +1,97 @@
+"""The face of a problem on which a point lies: which columns may move, and which rows are held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..common.arrays import Indices, Vector
+from ..common.cached import cached_property
+from ..functions.normal_form import NormalForm
+from ..model.model import Model
+from .linear_pieces import LinearPieces, held_rows, pieces_of_loss, pieces_of_penalty
+
+SPARSE = 0.2
+"""Share of entries that are stored below which columns are kept as a sparse matrix."""
+
+LEAST_WEIGHT = 1e-5
+"""Least weight of a column in the choice of a basis, relative to the largest."""
+
+FREE_WEIGHT = 10.0
+"""Weight of a column that no kink can hold, relative to the largest of the others."""
+
+
+@dataclass(frozen=True)
+class Face:
+    """A point x with u = Ax, seen from the columns S in which x is strictly between two kinks or bounds.
+
+    Attributes
+    ----------
+    columns : S.
+    x, u : the point, in S and in all rows.
+    of_x, of_u : the kinks next to each of them.
+    held : rows in which u has to stay: where g is curved, or a kink of g holds u.
+    others : whether x is not 0 in columns in which f is curved, and which therefore stay.
+    """
+
+    model: Model
+    columns: Indices
+    x: Vector
+    u: Vector
+    of_x: LinearPieces
+    of_u: LinearPieces
+    held: Indices
+    others: bool
+
+    @property
+    def presumably_a_vertex(self) -> bool:
+        """Whether the face has a dimension above 0 only if the loss is curved and columns of A are dependent."""
+        return self.x.size <= self.held.size and bool(np.all(self.of_u.curved[self.held]))
+
+    @cached_property
+    def goal(self) -> Vector:
+        """The nearest kink of each column of S; x itself if there is none."""
+        kink = self.of_x.nearest(self.x)
+        return np.where(np.isfinite(kink), kink, self.x)
+
+    def weight(self) -> Vector:
+        """Return, for each column of S, how much it ought to stay where it is: its distance from the nearest kink."""
+        distance = np.abs(self.x - self.goal)
+        largest = max(float(distance.max(initial=0.0)), np.finfo(float).tiny)
+        return np.where(
+            np.isinf(self.of_x.nearest(self.x)), FREE_WEIGHT * largest, np.maximum(distance, LEAST_WEIGHT * largest)
+        )
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The columns S of A: a dense array, or a CSC matrix."""
+        A = self.model.A
+        return A.entries(self.columns, compressed=A.traits.stored < SPARSE * A.shape[0] * A.shape[1])
+
+    def part(self, rows: Indices, columns: Indices) -> Vector:
+        """Return some rows of some columns of S as a dense array."""
+        if isinstance(self.matrix, np.ndarray):
+            return self.matrix[np.ix_(rows, columns)]
+        part: Vector = self.matrix[:, columns][rows].toarray()
+        return part
+
+    def column(self, column: int) -> Vector:
+        """Return a column of S as a vector."""
+        return self.part(np.arange(self.u.size), np.array([column]))[:, 0]
+
+
+def face_of(model: Model, x: Vector, u: Vector, y: Vector) -> Face | None:
+    """Return the face on which a point lies, of which y is the dual; None for functions that are not known as data."""
+    f, g = model.penalty_form, model.loss_form
+    if not (_is_closed(f) and _is_closed(g)):
+        return None
+    of_x, of_u = pieces_of_penalty(f, x), pieces_of_loss(g, model.g.subgradient(u), u)
+    S = np.flatnonzero(~of_x.curved & (x > of_x.low) & (x < of_x.high))
+    held = np.flatnonzero(held_rows(model, u, y, of_u))
+    return Face(model, S, x[S], u, of_x.at(S), of_u, held, bool(np.any(x[of_x.curved])))
+
+
+def _is_closed(form: NormalForm | None) -> TypeGuard[NormalForm]:
+    return form is not None and form.closed

@@ -1,0 +1,264 @@
+"""Answers on a face of lowest dimension: at most as many non-zeros as a vertex has, and the tolerance kept."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import saddleback as sb
+from saddleback.crossover import Crossing, Work, cross
+from saddleback.crossover.basis import Inverse, LostBasis, independent
+from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
+
+AMPLE = Work(1e6, 0)
+
+
+def labels(b):
+    return np.where(b >= np.median(b), 1.0, -1.0)
+
+
+LOSSES = {
+    "hinge": lambda b: sb.Hinge(labels(b)),
+    "absolute": sb.Absolute,
+    "pinball": lambda b: sb.Pinball(b, 0.3),
+}
+
+
+# --- linear algebra ---------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(0, 12), st.integers(0, 8))
+def test_the_part_that_is_chosen_has_the_rank_of_the_block(seed, rows, columns, rank):
+    rng = np.random.default_rng(seed)
+    block = rng.integers(-3, 4, (rows, rank)) @ rng.integers(-3, 4, (rank, columns)) * 1.0
+    chosen, basis = independent(block, rng.uniform(1e-5, 1.0, columns))
+    assert chosen.size == basis.size == np.linalg.matrix_rank(block)
+    assert np.linalg.matrix_rank(block[np.ix_(chosen, basis)]) == basis.size
+
+
+def test_columns_of_large_weight_are_chosen(rng):
+    block, weight = rng.standard_normal((5, 30)), np.full(30, 1e-4)
+    weight[[3, 7, 11, 13, 17]] = 1.0
+    assert sorted(independent(block, weight)[1]) == [3, 7, 11, 13, 17]
+
+
+def test_the_inverse_follows_exchanges_and_borders(rng):
+    matrix = rng.standard_normal((4, 4))
+    inverse = Inverse(matrix, 6)
+    for size in (4, 5, 6):
+        place, column = int(rng.integers(size)), rng.standard_normal(size)
+        matrix[:, place] = column
+        inverse.exchange(place, column)
+        np.testing.assert_allclose(inverse.of @ matrix, np.eye(size), atol=1e-9)
+        if size < 6:
+            row, right, corner = rng.standard_normal(size), rng.standard_normal(size), 1.5
+            matrix = np.block([[matrix, right[:, None]], [row[None, :], np.array([[corner]])]])
+            inverse.border(row, right, corner)
+            np.testing.assert_allclose(inverse.of @ matrix, np.eye(size + 1), atol=1e-9)
+
+
+def test_a_singular_exchange_is_refused():
+    inverse = Inverse(np.eye(3), 4)
+    with pytest.raises(LostBasis):
+        inverse.exchange(0, np.array([0.0, 1.0, 1.0]))
+    with pytest.raises(LostBasis):
+        inverse.border(np.ones(3), np.ones(3), 3.0)
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        sb.Absolute,
+        lambda b: sb.Pinball(b, 0.2),
+        lambda b: sb.Hinge(np.sign(b)),
+        lambda b: sb.SquaredHinge(np.sign(b)),
+        lambda b: sb.Huber(b, 0.4),
+        lambda b: sb.EpsilonInsensitive(b, 0.3),
+        lambda b: sb.Logistic(np.sign(b)),
+        sb.Squared,
+    ],
+)
+def test_a_loss_is_linear_inside_of_its_pieces(loss, rng):
+    """And curved rows are those in which it is not."""
+    b, u = rng.standard_normal(40), rng.standard_normal(40)
+    model = sb.Problem(sb.L1(1.0), np.eye(40), loss(b)).model
+    pieces = pieces_of_loss(model.loss_form, model.g.subgradient(u), u)
+    for i in range(40):
+        low, high = max(pieces.low[i], u[i] - 1.0), min(pieces.high[i], u[i] + 1.0)
+        ends = u[i] + 0.9 * (np.array([low, high]) - u[i])
+        at = [model.g.value(np.where(np.arange(40) == i, value, u)) for value in (*ends, ends.mean())]
+        linear = abs(at[2] - 0.5 * (at[0] + at[1])) < 1e-12
+        assert linear != pieces.curved[i]
+        if linear:
+            assert at[1] - at[0] == pytest.approx(pieces.slope[i] * (ends[1] - ends[0]), abs=1e-10)
+
+
+def test_the_kinks_of_a_penalty_are_its_bounds_and_0():
+    model = sb.Problem(
+        [sb.L1(2.0), sb.Box(-1.0, 3.0), sb.NonNegative(), sb.ElasticNet(1.0, 0.5), sb.GroupL2(1.0, 2), sb.Zero()],
+        [np.ones((1, 2))] * 6,
+        sb.Absolute(np.ones(1)),
+    ).model
+    x = np.array([0.5, -0.5, 3.0, 1.0, 0.0, 2.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
+    pieces = pieces_of_penalty(model.penalty_form, x)
+    inf = np.inf
+    assert pieces.curved.tolist() == [False] * 6 + [True] * 4 + [False] * 2
+    straight = ~pieces.curved
+    assert pieces.low[straight].tolist() == [0.0, -inf, 3.0, -1.0, 0.0, 0.0, -inf, -inf]
+    assert pieces.high[straight].tolist() == [inf, 0.0, 3.0, 3.0, 0.0, inf, inf, inf]
+    assert pieces.slope[:2].tolist() == [2.0, -2.0]
+
+
+# --- the walk ---------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 30), st.booleans())
+def test_any_feasible_point_goes_to_a_vertex_of_the_feasible_set(seed, m, n, integers):
+    """All feasible points are solutions where the objective is 0."""
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-2, 3, (m, n)) * 1.0 if integers else rng.standard_normal((m, n))
+    x = rng.uniform(0.1, 0.9, n)
+    model = sb.Problem(sb.Box(0.0, 1.0), A, sb.Equality(A @ x)).model
+    found = cross(model, x, A @ x, np.zeros(m), 0.0, AMPLE)
+    vertex = x if found.x is None else found.x
+    assert found.at_vertex
+    assert np.all((vertex >= 0) & (vertex <= 1))
+    np.testing.assert_allclose(A @ vertex, A @ x, atol=1e-8)
+    between = (vertex > 0) & (vertex < 1)
+    assert np.linalg.matrix_rank(A[:, between]) == np.count_nonzero(between)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(LOSSES)))
+def test_the_objective_does_not_grow_by_more_than_the_room(seed, kind):
+    """From a point that is far from a solution as well: then the walk descends."""
+    rng = np.random.default_rng(seed)
+    A, x = rng.standard_normal((8, 20)), rng.standard_normal(20)
+    model = sb.Problem(sb.L1(0.7), A, LOSSES[kind](rng.standard_normal(8))).model
+    found = cross(model, x, A @ x, np.zeros(8), 0.0, AMPLE)
+    assert found.at_vertex
+    assert np.count_nonzero(found.x) <= 8
+    before, after = (model.f.value(at) + model.g.value(A @ at) for at in (x, found.x))
+    assert after <= before + 1e-9
+
+
+def test_work_that_is_out_of_proportion_is_refused(rng):
+    A, x = rng.standard_normal((600, 1500)), rng.standard_normal(1500)
+    model = sb.Problem(sb.L1(1.0), A, sb.Equality(A @ x)).model
+    found = cross(model, x, A @ x, np.zeros(600), 1.0, Work(0.0, 0))
+    assert found.x is None
+    assert found.said.startswith("no crossover: a basis of 600 rows and 1500 columns takes more than 25%")
+
+
+def test_the_lasso_is_left_alone(rng):
+    """Where the loss is curved a solution with fewer non-zeros than rows is unique, but for dependent columns."""
+    A = rng.standard_normal((30, 60))
+    problem = sb.Problem(sb.L1(3.0), A, sb.Squared(A[:, 0]))
+    result = sb.solve(problem, tol=1e-8)
+    assert 0 < np.count_nonzero(result.x) < 30
+    assert cross(problem.model, result.x, A @ result.x, result.y, 1.0, AMPLE) == Crossing()
+
+
+# --- solves -----------------------------------------------------------------------------------------------------------
+
+
+def vertex_of_highs(kind, A, b, alpha):
+    """Return the x of the vertex at which the simplex method ends, and the optimum."""
+    m, n = A.shape
+    if kind == "hinge":
+        signed = labels(b)[:, None] * A
+        cost = np.r_[np.full(2 * n, alpha), np.ones(m)]
+        program = {"A_ub": np.hstack([-signed, signed, -np.eye(m)]), "b_ub": -np.ones(m)}
+    else:
+        below, above = (1.0, 1.0) if kind == "absolute" else (0.7, 0.3)  # slopes for u > b and for u < b
+        cost = np.r_[np.full(2 * n, alpha), np.full(m, above), np.full(m, below)]
+        program = {"A_eq": np.hstack([A, -A, np.eye(m), -np.eye(m)]), "b_eq": b}
+    found = linprog(cost, method="highs-ds", **program)
+    return found.x[:n] - found.x[n : 2 * n], found.fun
+
+
+@pytest.mark.parametrize("kind", sorted(LOSSES))
+@pytest.mark.parametrize("share", [0.3, 0.05])
+@pytest.mark.parametrize("tol", [1e-5, 1e-8])
+def test_as_many_nonzeros_as_the_vertex_of_the_simplex_method(kind, share, tol, rng):
+    A = rng.standard_normal((40, 150))
+    b = A[:, :4].sum(axis=1) + 0.3 * rng.standard_normal(40)
+    alpha = share * sb.alpha_max(sb.L1(1.0), A, LOSSES[kind](b))
+    result = sb.solve(sb.Problem(sb.L1(alpha), A, LOSSES[kind](b)), tol=tol, method="finish")
+    vertex, optimum = vertex_of_highs(kind, A, b, alpha)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum, rel=2 * tol)
+    assert np.count_nonzero(result.x) <= 1.1 * np.count_nonzero(np.abs(vertex) > 1e-9)
+
+
+def test_equal_columns_do_not_share_their_weight(rng):
+    """The solutions fill a face of a high dimension, in the middle of which an interior point ends."""
+    A = np.tile(rng.standard_normal((60, 30)), 4)
+    problem = sb.Problem(sb.L1(4.0), A, sb.Absolute(A[:, :5].sum(axis=1) + rng.standard_normal(60)))
+    result = sb.solve(problem, tol=1e-6, method="finish")
+    used = np.count_nonzero(result.x.reshape(4, 30), axis=0)
+    assert used.max() == 1
+    assert result.status is sb.Status.OPTIMAL
+    assert sb.certify(problem, result.x, result.y).error <= 1e-6
+    assert any(note.startswith(f"crossover: {used.sum()} of ") for note in result.history.notes)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(sorted(LOSSES)),
+    intercept=st.booleans(),
+    integers=st.booleans(),
+    options=st.sampled_from([{}, {"method": "finish"}, {"finish": False}]),
+    digits=st.integers(3, 8),
+)
+def test_at_most_as_many_nonzeros_as_rows(seed, kind, intercept, integers, options, digits):
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(4, 30), rng.integers(4, 90)
+    A = rng.integers(-1, 2, (m, n)) * 1.0 if integers else rng.standard_normal((m, n))
+    loss = LOSSES[kind](A[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(m))
+    alpha = 10 ** rng.uniform(-2, 0)
+    problem = sb.Problem(sb.L1(alpha), A, loss)
+    if intercept:
+        problem = sb.Problem([sb.L1(alpha), sb.Zero()], [A, np.ones((m, 1))], loss)
+    result = sb.solve(problem, tol=10.0**-digits, **options)
+    x = np.concatenate(result.x) if intercept else result.x
+    assert result.status is sb.Status.OPTIMAL
+    assert np.count_nonzero(x) <= m + intercept
+    assert sb.certify(problem, result.x, result.y).error <= 10.0**-digits
+
+
+def test_sparse_and_dense_answers_have_the_same_support(rng):
+    A = scipy.sparse.random(60, 400, density=0.05, random_state=rng, format="csc")
+    b = np.asarray(A[:, :10].sum(axis=1)).ravel() + 0.1 * rng.standard_normal(60)
+    found = [
+        sb.solve(sb.Problem(sb.L1(0.3), each, sb.Absolute(b)), tol=1e-6, method="finish").x for each in (A, A.toarray())
+    ]
+    assert np.array_equal(found[0] != 0, found[1] != 0)
+    assert np.count_nonzero(found[0]) <= 60
+
+
+def test_columns_without_a_penalty_that_are_dependent_stay(rng):
+    """No kink can hold them, and nothing else can tell which of the two is to be 0."""
+    A = rng.standard_normal((30, 80))
+    both = np.ones((30, 2))
+    problem = sb.Problem([sb.L1(1.0), sb.Zero()], [A, both], sb.Absolute(5.0 + rng.standard_normal(30)))
+    result = sb.solve(problem, tol=1e-6, method="finish")
+    assert result.status is sb.Status.OPTIMAL
+    assert np.count_nonzero(result.x[0]) <= 30
+    assert np.all(result.x[1] != 0)
+
+
+def test_a_run_that_has_not_reached_its_tolerance_is_left_as_it_is(rng):
+    A = np.tile(rng.standard_normal((40, 20)), 3)
+    problem = sb.Problem(sb.L1(1.0), A, sb.Absolute(rng.standard_normal(40)))
+    result = sb.solve(problem, tol=1e-9, method="sp-bcd", finish=False, max_passes=30)
+    assert result.status is sb.Status.MAX_PASSES
+    assert not any("crossover" in note for note in result.history.notes)
