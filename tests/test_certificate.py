@@ -193,6 +193,20 @@ def test_a_linear_term_may_leave_a_nuclear_norm_without_a_bound(rng):
         assert sb.solve(unbounded, max_passes=1000).status is sb.Status.UNBOUNDED
 
 
+@pytest.mark.parametrize("matrices", ["dense", "identities"])
+@pytest.mark.parametrize("sign", [sb.NonNegative(), sb.Zero()])
+def test_no_multiple_of_y_proves_a_bound_next_to_a_linear_term(sign, matrices, rng):
+    """With c < 0 the first block excludes y = 0, so no y may be scaled to suit the second block."""
+    blocks = [sb.Identity(3)] * 2 if matrices == "identities" else [np.eye(3), np.eye(3)]
+    unbounded = sb.Problem([sign + sb.Linear(-1.0), sb.GroupL2(0.1, 3)], blocks, sb.Absolute(np.zeros(3), scale=2.0))
+    point = [np.zeros(3), np.zeros(3)]
+    for y in (np.ones(3), rng.uniform(1, 2, 3)):
+        assert sb.certify(unbounded, point, y).dual_infeasibility > 0.1
+    assert sb.solve(unbounded, max_passes=1000).status is sb.Status.UNBOUNDED
+    solvable = sb.Problem([sign + sb.Linear(-1.0), sb.GroupL2(2.0, 3)], blocks, sb.Absolute(np.zeros(3), scale=2.0))
+    assert sb.solve(solvable, tol=1e-9).objective == 0
+
+
 JUDGED = {
     "hinge": lambda b: sb.Hinge(np.where(b > 0, 1.0, -1.0)),
     "absolute": sb.Absolute,

@@ -198,6 +198,13 @@ def test_a_dual_domain_without_zero_is_not_scaled(data):
     assert result.status is not sb.Status.OPTIMAL
 
 
+@pytest.mark.parametrize(("c", "zero"), [(-1.0, True), (-0.5, False), (-2.0, False)])
+def test_a_linear_term_moves_a_dual_domain_without_zero(c, zero):
+    """<d, x> + <c, x> has the conjugate 0 at d + c, and infinity elsewhere."""
+    problem = sb.Problem(sb.Linear(c) + MyLinear(np.ones(3)), np.eye(3), sb.Squared(np.ones(3)))
+    assert problem.model.f_star.domain.has_zero() is zero
+
+
 class MyAbsolute:
     def __init__(self, b):
         self.b = b

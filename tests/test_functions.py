@@ -14,9 +14,10 @@ from profiles import examples
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
+from saddleback.functions.calculus import BlockSum
 from saddleback.functions.group import shrink_norms
 from saddleback.functions.penalties import Piece, Sum
-from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, subdifferential
+from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, moved, subdifferential
 from saddleback.methods.spdc import strong_convexity
 from saddleback.steps.strengths import round_up_strengths
 
@@ -98,6 +99,18 @@ def test_scaling_is_the_largest(name, y):
     assert f_star.value(t * (10 * y)) < np.inf
     if t < 0.99:
         assert f_star.value(10 * y * (1.001 * t + 1e-6)) == np.inf
+
+
+@every_function
+@examples(10)
+@given(v=vectors, y=coarse)
+def test_scaling_of_a_sum_stays_inside_of_every_part(name, v, y):
+    """A part whose set does not contain 0 may hold a point and no smaller multiple of it."""
+    parts = [bound(name).conjugate(), sb.GroupL2(0.5, 3).bind((SIZE,)).conjugate()]
+    f_star = BlockSum(parts, [SIZE, SIZE], [True, True])
+    point = np.concatenate([parts[0].domain.project(v), y])
+    t = f_star.domain.largest_multiple(point)
+    assert not f_star.domain.has_zero() if np.isnan(t) else f_star.value(t * point) < np.inf
 
 
 @every_function
@@ -331,6 +344,18 @@ def test_a_sum_with_a_penalty_that_couples_coordinates_is_right_or_refused(first
     total = f + g
     for x in (*rng.uniform(-1, 1, (5, SIZE)), *rng.uniform(0, 1, (5, SIZE))):
         assert np.isclose(total.value(x), f.value(x) + g.value(x))
+
+
+@pytest.mark.parametrize("term", [sb.L1(0.3), sb.ElasticNet(0.5, 0.3), sb.GroupL2(0.5, 3), sb.SparseGroup(0.5, 2, 0.4)])
+def test_the_value_next_to_a_sign_constraint_leaves_out_nothing_but_the_constraint(term, rng):
+    """Iterates may be slightly negative: their value has all finite slopes, however the function is taken apart."""
+    f, g = (penalty.bind((SIZE,)) for penalty in (term + sb.Linear(B), sb.NonNegative() + sb.Linear(B) + term))
+    blocks = np.array([1, 0])
+    pairs = [(f, g), (f.restrict_blocks(blocks), g.restrict_blocks(blocks)), (f.hstack(f), g.hstack(g))]
+    for bare, constrained in [*pairs, (f, moved(g, np.copy))]:
+        x = rng.standard_normal(bare.blocks().order.size)
+        assert constrained.finite_value(x) == pytest.approx(bare.finite_value(x))
+        assert not constrained.domain.everything
 
 
 def test_the_elastic_net_is_the_sum_of_its_parts(rng):

@@ -18,7 +18,7 @@ from ..common.rebuildable import stored
 from ..functions.calculus import parts_of
 from ..functions.conjugates import Ball
 from ..functions.contract import Convex
-from ..functions.domains import slack
+from ..functions.domains import common_multiple, slack
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
 from ..functions.traits import near, rise
@@ -228,8 +228,7 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
     if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
     parts = [(f_star, A) for (f_star, _), A in zip(parts_of(model.f_star), blocks_of(model.A), strict=True)]
-    multiples = [f_star.domain.largest_multiple(_slope(f_star, A, point.y)) for f_star, A in parts]
-    t = float(np.min(multiples))  # nan, if one has none, is kept
+    t = common_multiple((f_star.domain, _slope(f_star, A, point.y)) for f_star, A in parts)
     if not t > 0:
         return None
     conjugate_f = sum(f_star.finite_value(_slope(f_star, A, point.y), t) for f_star, A in parts)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -139,7 +138,9 @@ class Translated(Domain, PartlyFixed):
         return largest_finite_multiple(self.value, x) if known else np.nan
 
     def has_zero(self) -> bool:
-        return not self.base.largest_multiple(-self.by) < 1.0  # nan if it is not known
+        multiple = self.base.largest_multiple(-self.by)
+        unknown = np.isnan(multiple) and self.base.has_zero()  # a known set with 0 has a multiple of every point
+        return bool(multiple == 1.0 or unknown)
 
     def fixed(self) -> Indices:
         return fixed(self.base)
@@ -159,14 +160,24 @@ class Product(Domain, PartlyFixed):
         return x if self.everything else BlockPoint([each.project(x[own]) for each, own in self.sets]).vector()
 
     def largest_multiple(self, x: Vector) -> float:
-        multiples: list[Any] = [each.largest_multiple(x[own]) for each, own in self.sets]
-        return float(np.min(multiples))  # nan if one of the sets has none
+        return common_multiple((each, x[own]) for each, own in self.sets)
 
     def has_zero(self) -> bool:
         return all(each.has_zero() for each, _ in self.sets)
 
     def fixed(self) -> Indices:
         return np.concatenate([fixed(each) + own.start for each, own in self.sets])
+
+
+def common_multiple(points: Iterable[tuple[Domain, Vector]]) -> float:
+    """Return the largest t in [0, 1] such that t x is in the set of each x; nan if there is none, or none is known."""
+    sets, multiples = [], []
+    for domain, x in points:  # one point at a time: each may be as large as the data
+        sets.append(domain)
+        multiples.append(domain.largest_multiple(x))
+    t = float(np.min(np.asarray(multiples)))  # nan if one of the sets has none
+    # a set without 0 may hold x and no smaller multiple of it
+    return t if t == 1.0 or all(domain.has_zero() for domain in sets) else np.nan
 
 
 def largest_finite_multiple(value: Callable[[Vector], float], x: Vector) -> float:

@@ -102,20 +102,31 @@ def partition(groups: Groups, n: int) -> Blocks:
 
 
 class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
-    """Group norms over a known partition, with two slopes per coordinate."""
+    """Group norms over a known partition, with two slopes per coordinate.
 
-    def __init__(self, partition_: Blocks, weight: Vector, left: Vector, right: Vector) -> None:
+    Parameters
+    ----------
+    partition_ : the groups.
+    weight : lambda, one per group.
+    left, right : the slopes on either side of 0; -inf on the left of a coordinate that must not be negative.
+    below : the finite slopes on the left, without the sign constraint; ``left`` by default.
+    """
+
+    def __init__(
+        self, partition_: Blocks, weight: Vector, left: Vector, right: Vector, below: Vector | None = None
+    ) -> None:
         self.partition = partition_
         self.weight = weight
         self.left = left
         self.right = right
+        self.below = left if below is None else below
 
     def blocks(self) -> Blocks:
         return self.partition
 
     def moved(self, place: ToDevice) -> GroupNorms:
         partition_ = Blocks(place(self.partition.order), place(self.partition.start))
-        return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right)))
+        return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right, self.below)))
 
     def norms(self, x: Vector) -> Vector:
         """Return the norm of each group."""
@@ -135,7 +146,7 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         x = multiple(x, factor)
-        slope = np.where(x > 0, self.right, np.where(np.isfinite(self.left), self.left, 0.0))
+        slope = np.where(x > 0, self.right, self.below)
         return float(self.weight @ self.norms(x) + slope @ x)
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
@@ -173,7 +184,7 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
 
     def plus(self, piece: PiecewiseParameters) -> GroupNorms:
         left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
-        return GroupNorms(self.partition, self.weight, left, self.right + piece.right)
+        return GroupNorms(self.partition, self.weight, left, self.right + piece.right, self.below + piece.left)
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self.norms(shrink(z, self.left, self.right))
@@ -192,7 +203,8 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
-        return GroupNorms(Blocks(None, start), self.weight[blocks], self.left[columns], self.right[columns])
+        slopes = (slope[columns] for slope in (self.left, self.right, self.below))
+        return GroupNorms(Blocks(None, start), self.weight[blocks], *slopes)
 
     def hstack(self, other: Convex) -> GroupNorms | None:
         if not isinstance(other, GroupNorms):
@@ -205,6 +217,7 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
             np.concatenate([self.weight, other.weight]),
             np.concatenate([self.left, other.left]),
             np.concatenate([self.right, other.right]),
+            np.concatenate([self.below, other.below]),
         )
 
     def normal_form(self) -> NormalForm:
