@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from catalogue import LOSSES, PENALTIES, SIZE
@@ -205,6 +207,34 @@ def test_no_multiple_of_y_proves_a_bound_next_to_a_linear_term(sign, matrices, r
     assert sb.solve(unbounded, max_passes=1000).status is sb.Status.UNBOUNDED
     solvable = sb.Problem([sign + sb.Linear(-1.0), sb.GroupL2(2.0, 3)], blocks, sb.Absolute(np.zeros(3), scale=2.0))
     assert sb.solve(solvable, tol=1e-9).objective == 0
+
+
+def test_a_linear_term_beside_another_block_against_highs():
+    """Half of these are unbounded. A group of one column is an L1 norm, so HiGHS knows every answer."""
+    answers = Counter()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows, *columns = rng.integers(1, 5, 3).tolist()
+        A, B = (rng.standard_normal((rows, n)) for n in columns)
+        c, w, scale = rng.standard_normal(A.shape[1]), rng.choice([0.1, 0.5, 2.0]), rng.choice([0.5, 1.0, 3.0])
+        b, lower = rng.standard_normal(rows), rng.choice([0.0, -np.inf])
+        u, one = np.hstack([A, B, -B]), np.eye(rows)
+        program = linprog(
+            np.concatenate([c, np.full(2 * B.shape[1], w), np.full(rows, scale)]),
+            A_ub=np.block([[u, -one], [-u, -one]]),
+            b_ub=np.concatenate([b, -b]),
+            bounds=[(lower, None)] * A.shape[1] + [(0, None)] * (2 * B.shape[1] + rows),
+        )
+        terms = [sb.Linear(c) + sb.Box(lower, np.inf), sb.GroupL2(w, 1)]
+        problem = sb.Problem(terms, [A, B], sb.Absolute(b, scale=scale))
+        result = sb.solve(problem, tol=1e-6, max_passes=2000, method="sp-bcd")
+        answers[program.status, result.status] += 1
+        optimum = program.fun if program.status == 0 else -np.inf
+        for y in (result.y, *(result.y + 0.1 * rng.standard_normal((5, rows)))):
+            certificate = sb.certify(problem, result.x, y)
+            assert certificate.dual_infeasibility > 0 or certificate.dual_value <= optimum + 1e-9
+    assert answers[0, sb.Status.UNBOUNDED] == answers[3, sb.Status.OPTIMAL] == 0
+    assert min(answers[0, sb.Status.OPTIMAL], answers[3, sb.Status.UNBOUNDED]) >= 10
 
 
 JUDGED = {

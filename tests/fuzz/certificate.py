@@ -118,13 +118,14 @@ def repaired(problem: Statement, y: Array) -> Array:
         y = y - problem.loss.conjugate(y).missed
     low, high = Real(0), Real(1)
     for _ in range(60):
-        middle = high if low == 0 and _feasible(problem, high * y) else (low + high) / 2
-        low, high = (middle, high) if _feasible(problem, middle * y) else (low, middle)
+        middle = high if low == 0 and feasible(problem, high * y) else (low + high) / 2
+        low, high = (middle, high) if feasible(problem, middle * y) else (low, middle)
         if low == high:
             break
     return low * y
 
 
-def _feasible(problem: Statement, y: Array) -> bool:
+def feasible(problem: Statement, y: Array) -> bool:
+    """Return whether y and -A'y are in the domains of the conjugates, to rounding."""
     found = judge(problem, [np.zeros(A.shape[1]) for A in problem.matrices], y)
     return bool(found.off_z <= found.z_rounding and found.off_y <= ROUNDING * norm(y))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import saddleback as sb
 
 from .cases import TIME_LIMIT, CallbackError, Case
-from .certificate import ROUNDING, UNDERFLOW, judge, repaired, value
+from .certificate import ROUNDING, UNDERFLOW, feasible, judge, repaired, value
 from .functions import Real, norm
 
 LATE = 1.0
@@ -160,6 +160,8 @@ def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
     _bounds_every_point(case, y, found.dual, rounding)
     if stated.dual_infeasibility == 0:
         _bounds_every_point(case, y, Real(stated.dual_value), rounding)
+        if not any(feasible(drawn.statement, each) for each in (y, repaired(drawn.statement, y))):
+            raise Failure(f"feasible: the dual violation is {float(found.off_z):.3g}, and stated to be 0")
     if result.status is sb.Status.OPTIMAL:
         _optimal(case, x, y)
     again = sb.certify(problem, result.x, result.y)
