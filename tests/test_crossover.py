@@ -8,11 +8,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback.crossover import Crossing, Work, cross
+from saddleback.crossover import Crossing, Solution, Work, crossings
 from saddleback.crossover.basis import Inverse, LostBasis, independent
 from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
+from saddleback.crossover.rounding import balanced, proximal_step
 
 AMPLE = Work(1e6, 0)
+
+
+def cross(model, x, y, room, work=AMPLE):
+    """Return the first crossing from a point."""
+    return next(crossings(model, Solution(x, model.A.matvec(x), y, -model.A.rmatvec(y)), room, work))
 
 
 def labels(b):
@@ -126,7 +132,7 @@ def test_any_feasible_point_goes_to_a_vertex_of_the_feasible_set(seed, m, n, int
     A = rng.integers(-2, 3, (m, n)) * 1.0 if integers else rng.standard_normal((m, n))
     x = rng.uniform(0.1, 0.9, n)
     model = sb.Problem(sb.Box(0.0, 1.0), A, sb.Equality(A @ x)).model
-    found = cross(model, x, A @ x, np.zeros(m), 0.0, AMPLE)
+    found = cross(model, x, np.zeros(m), 0.0)
     vertex = x if found.x is None else found.x
     assert found.at_vertex
     assert np.all((vertex >= 0) & (vertex <= 1))
@@ -142,7 +148,7 @@ def test_the_objective_does_not_grow_by_more_than_the_room(seed, kind):
     rng = np.random.default_rng(seed)
     A, x = rng.standard_normal((8, 20)), rng.standard_normal(20)
     model = sb.Problem(sb.L1(0.7), A, LOSSES[kind](rng.standard_normal(8))).model
-    found = cross(model, x, A @ x, np.zeros(8), 0.0, AMPLE)
+    found = cross(model, x, np.zeros(8), 0.0)
     assert found.at_vertex
     assert np.count_nonzero(found.x) <= 8
     before, after = (model.f.value(at) + model.g.value(A @ at) for at in (x, found.x))
@@ -152,9 +158,9 @@ def test_the_objective_does_not_grow_by_more_than_the_room(seed, kind):
 def test_work_that_is_out_of_proportion_is_refused(rng):
     A, x = rng.standard_normal((600, 1500)), rng.standard_normal(1500)
     model = sb.Problem(sb.L1(1.0), A, sb.Equality(A @ x)).model
-    found = cross(model, x, A @ x, np.zeros(600), 1.0, Work(0.0, 0))
+    found = cross(model, x, np.zeros(600), 1.0, Work(0.0, 0))
     assert found.x is None
-    assert found.said.startswith("no crossover: a basis of 600 rows and 1500 columns takes more than 25%")
+    assert found.said.startswith("no crossover: 600 rows and 1500 columns take more than 25%")
 
 
 def test_the_lasso_is_left_alone(rng):
@@ -163,7 +169,31 @@ def test_the_lasso_is_left_alone(rng):
     problem = sb.Problem(sb.L1(3.0), A, sb.Squared(A[:, 0]))
     result = sb.solve(problem, tol=1e-8)
     assert 0 < np.count_nonzero(result.x) < 30
-    assert cross(problem.model, result.x, A @ result.x, result.y, 1.0, AMPLE) == Crossing()
+    assert cross(problem.model, result.x, result.y, 1.0) == Crossing()
+
+
+# --- rounding ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("staying", [30, 5], ids=["more columns than rows", "fewer"])
+def test_columns_that_stay_balance_those_that_leave(staying, rng):
+    """In the least squares sense, if they are too few; then nothing can be better."""
+    A, x = rng.standard_normal((8, 40)), rng.standard_normal(40)
+    model = sb.Problem(sb.GroupL2(1.0, 2), A, sb.Absolute(np.ones(8))).model
+    K, N, R = np.arange(staying), np.arange(36, 40), np.arange(1, 8)
+    moved = balanced(model, x, N, K, R)
+    assert np.array_equal(moved[staying:36], x[staying:36])
+    assert not moved[N].any()
+    gradient = (A[R][:, K] * x[K]).T @ (A @ (moved - x))[R]
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
+
+
+def test_a_proximal_step_from_a_solution_stays_there(rng):
+    A = rng.standard_normal((20, 12))
+    problem = sb.Problem([sb.GroupL2(2.0, 3), sb.Zero()], [A, np.ones((20, 1))], sb.Squared(A[:, 0] + 1.0))
+    result = sb.solve(problem, tol=1e-14)
+    x, z = np.concatenate(result.x), -problem.model.A.rmatvec(result.y)
+    np.testing.assert_allclose(proximal_step(problem.model, x, z, 0.1), x, atol=1e-6)
 
 
 # --- solves -----------------------------------------------------------------------------------------------------------
@@ -208,6 +238,20 @@ def test_equal_columns_do_not_share_their_weight(rng):
     assert result.status is sb.Status.OPTIMAL
     assert sb.certify(problem, result.x, result.y).error <= 1e-6
     assert any(note.startswith(f"crossover: {used.sum()} of ") for note in result.history.notes)
+
+
+@pytest.mark.parametrize("tol", [1e-5, 1e-8])
+def test_groups_next_to_0_go_there(tol, rng):
+    """An interior point leaves all of them next to 0, and together they are worth more than the tolerance."""
+    A = rng.standard_normal((100, 700))
+    loss = sb.Absolute(A[:, :20] @ rng.standard_normal(20) + rng.standard_normal(100))
+    alpha = 0.01 * sb.alpha_max(sb.GroupL2(1.0, 5), A, loss)
+    problem = sb.Problem(sb.GroupL2(alpha, 5), A, loss)
+    result = sb.solve(problem, tol=tol, method="finish")
+    groups = np.count_nonzero(result.x.reshape(-1, 5).any(axis=1))
+    assert result.status is sb.Status.OPTIMAL
+    assert groups < 60
+    assert f"crossover: {700 - 5 * groups} of 700 columns went to 0, balanced by the others" in result.history.notes
 
 
 @settings(deadline=None, max_examples=30)

@@ -1,5 +1,6 @@
 """Sparse answers: from any solution to one on a face of lowest dimension."""
 
-from .crossing import Crossing, Work, cross
+from .crossing import Crossing, Solution, Work, crossings
+from .rounding import proximal_step
 
-__all__ = ["Crossing", "Work", "cross"]
+__all__ = ["Crossing", "Solution", "Work", "crossings", "proximal_step"]

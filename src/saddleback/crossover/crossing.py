@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +12,11 @@ from ..common.arrays import Vector
 from ..machine.blas_threads import single_threaded
 from ..model.model import Model
 from .face import Face, face_of
+from .rounding import balanced, proximal_step
 from .walk import AMPLE, CANDIDATES, Walk
+
+ROUNDING = (1e-1, 1e-2, 1e-3, 1e-4)
+"""Lengths of the steps that decide which blocks are next to 0, relative to x, in the order in which to try."""
 
 SHARE = 0.25
 """Most of the work of a solve that a crossover may add."""
@@ -35,14 +40,23 @@ class Work(NamedTuple):
     passes: float
     interior_steps: int
 
-    def multiply_adds(self, face: Face) -> float:
-        """Return the work in multiply-adds of a factorisation.
+    def share(self, stored: int, rows: int, columns: int) -> float:
+        """Return the most multiply-adds of a crossover, in a factorisation, for a matrix of this size.
 
-        A step of an interior point forms and factors a matrix from the columns of the face and at least the held rows.
+        A step of an interior point forms and factors a matrix from at least these rows and columns.
         """
-        short, long = sorted((face.held.size, face.x.size))
-        in_passes = ADVANTAGE * 2.0 * face.model.A.traits.stored * self.passes
-        return in_passes + 0.5 * self.interior_steps * float(short) ** 2 * long
+        short, long = sorted((rows, columns))
+        in_steps = 0.5 * self.interior_steps * float(short) ** 2 * long
+        return max(SHARE * (ADVANTAGE * 2.0 * stored * self.passes + in_steps), SMALL)
+
+
+class Solution(NamedTuple):
+    """A primal point x with u = Ax, and a dual point y with z = -A'y, next to which x is nearly a solution."""
+
+    x: Vector
+    u: Vector
+    y: Vector
+    z: Vector
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,8 @@ class Crossing:
     Attributes
     ----------
     x : the point on a smaller face; None if there is none.
-    at_vertex : whether the point, x or else the one before, is known to be a vertex of its face.
+    at_vertex : whether the point, x or else the one before, is known to be a vertex of its face. Where f is curved,
+        whether all blocks next to 0 are at 0.
     said : sentence on what was done or why nothing was; empty if there was nothing to do.
     """
 
@@ -61,31 +76,56 @@ class Crossing:
     said: str = ""
 
 
-def cross(model: Model, x: Vector, u: Vector, y: Vector, room: float, work: Work) -> Crossing:
-    """Move x to a vertex of the face on which it lies, or towards one.
+def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[Crossing]:
+    """Yield points on smaller faces than that of x, the best first, and at last whether there is nothing to do.
 
     Parameters
     ----------
     model : Model
-    x, u, y : ndarray
-        A primal point, its image Ax, and a dual point next to which it is nearly a solution.
+    at : Solution
     room : float
         By how much the objective may grow.
     work : Work
         Of the solve so far, which bounds that of the crossover.
     """
     traits = model.A.traits
-    if not (traits.splits and traits.entries_known and traits.tasks == 1 and traits.identity_scales is None):
+    if traits.splits and traits.entries_known and traits.tasks == 1 and traits.identity_scales is None:
+        face = face_of(model, at.x, at.u, at.y)
+        if face is not None:
+            if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
+                yield from _rounded(face, at, work)
+            yield _walked(face, at.x, room, work)
+            return
+    yield Crossing()
+
+
+def _rounded(face: Face, at: Solution, work: Work) -> Iterator[Crossing]:
+    """Yield x with all blocks at 0 that are next to it, balanced by the others."""
+    model, rows = face.model, face.held
+    for length in ROUNDING:
+        target = proximal_step(model, at.x, at.z, length)
+        leaving, staying = np.flatnonzero((target == 0) & (at.x != 0)), np.flatnonzero((target != 0) & (at.x != 0))
+        most = work.share(model.A.traits.stored, rows.size, staying.size)
+        if not leaving.size or _refusal(face, staying.size, float(rows.size) ** 2 * (staying.size + rows.size), most):
+            return
+        said = f"crossover: {leaving.size} of {leaving.size + staying.size} columns went to 0, balanced by the others"
+        with single_threaded():
+            x = balanced(model, at.x, leaving, staying, rows)
+        yield Crossing(x, at_vertex=True, said=said)
+
+
+def _walked(face: Face, x: Vector, room: float, work: Work) -> Crossing:
+    """Walk to a vertex of the face, or towards one."""
+    if not face.x.size or face.presumably_a_vertex:
         return Crossing()
-    face = face_of(model, x, u, y)
-    if face is None or not face.x.size or face.presumably_a_vertex:
-        return Crossing()
-    most = max(SHARE * work.multiply_adds(face), SMALL)
-    if refusal := _too_much(face, most):
-        return Crossing(said=f"no crossover: {refusal}" if face.x.size > face.held.size else "")
+    short, long = sorted((face.held.size, face.x.size))
+    choice = float(short) ** 2 * (min(long, AMPLE * short) + short)
+    most = work.share(face.model.A.traits.stored, short, long)
+    if refusal := _refusal(face, face.x.size, choice, most):
+        return Crossing(said=refusal if face.x.size > face.held.size else "")
     with single_threaded():  # for the same bits at any number of threads
         walk = Walk(face, room)
-        walk.go(int((most - _choice(face)) / (ADVANTAGE * _step_cost(face))))
+        walk.go(int((most - choice) / (ADVANTAGE * _step_cost(face))))
     at_vertex = not (walk.dimension or face.others)
     left = int(np.count_nonzero((walk.x > face.of_x.low) & (walk.x < face.of_x.high)))
     if left == face.x.size:
@@ -97,21 +137,15 @@ def cross(model: Model, x: Vector, u: Vector, y: Vector, room: float, work: Work
     return Crossing(moved, at_vertex, said)
 
 
-def _too_much(face: Face, most: float) -> str:
-    """Return why the crossover costs too much; empty if it does not."""
-    r, k = face.held.size, face.x.size
-    needed = 8.0 * max(r * k, min(face.model.A.traits.stored, face.u.size * k))
-    if needed > (memory := min(MEMORY, face.model.A.traits.budget)):
-        return f"its {k} columns take {needed / 1e9:.2g} GB, and {memory / 1e9:.2g} are allowed"
-    if _choice(face) > most:
-        return f"a basis of {r} rows and {k} columns takes more than {SHARE:.0%} of the work of the solve"
+def _refusal(face: Face, columns: int, multiply_adds: float, most: float) -> str:
+    """Return why the work on some columns and the held rows is too much; empty if it is not."""
+    rows, traits = face.held.size, face.model.A.traits
+    needed = 8.0 * max(rows * columns, min(traits.stored, face.u.size * columns))
+    if needed > (memory := min(MEMORY, traits.budget)):
+        return f"no crossover: {columns} columns take {needed / 1e9:.2g} GB, and {memory / 1e9:.2g} are allowed"
+    if multiply_adds > most:
+        return f"no crossover: {rows} rows and {columns} columns take more than {SHARE:.0%} of the work of the solve"
     return ""
-
-
-def _choice(face: Face) -> float:
-    """Return the multiply-adds that the choice of a basis and its inverse take."""
-    short, long = sorted((face.held.size, face.x.size))
-    return float(short) ** 2 * (min(long, AMPLE * short) + short)
 
 
 def _step_cost(face: Face) -> float:

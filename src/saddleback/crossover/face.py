@@ -11,6 +11,7 @@ from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
 from ..functions.normal_form import NormalForm
 from ..model.model import Model
+from ..operators import Operator
 from .linear_pieces import LinearPieces, held_rows, pieces_of_loss, pieces_of_penalty
 
 SPARSE = 0.2
@@ -33,7 +34,7 @@ class Face:
     x, u : the point, in S and in all rows.
     of_x, of_u : the kinks next to each of them.
     held : rows in which u has to stay: where g is curved, or a kink of g holds u.
-    others : whether x is not 0 in columns in which f is curved, and which therefore stay.
+    others : whether x is not 0 in columns in which f is curved, and which therefore have no face to move on.
     """
 
     model: Model
@@ -67,15 +68,11 @@ class Face:
     @cached_property
     def matrix(self) -> Any:
         """The columns S of A: a dense array, or a CSC matrix."""
-        A = self.model.A
-        return A.entries(self.columns, compressed=A.traits.stored < SPARSE * A.shape[0] * A.shape[1])
+        return _columns_of(self.model.A, self.columns)
 
     def part(self, rows: Indices, columns: Indices) -> Vector:
         """Return some rows of some columns of S as a dense array."""
-        if isinstance(self.matrix, np.ndarray):
-            return self.matrix[np.ix_(rows, columns)]
-        part: Vector = self.matrix[:, columns][rows].toarray()
-        return part
+        return _part(self.matrix, rows, columns)
 
     def column(self, column: int) -> Vector:
         """Return a column of S as a vector."""
@@ -95,3 +92,20 @@ def face_of(model: Model, x: Vector, u: Vector, y: Vector) -> Face | None:
 
 def _is_closed(form: NormalForm | None) -> TypeGuard[NormalForm]:
     return form is not None and form.closed
+
+
+def part_of(A: Operator, rows: Indices, columns: Indices) -> Vector:
+    """Return some rows of some columns of A as a dense array."""
+    return _part(_columns_of(A, columns), rows, np.arange(columns.size))
+
+
+def _columns_of(A: Operator, columns: Indices) -> Any:
+    """Return some columns of A, as a CSC matrix if A is sparse."""
+    return A.entries(columns, compressed=A.traits.stored < SPARSE * A.shape[0] * A.shape[1])
+
+
+def _part(matrix: Any, rows: Indices, columns: Indices) -> Vector:
+    part: Vector = (
+        matrix[np.ix_(rows, columns)] if isinstance(matrix, np.ndarray) else matrix[:, columns][rows].toarray()
+    )
+    return part

@@ -13,7 +13,7 @@ from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, pr
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..crossover import Crossing, Work, cross
+from ..crossover import Crossing, Solution, Work, crossings, proximal_step
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
@@ -27,9 +27,6 @@ from .infeasibility import Found, InfeasibilityDetector
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which they are
 tried: the first finds all kinks, the shorter ones only the clearest."""
-
-LONGEST_STEP = 1e150
-"""Slopes smaller than x by this factor count as 0: the square of a step along them would overflow."""
 
 WITHIN = 0.9
 """Share of the tolerance that the objective may use up in a crossover."""
@@ -177,15 +174,10 @@ class Incumbent:
         error = self.confirm().error
         assert self._confirmed is not None
         at, dual = self._confirmed
-        held = np.ones(at.x.size, dtype=bool)
-        held[self.model.unpenalised] = False  # these have no kink or bound, and their z is only rounding
-        size, slope = float(np.abs(at.x).max()), float(np.max(np.abs(dual.z[held]), initial=0.0))
-        if not np.any(at.x[held]) or slope * LONGEST_STEP <= size:
-            return True
+        before, z = at.x, dual.z
         for length in lengths:
-            step = length * size / slope
-            x = np.where(held, self.model.f.prox(at.x + step * dual.z, step), at.x)
-            if self._replace_x(x, max(tol, error)):
+            x = proximal_step(self.model, before, z, length)
+            if x is before or self._replace_x(x, max(tol, error)):
                 return True
         return False
 
@@ -199,9 +191,9 @@ class Incumbent:
         at, dual = self._confirmed
         values = max(abs(at.value), abs(dual.value))
         room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
-        crossing = cross(self.model, at.x, at.u, dual.y, room, work)
-        if crossing.x is None or self._replace_x(crossing.x, limit):
-            return crossing
+        for crossing in crossings(self.model, Solution(at.x, at.u, dual.y, dual.z), room, work):
+            if crossing.x is None or self._replace_x(crossing.x, limit):
+                return crossing
         return Crossing(said="no crossover: the vertex that was found would not keep the tolerance")
 
     def _replace_x(self, vector: Vector, limit: float) -> bool:
