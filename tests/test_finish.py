@@ -132,8 +132,8 @@ def quantile(rng, m=300, n=30):
     return sb.Problem([sb.L1(0.02), sb.Zero()], [A, np.ones(m)], sb.Pinball(b, 0.9, scale=1 / m))
 
 
-def test_the_default_goes_over_and_says_so(rng):
-    result = sb.solve(quantile(rng), tol=TOL)
+def test_block_passes_go_over_and_say_so(rng):
+    result = sb.solve(quantile(rng), method="sp-bcd", tol=TOL)
     assert result.status is sb.Status.OPTIMAL
     assert result.method == "sp-bcd + finish"
     assert "passes of sp-bcd + finish" in result.message
@@ -149,7 +149,7 @@ def test_the_default_goes_over_and_says_so(rng):
 def test_a_small_problem_with_a_start_nearby_goes_over_at_once(rng):
     """Unless the start is the solution: then nothing is done at all."""
     problem = quantile(rng)
-    first = sb.solve(problem, tol=TOL)
+    first = sb.solve(problem, method="sp-bcd", tol=TOL)
     nearby = sb.solve(problem.with_alpha(0.015), tol=TOL, x0=first)
     assert nearby.status is sb.Status.OPTIMAL
     assert nearby.history.notes[0].startswith("finish at pass ")
@@ -280,7 +280,7 @@ def test_too_little_memory_ends_with_block_passes(rng):
     assert "finish_memory allows" in went_back(result)[0]
 
 
-@pytest.mark.parametrize("method", ["finish", "auto"])
+@pytest.mark.parametrize("method", ["finish", "sp-bcd"])
 @pytest.mark.parametrize("after", [0, 5])
 def test_a_singular_system_ends_with_block_passes(method, after, rng, monkeypatch):
     """The factorisation fails at once, or on the way."""
@@ -300,7 +300,7 @@ def test_a_singular_system_ends_with_block_passes(method, after, rng, monkeypatc
     assert sb.certify(quantile(np.random.default_rng(0)), result.x, result.y).error <= 1e-5
 
 
-@pytest.mark.parametrize("method", ["finish", "auto"])
+@pytest.mark.parametrize("method", ["finish", "sp-bcd"])
 def test_directions_that_lead_nowhere_end_with_block_passes(method, rng, monkeypatch):
     monkeypatch.setattr(interior_point, "TO_THE_EDGE", 1e-9)
     result = sb.solve(quantile(rng), method=method, tol=1e-5)
@@ -432,7 +432,7 @@ def test_the_last_certificate_of_the_history_is_that_of_the_result(rng):
     """The point is settled on its kinks after the last judgement, which changes its certificate."""
     A = rng.standard_normal((60, 120))
     problem = sb.Problem(sb.L1(2.0), A, sb.Absolute(A[:, :4].sum(axis=1) + 0.1 * rng.standard_t(2, 60)))
-    result = sb.solve(problem, tol=1e-6)
+    result = sb.solve(problem, method="finish", tol=1e-6)
     assert "finish_steps" in result.settings
     assert result.history.relative_gap[-1] == result.relative_gap
     assert result.history.passes[-1] == pytest.approx(result.passes, abs=3.0)

@@ -29,9 +29,11 @@ from ..methods import (
     DiagonalPDHG,
     Highs,
     Method,
+    Multipliers,
     PublishedSPBCD,
     PureCD,
 )
+from ..methods.multipliers import pays as multipliers_pay
 from ..model.model import Model
 from ..steps.strengths import has_long_rows
 
@@ -40,6 +42,7 @@ METHODS: dict[str, type[Any]] = {
     for cls in (
         SPBCD,
         Descent,
+        Multipliers,
         Alternating,
         PublishedSPBCD,
         PureCD,
@@ -72,7 +75,8 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
 
     With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
     rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
-    or if options are given. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
+    or if options are given. It is "multipliers" if loss and penalty both have kinks, A is in memory and there are no
+    groups. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -92,6 +96,8 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
         return Highs.name if not options and pays(model) else R2HPDHG.name
+    if drawn is None and _takes(Multipliers, options) and multipliers_pay(model):
+        return Multipliers.name
     return SPBCD.name
 
 

@@ -25,6 +25,7 @@ from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
 from ..model.model import Model
+from ..places.newton import factorisation_passes
 from . import row_working_set as settled_rows
 from . import working_set
 from .row_working_set import RowWorkingSet
@@ -39,8 +40,8 @@ PRODUCTS = 8
 LOOKS = 8
 """Passes over the whole problem that the choice of the working sets takes."""
 
-ADVANTAGE = 20
-"""How many times faster a multiply-add is in a factorisation than in a pass, which is limited by memory bandwidth."""
+ROUNDS = 3
+"""Typical number of working sets on which the interior point runs until one has all the columns that matter."""
 
 TRIAL = 0.1
 """Share of the cost of the finish that is spent on block passes first: they find the columns that matter."""
@@ -253,12 +254,13 @@ def chooses(model: Model) -> bool:
 def finish_passes(model: Model, x: Vector) -> float:
     """Return the cost, in passes, of an interior point on the columns that the nonzeros of x suggest."""
     m, n = model.A.shape
-    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if working_set.pays(model) else float(n)
+    rounds = ROUNDS if working_set.pays(model) else 1
+    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if rounds > 1 else float(n)
     rows = settled_rows.kept_rows(model) if settled_rows.pays(model) else m
     share = columns / n * rows / m
     filled = model.A.traits.stored / m * columns / n
     multiplications = 0.5 * rows * filled**2 + min(columns, rows) ** 3 / 6.0
-    return STEPS * (PRODUCTS * share + multiplications / (2.0 * max(model.A.traits.stored, 1) * ADVANTAGE)) + LOOKS
+    return rounds * STEPS * (PRODUCTS * share + factorisation_passes(model, multiplications)) + LOOKS
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:

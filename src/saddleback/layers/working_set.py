@@ -321,8 +321,6 @@ class WorkingSet(Layer[WorkingSetState]):
     def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
         """Enlarge a smallest set that is nearly all active, by the last known slacks; return whether that was done."""
         n_blocks, size = len(state.model.blocks), subproblem.blocks.size
-        if size > smallest(state.model):
-            return False
         state.x[:] = 0.0
         state.x[subproblem.columns] = subproblem.state.x
         active = np.count_nonzero(self._active(state))

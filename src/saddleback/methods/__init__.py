@@ -12,6 +12,7 @@ from .gs_admm import GSADMM
 from .highs import Highs
 from .interior_point import InteriorPoint
 from .ista import ISTA
+from .multipliers import Multipliers
 from .osga import OSGA
 from .pdhg import PDHG
 from .pdhg_diagonal import DiagonalPDHG
@@ -43,6 +44,7 @@ __all__ = [
     "Highs",
     "InteriorPoint",
     "Method",
+    "Multipliers",
     "PublishedSPBCD",
     "PureCD",
     "Report",

@@ -1,0 +1,355 @@
+r"""The proximal method of multipliers, for a loss and a penalty that both have kinks.
+
+Around the current :math:`y_k` the saddle function gets the term :math:`-\frac{\mu}{2}\|y - y_k\|^2`. The loss becomes
+its Moreau envelope, which is smooth (Rockafellar 1976):
+
+.. math::
+
+    x_{k+1} \approx \arg\min_x f(x) + \max_y \langle y, Ax \rangle - g^*(y) - \tfrac{\mu}{2}\|y - y_k\|^2,
+
+and :math:`y_{k+1}` is the maximiser at :math:`Ax_{k+1}`. Where g* has slopes, a quadratic term and bounds, the envelope
+is the conjugate of a function of the same family. It is minimised by Newton steps along the coordinates S where the
+penalty is smooth, with the rows D in which y is inside its bounds (Li, Sun and Toh 2018). The matrix :math:`A_S' D A_S`
+has the size of the answer, and not that of the problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from ..certificates.candidates import Candidates
+from ..common.arrays import Vector
+from ..common.conjugate_gradients import Product, conjugate_gradients
+from ..common.rebuildable import stored
+from ..functions.contract import Convex
+from ..functions.normal_form import GroupNorm, Piecewise
+from ..functions.piecewise import PiecewiseQuadratic
+from ..functions.traits import curvature_at, is_smooth, subgradient_scale, zero_slack
+from ..machine.tiled_blas import cholesky
+from ..model.model import Model
+from ..places.newton import ADVANTAGE, Smooth, factorisation_passes, newton_system, smooth_part
+from .contract import Method, Start, State, all_blocks
+from .report import Report
+
+EASY, HARD, MU_FACTOR = 3, 6, 2.0
+"""mu falls by a factor after an envelope that took few Newton steps, and rises after one that took many: the smaller mu
+is, the fewer envelopes are needed, and the more rows change sides during a step."""
+
+ENOUGH = 0.1
+"""An envelope is minimised well enough if a Newton step promises less than this share of the proximal term: what the
+next y gains."""
+
+FEW, SHARE = 20, 1.0
+"""Coordinates that may leave a kink or a bound in one step: a few, or a share of those that are free."""
+
+NUDGE = 1e-3
+"""Part of a proximal step by which they leave it, so that they have a sign and a direction."""
+
+LENGTHS = (1.0, 0.4, 0.15)
+"""Lengths of a Newton step, in the order in which to try."""
+
+SUFFICIENT = 0.1
+"""Share of the promised decrease that makes a step acceptable."""
+
+DAMPING, MORE, LESS, LEAST = 1e-5, 20.0, 0.1, 1e-11
+"""Levenberg's damping relative to the diagonal: its first value, how it changes after a step that failed or went the
+whole way, and its least value."""
+
+TRIES = 10
+"""Dampings to try before the step is given up."""
+
+ACCURACY, TYPICAL, MOST = 0.01, 50, 200
+"""Relative residual of conjugate gradients, their typical number of steps, by which they are compared with a
+factorisation, and their most steps."""
+
+STALLED = 5
+"""Envelopes without any step after which nothing more can be gained."""
+
+
+@stored
+@dataclass(kw_only=True)
+class MultipliersState(State):
+    """The point, u = Ax, and the envelope.
+
+    Attributes
+    ----------
+    centre : ndarray
+        y_k.
+    mu : float
+        The weight of the proximal term.
+    unit : float
+        The mu that the data suggest.
+    damping : float
+        Levenberg's damping of the next Newton step.
+    steps, newton_steps : int
+        Newton steps on this envelope and in all.
+    stalled : int
+        Envelopes in a row on which no step could be taken.
+    """
+
+    model: Model
+    u: Vector
+    centre: Vector
+    mu: float
+    unit: float
+    damping: float = DAMPING
+    steps: int = 0
+    newton_steps: int = 0
+    stalled: int = 0
+
+    def report(self) -> Report:
+        return replace(self.choices, newton_steps=self.newton_steps, primal_weight=self.mu / self.unit)
+
+    def envelope(self) -> Convex:
+        """Return the Moreau envelope of the loss around y_k, less the constant mu/2 ||y_k||^2."""
+        form = self.model.loss_form
+        assert form is not None
+        left, right, quadratic, lower, upper = form.parameters
+        shift = self.mu * self.centre
+        return PiecewiseQuadratic(left - shift, right - shift, quadratic + self.mu, lower, upper).conjugate()
+
+
+@dataclass(frozen=True)
+class Multipliers(Method[MultipliersState]):
+    """The proximal method of multipliers, with Newton steps of the size of the answer."""
+
+    name = "multipliers"
+    layers = ("working_set", "finish")
+    needs_float64 = True
+    merges_rows = True
+
+    def missing(self, model: Model) -> str | None:
+        traits = model.A.traits
+        if not (traits.splits and traits.reads_columns and traits.entries_known and traits.tasks == 1):
+            return "A is not a matrix in memory that acts on a vector"
+        penalty, loss = model.penalty_form, model.loss_form
+        if loss is None or not all(isinstance(atom, Piecewise) for atom in loss.atoms):
+            return "its loss is not made of slopes, quadratic terms and bounds"
+        if penalty is None or not all(isinstance(atom, Piecewise | GroupNorm) for atom in penalty.atoms):
+            return "its penalty is not made of slopes, quadratic terms, bounds and group norms"
+        return None
+
+    def init(self, model: Model, start: Start) -> MultipliersState:
+        model = model.columnar()
+        x = model.f.domain.project(start.x)
+        moved = not np.array_equal(x, start.x)
+        u, cost = replace(start, x=x, u=None if moved else start.u).image(model)
+        unit = _unit(model)
+        return MultipliersState(
+            x=x.copy(),
+            y=start.y.copy(),
+            passes=cost,
+            choices=all_blocks(model),
+            model=model,
+            u=u,
+            centre=model.g_star.domain.project(start.y).copy(),
+            mu=start.weight * unit,
+            unit=unit,
+        )
+
+    def extend(self, state: MultipliersState, model: Model, start: Start) -> MultipliersState:
+        """Go on with the same y: that of the start may have been scaled for a certificate."""
+        return replace(self.init(model, replace(start, y=state.centre)), damping=state.damping, unit=state.unit)
+
+    def advance(self, state: MultipliersState, passes: float) -> MultipliersState:
+        goal = state.passes + passes
+        while True:  # at least once, however little is asked for
+            with np.errstate(all="ignore"):  # a step that overflows is one that fails
+                self._step(state)
+            if state.wants_certificate or state.passes >= goal:
+                return state
+
+    def _step(self, state: MultipliersState) -> None:
+        """Take a Newton step on the envelope, and go on to the next envelope if this one is minimised."""
+        model, envelope = state.model, state.envelope()
+        y = envelope.subgradient(state.u)
+        z = -model.A.rmatvec(y)
+        state.passes += 0.5
+        start = _nudged(model, state.x, z, state.mu)
+        promised = self._newton(state, envelope, start, z)
+        state.y = envelope.subgradient(state.u) if promised else y
+        proximal = 0.5 * state.mu * float(np.sum((state.y - state.centre) ** 2))
+        state.steps += 1
+        if promised is None or promised <= ENOUGH * proximal:
+            still = not promised and np.array_equal(state.y, state.centre)
+            state.stalled = state.stalled + 1 if still else 0
+            self._update(state, failed=promised is None)
+
+    @staticmethod
+    def _update(state: MultipliersState, failed: bool) -> None:
+        """Go on to the envelope around the y of this one."""
+        state.centre = state.y.copy()
+        if failed or state.steps > HARD:
+            state.mu *= MU_FACTOR
+        elif state.steps <= EASY:
+            state.mu /= MU_FACTOR
+        state.steps = 0
+        state.wants_certificate = True
+        if state.stalled >= STALLED:
+            state.ended = "the multipliers gave up: no step lowers the objective any more"
+
+    def _newton(self, state: MultipliersState, envelope: Convex, start: Vector, z: Vector) -> float | None:
+        """Take a Newton step from a nudged point; return the decrease that it promised, or None if no step succeeds."""
+        model, x = state.model, state.x
+        assert model.penalty_form is not None
+        part = smooth_part(model.penalty_form, model.blocks, start)
+        right = z[part.free] - part.gradient
+        if not np.any(right) and np.array_equal(start, x):
+            return 0.0
+        system = _System(state, part, curvature_at(envelope, state.u))
+        before = model.f.finite_value(x) + envelope.finite_value(state.u)
+        crosses = np.zeros(x.size, dtype=bool)
+        crosses[part.free[part.kinked]] = True
+        for _ in range(TRIES):
+            d = np.zeros(x.size)
+            d[part.free] = system.solve(right, state.damping)
+            promised = 0.5 * float(right @ d[part.free])
+            along = model.A.matvec(d[part.free], part.free)
+            state.passes += 0.5 * part.free.size / x.size
+            for length in LENGTHS:
+                candidate = start + length * d
+                candidate[crosses & (candidate * start < 0)] = 0.0
+                candidate = model.f.domain.project(candidate)
+                u = state.u + length * along
+                stopped = np.flatnonzero(beyond := candidate - x - length * d)
+                if stopped.size:
+                    u += model.A.matvec(beyond[stopped], stopped)
+                    state.passes += 0.5 * stopped.size / x.size
+                now = model.f.finite_value(candidate) + envelope.finite_value(u)
+                if now < before - SUFFICIENT * length * promised:
+                    state.x, state.u = candidate, u
+                    state.newton_steps += 1
+                    state.damping = max(LESS * state.damping, LEAST) if length == 1.0 else state.damping
+                    return promised
+            state.damping = max(MORE * state.damping, DAMPING)
+        state.damping = DAMPING
+        return None
+
+    def candidates(self, state: MultipliersState) -> Candidates:
+        state.u = state.model.A.matvec(state.x)  # rounding adds up in u
+        state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size
+        return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), None)])
+
+
+def pays(model: Model) -> bool:
+    """Return whether the multipliers are the way to begin with.
+
+    They are for problems that have a solution, with A in memory, a loss that is not smooth and a penalty that makes
+    single coordinates 0. With groups, block passes are as fast.
+    """
+    traits, penalty = model.A.traits, model.penalty_form
+    return bool(
+        traits.device is None
+        and traits.holders is None
+        and traits.panels is None
+        and Multipliers().missing(model) is None
+        and model.surely_solvable
+        and not is_smooth(model.g)
+        and penalty is not None
+        and not np.any(penalty.group_weight)
+        and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
+    )
+
+
+def _unit(model: Model) -> float:
+    """Return the size of u relative to that of y: the mu with which both move alike."""
+    rows = np.sqrt(model.A.shape[0])
+    targets = model.target_norm or float(np.linalg.norm(model.row_lengths)) or 1.0
+    slopes = float(np.linalg.norm(subgradient_scale(model.g)))
+    if not 0 < slopes < np.inf:  # a constraint: y balances the penalty
+        lengths = model.column_lengths
+        ratios = np.abs(subgradient_scale(model.f))[lengths > 0] / lengths[lengths > 0]
+        slopes = float(np.median(ratios)) * rows if ratios.size and np.any(ratios) else rows
+    return targets / slopes
+
+
+def _nudged(model: Model, x: Vector, z: Vector, mu: float) -> Vector:
+    """Return x with coordinates moved a little off their kink or bound, if a proximal step moves them.
+
+    If these are many, the ones that promise most are taken. Groups that the proximal step makes 0 are put there: a
+    Newton step does not see the kink of a norm.
+    """
+    penalty, blocks = model.penalty_form, model.blocks
+    assert penalty is not None
+    squares = model.column_lengths**2
+    of_block = np.empty(x.size, dtype=np.int64)
+    of_block[blocks.order] = np.repeat(np.arange(len(blocks)), blocks.sizes)
+    if len(blocks) < x.size:
+        squares = np.bincount(of_block, squares, len(blocks)).astype(np.float64)[of_block]
+    step = mu / np.maximum(squares, 1e-300)
+    target = model.f.prox(x + step * z, step)
+    start = x.copy()
+    if np.any(penalty.group_weight > 0):
+        left = (np.bincount(of_block, target != 0, len(blocks)) == 0) & (penalty.group_weight > 0)
+        start[left[of_block]] = 0.0
+    free = np.zeros(x.size, dtype=bool)
+    free[smooth_part(penalty, blocks, start).free] = True
+    change = np.where(free | (start != x), 0.0, target - x)
+    gain = np.bincount(of_block, change**2 / step, len(blocks))
+    entering = np.flatnonzero(gain)
+    room = max(FEW, int(SHARE * np.count_nonzero(free)))
+    if entering.size > room:
+        entering = entering[np.argpartition(-gain[entering], room)[:room]]
+    chosen = np.zeros(len(blocks), dtype=bool)
+    chosen[entering] = True
+    return start + NUDGE * np.where(chosen[of_block], change, 0.0)
+
+
+class _System:
+    """The matrix A_S' D A_S + f'' of a Newton step, in the form of the smaller side."""
+
+    def __init__(self, state: MultipliersState, part: Smooth, weight: Vector) -> None:
+        self.state, self.part = state, part
+        self.rows = np.flatnonzero(weight)
+        self.weight = weight[self.rows]
+        self.diagonal = state.model.column_lengths[part.free] ** 2 / state.mu
+        self.across = self.rows.size < part.free.size and not np.any(part.along)
+        self.size = self.rows.size if self.across else part.free.size
+        A = state.model.A
+        entries = A.traits.stored / max(A.shape[0] * A.shape[1], 1) * self.rows.size * part.free.size
+        longer = part.free.size if self.across else self.rows.size
+        self.multiplications = 0.5 * entries**2 / max(longer, 1) + self.size**3 / 6.0
+        cheaper = self.multiplications <= ADVANTAGE * TYPICAL * 2.0 * entries
+        self.direct = cheaper and 16.0 * self.size**2 <= A.traits.budget
+        self.A = A.restrict(self.rows, part.free) if self.direct else None
+        self.matrix: Vector | None = None
+
+    def solve(self, right: Vector, damping: float) -> Vector:
+        """Return the Newton direction with a damping relative to the diagonal."""
+        extra = self.part.extra + np.maximum(damping * self.diagonal, 1e-300)
+        if self.rows.size == 0 and not np.any(self.part.along):
+            return right / extra
+        found = self._factored(right, extra) if self.direct else None
+        return self._iterated(right, extra) if found is None else found
+
+    def _factored(self, right: Vector, extra: Vector) -> Vector | None:
+        assert self.A is not None
+        size = self.size
+        if self.across:  # by the formula of Sherman, Morrison and Woodbury
+            matrix = self.A.gram(1.0 / extra, side="rows")
+            matrix[np.diag_indices(size)] += 1.0 / self.weight
+        else:
+            if self.matrix is None:
+                self.matrix = self.A.gram(self.weight)
+            matrix = self.matrix + replace(self.part, extra=extra).hessian_matrix()
+        factor = cholesky(matrix)
+        self.state.passes += factorisation_passes(self.state.model, self.multiplications)
+        if factor is None:
+            return None
+        if not self.across:
+            return np.asarray(cho_solve((factor, True), right, check_finite=False))
+        first = right / extra
+        return first - self.A.rmatvec(cho_solve((factor, True), self.A.matvec(first), check_finite=False)) / extra
+
+    def _iterated(self, right: Vector, extra: Vector) -> Vector:
+        A, free, rows = self.state.model.A, self.part.free, self.rows
+        weight = np.zeros(A.shape[0])
+        weight[rows] = self.weight
+        part = replace(self.part, extra=extra)
+        product = newton_system(lambda d: A.matvec(d, free), lambda v: A.rmatvec(v, free), part, weight)
+        d, steps = conjugate_gradients(Product(product, self.diagonal + extra), right, ACCURACY, MOST)
+        self.state.passes += steps * free.size / A.shape[1]
+        return d

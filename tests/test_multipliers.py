@@ -1,0 +1,150 @@
+"""The proximal method of multipliers: its envelope, its Newton systems, its answers, and when it is the default."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import saddleback as sb
+from saddleback.methods import Multipliers, Start
+from saddleback.methods.multipliers import _System
+from saddleback.places.newton import smooth_part
+
+LOSSES = {
+    "absolute": sb.Absolute,
+    "hinge": lambda b: sb.Hinge(np.where(b > 0, 1.0, -1.0)),
+    "pinball": lambda b: sb.Pinball(b, 0.8),
+    "epsilon": lambda b: sb.EpsilonInsensitive(b, 0.3),
+    "huber": lambda b: sb.Huber(b, delta=0.3),
+    "interval": lambda b: sb.Interval(b - 5.0, b + 5.0),
+}
+PENALTIES = {
+    "l1": sb.L1,
+    "elastic net": lambda alpha: sb.ElasticNet(alpha, 0.5),
+    "group": lambda alpha: sb.GroupL2(alpha, 4),
+    "sparse group": lambda alpha: sb.SparseGroup(alpha, 4, 0.5),
+    "non-negative": lambda alpha: sb.L1(alpha) + sb.NonNegative(),
+    "box": lambda alpha: sb.L1(alpha) + sb.Box(-0.5, 2.0),
+}
+
+
+def data(seed: int, m: int = 30, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, n))
+    return A, A[:, :3].sum(axis=1) + rng.standard_normal(m)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_it_agrees_with_the_block_method(loss, penalty):
+    A, b = data(1)
+    problem = sb.Problem(PENALTIES[penalty](3.0), A, LOSSES[loss](b))
+    ours = sb.solve(problem, method="multipliers", finish=False, tol=1e-8)
+    other = sb.solve(problem, method="sp-bcd", tol=1e-8)
+    assert ours.status is other.status is sb.Status.OPTIMAL
+    assert ours.method == "multipliers"
+    assert ours.objective == pytest.approx(other.objective, rel=1e-7, abs=1e-7)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(list(LOSSES)), st.floats(0.01, 10.0))
+def test_the_envelope_is_the_proximal_maximum(seed, loss, mu):
+    """max_y <y, u> - g*(y) - mu/2 ||y - c||^2, by the proximal map of g, which knows nothing of envelopes."""
+    rng = np.random.default_rng(seed)
+    A, b = data(seed, 8, 3)
+    model = sb.Problem(sb.L1(1.0), A, LOSSES[loss](b)).model
+    start = Start(np.zeros(3), model.g_star.domain.project(rng.standard_normal(8)))
+    state = Multipliers().init(model, start)
+    state.mu = mu
+    u = 3.0 * rng.standard_normal(8)
+    centre = state.centre
+    near = model.g.prox(u + mu * centre, mu)  # the v with the least g(v) + ||v - (u + mu c)||^2 / (2 mu)
+    value = model.g.finite_value(near) + np.sum((near - u - mu * centre) ** 2) / (2 * mu)
+    envelope = state.envelope()
+    assert envelope.finite_value(u) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert np.allclose(envelope.subgradient(u), (u + mu * centre - near) / mu, atol=1e-8)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_all_forms_of_the_newton_system_give_the_same_direction(seed, is_sparse):
+    rng = np.random.default_rng(seed)
+    A, b = data(seed, 12, 20)
+    model = sb.Problem(sb.L1(1.0), scipy.sparse.csc_array(A) if is_sparse else A, sb.Absolute(b)).model
+    state = Multipliers().init(model, Start(rng.standard_normal(20), np.zeros(12)))
+    part = smooth_part(model.penalty_form, model.blocks, state.x)
+    weight = np.where(rng.random(12) < 0.6, rng.random(12), 0.0)
+    right = rng.standard_normal(20)
+    damping = 1e-2
+    dense = A.T @ (weight[:, None] * A) + damping * np.diag(np.sum(A**2, axis=0)) / state.mu
+    system = _System(state, part, weight)
+    assert system.across
+    assert system.direct
+    assert np.allclose(system.solve(right, damping), np.linalg.solve(dense, right), rtol=1e-6, atol=1e-8)
+    system.across, system.size = False, 20
+    assert np.allclose(system.solve(right, damping), np.linalg.solve(dense, right), rtol=1e-6, atol=1e-8)
+    system.direct = False
+    assert np.linalg.norm(dense @ system.solve(right, damping) - right) <= 0.2 * np.linalg.norm(right)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.5, 0.3, 0.1]))
+def test_a_vertex_is_as_good_as_that_of_a_simplex_method(seed, share):
+    """The default against HiGHS on absolute loss + L1 as a linear program: the value, and at most as many non-zeros
+    as rows."""
+    A, b = data(seed, 15, 25)
+    alpha = share * sb.alpha_max(sb.L1(1.0), A, sb.Absolute(b))
+    result = sb.solve(sb.Problem(sb.L1(alpha), A, sb.Absolute(b)), tol=1e-8)
+    m, n = A.shape
+    program = linprog(
+        np.concatenate([np.full(2 * n, alpha), np.ones(2 * m)]),
+        A_eq=np.hstack([A, -A, np.eye(m), -np.eye(m)]),
+        b_eq=b,
+        method="highs-ds",
+    )
+    assert result.status is sb.Status.OPTIMAL
+    assert result.objective == pytest.approx(program.fun, rel=1e-7)
+    assert np.count_nonzero(result.x) <= m
+
+
+def test_it_is_the_default_where_both_sides_have_kinks_and_no_groups():
+    A, b = data(2)
+    method = {name: sb.solve(sb.Problem(sb.L1(3.0), A, loss(b))).method for name, loss in LOSSES.items()}
+    assert all(method[name].startswith("multipliers") for name in ("absolute", "hinge", "pinball", "epsilon"))
+    assert not method["huber"].startswith("multipliers")
+    assert sb.solve(sb.Problem(sb.GroupL2(3.0, 4), A, sb.Absolute(b))).method.startswith("sp-bcd")
+    assert sb.solve(sb.Problem(sb.L1(3.0), A, sb.Absolute(b)), blocks_per_iteration=1).method.startswith("sp-bcd")
+
+
+def test_it_yields_to_the_interior_point_where_most_coordinates_are_free():
+    A, b = data(3, 300, 900)
+    alpha = 0.03 * sb.alpha_max(sb.L1(1.0), A, sb.Absolute(b))
+    result = sb.solve(sb.Problem(sb.L1(alpha), A, sb.Absolute(b)), tol=1e-8)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "multipliers + finish"
+    assert result.history.notes[0].startswith("finish at pass ")
+
+
+def test_a_start_at_the_solution_needs_no_step():
+    A, b = data(4)
+    problem = sb.Problem(sb.L1(3.0), A, sb.Absolute(b))
+    first = sb.solve(problem, method="multipliers", finish=False, tol=1e-9)
+    again = sb.solve(problem, method="multipliers", finish=False, tol=1e-8, x0=first)
+    assert again.status is sb.Status.OPTIMAL
+    assert again.settings["newton_steps"] == 0
+
+
+@pytest.mark.parametrize("A", [np.zeros((3, 2)), scipy.sparse.csc_array((3, 2))])
+def test_a_matrix_without_entries(A):
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute([1.0, -2.0, 0.5])), method="multipliers")
+    assert result.status is sb.Status.OPTIMAL
+    assert np.array_equal(result.x, [0.0, 0.0])
+
+
+def test_what_it_cannot_treat_is_said():
+    A, b = data(5)
+    with pytest.raises(TypeError, match="its loss is not made of slopes, quadratic terms and bounds"):
+        sb.solve(sb.Problem(sb.L1(1.0), A, sb.Logistic(np.sign(b))), method="multipliers")
+    with pytest.raises(TypeError, match="its penalty is not made of slopes, quadratic terms, bounds and group norms"):
+        sb.solve(sb.Problem(sb.LInf(1.0), A, sb.Absolute(b)), method="multipliers")
