@@ -82,7 +82,7 @@ def test_a_path_that_is_interrupted_between_two_solves_keeps_its_results(data, m
     start = module._start
 
     def pressed(*args: Any) -> Any:
-        if len(args[1]) == 2:
+        if len(args[0]) == 2:
             press()
         return start(*args)
 
@@ -97,10 +97,10 @@ def test_cross_validation_ends_with_a_solve_that_was_about_to_end(at, data, monk
     calls = []
 
     class Pressed(Session):
-        def solve(self, *args: Any) -> sb.Result:
+        def solve(self, *args: Any, **told: Any) -> sb.Result:
             calls.append(None)
             self.options = replace(self.options, callback=lambda info: press() if len(calls) == at else None)
-            return super().solve(*args)
+            return super().solve(*args, **told)
 
     monkeypatch.setattr(import_module("saddleback.paths.path"), "Session", Pressed)
     with pytest.raises(KeyboardInterrupt):

@@ -73,7 +73,7 @@ def test_what_a_path_shares_changes_nothing():
         problem = sb.Problem(penalty, A, sb.Squared(b))
         for k in range(2, 6):
             alpha = results[k].settings["alpha"]
-            alone = sb.solve(problem.with_alpha(alpha), x0=_start(problem, results[k - 2 : k], alpha))
+            alone = sb.solve(problem.with_alpha(alpha), x0=_start(results[k - 2 : k], alpha))
             assert np.array_equal(alone.x, results[k].x)
             assert alone.passes == results[k].passes
             problem = sb.Problem(penalty, A, sb.Squared(b))  # nothing known of it
@@ -126,12 +126,12 @@ def test_solutions_on_a_straight_line_are_predicted():
     alphas = (0.8, 0.6, 0.4)
     last = [sb.solve(problem.with_alpha(alpha), tol=1e-14) for alpha in alphas[:2]]
     last = [replace(result, settings={"alpha": alpha}) for alpha, result in zip(alphas, last, strict=False)]
-    start = _start(problem, last, alphas[2])
+    start = _start(last, alphas[2])
     assert np.allclose(start.x[0], np.sign(b) * (np.abs(b) - 0.4), atol=1e-6)
     assert np.allclose(start.x[1], 7.0)
-    beyond = _start(problem, last[::-1], 1.0)  # where soft thresholding has left nothing of two of them
+    beyond = _start(last[::-1], 1.0)  # where soft thresholding has left nothing of two of them
     assert np.allclose(beyond.x[0], [2.0, -1.0, 0.0, 0.0], atol=1e-6)
-    assert _start(problem, last[:1], 0.5) is last[0]
+    assert _start(last[:1], 0.5) is last[0]
 
 
 def test_given_alphas_in_any_order():

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
-from math import frexp
+from itertools import accumulate, pairwise
+from math import frexp, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from .common.arrays import Vector, map_constants, squeeze_constant
+from .common.cached import twin
 from .common.checks import unmasked
 from .functions import Convex, Loss, Term, as_term
 from .functions.calculus import BlockSum
@@ -134,11 +135,11 @@ class Problem:
 
     def with_alpha(self, alpha: float) -> Problem:
         """Return the problem with another alpha in every penalty that has one; A and the loss are shared."""
-        other = copy(self)
+        other = twin(self)
         other.terms = [term.with_alpha(alpha) for term in self.terms]
         other.penalty = other.terms if self.is_list else other.terms[0]
         f, linear_norm = _penalties(other.terms, self.operators, self.x_shapes)
-        other.model = self.model.with_penalty(f, linear_norm)
+        other.model = self.model.with_alpha(f, linear_norm)
         return other
 
     def __repr__(self) -> str:
@@ -191,10 +192,11 @@ class Problem:
 
     def shape_x(self, x: Point) -> Any:
         """Return a flat x in the shape of the problem: an array, or a list of arrays for a list of blocks."""
-        ends = [0, *np.cumsum([int(np.prod(shape)) for shape in self.x_shapes]).tolist()]
+        if not self.is_list:
+            return self._handed_back(x.vector().reshape(self.x_shapes[0]))
+        ends = accumulate((prod(shape) for shape in self.x_shapes), initial=0)
         flat = (x.segment(slice(*own)) for own in pairwise(ends))
-        blocks = [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
-        return blocks if self.is_list else blocks[0]
+        return [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
 
     def shape_y(self, y: Vector) -> Any:
         """Return a flat y in the shape of the loss's data."""
@@ -313,11 +315,12 @@ def _flat(value: Any, shape: Shape, name: str, largest: float) -> Vector:
         raise ValueError(f"{name} is a {type(value).__name__} that makes no array: expected shape {shape}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers")
-    if array.shape != shape and not (array.ndim == 0 and np.prod(shape) == 1):  # a number for a block of one
+    if array.shape != shape and not (array.ndim == 0 and prod(shape) == 1):  # a number for a block of one
         raise ValueError(f"{name} has shape {array.shape}: expected {shape}")
     flat = array.astype(np.float64).ravel()
-    if not np.all(np.isfinite(flat)):
+    size = max(float(flat.max()), -float(flat.min()))
+    if not size < np.inf:
         raise ValueError(f"{name} has entries that are NaN or infinite: expected finite numbers")
-    if (size := float(max(flat.max(), -flat.min()))) > largest:
+    if size > largest:
         raise ValueError(f"{name} has entries up to {size:.0e} in size: expected at most {largest:.0e}; scale it down")
     return flat

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .common.cached import cached_property
 from .common.checks import shown
 from .common.rebuildable import stored
 
@@ -77,12 +78,11 @@ class Certificate:
     dual_infeasibility: float
     perturbation: float = 0.0
 
-    @property
+    @cached_property
     def error(self) -> float:
         """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
         errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.perturbation)
-        # NaN if data overflow: then nothing is known
-        return max(np.inf if np.isnan(error) else error for error in errors)
+        return np.inf if math.isnan(sum(errors)) else max(errors)  # NaN if data overflow: then nothing is known
 
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""
@@ -119,6 +119,8 @@ class History:
         It replaces the entry before if both differ only by rounding, as when processes sum Ax in different orders.
         """
         before = self.rows[-1]
+        if before[2] is certificate:
+            return
         if before[2].agrees_with(certificate):
             self.rows[-1] = (*before[:2], certificate)
         else:

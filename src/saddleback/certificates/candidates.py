@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+import numpy as np
+
 from ..common.arrays import Vector
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
 from ..result import Certificate
-from .certificate import DualSide, PrimalSide, best_pair, dual_side, primal_side
+from .certificate import DualSide, PrimalSide, best_pair, dual_side, primal_side, trivial_side
 
 
 class Candidates(NamedTuple):
@@ -40,7 +42,7 @@ def evaluate(
     image: Callable[[Point], Point] | None = None,
     primals: Sequence[PrimalSide] = (),
     duals: Sequence[DualSide] = (),
-    others: Sequence[DualSide] = (),
+    trivial: bool = False,
 ) -> tuple[Certificate, PrimalSide, DualSide]:
     """Return the best pair among the points of an offer and those that are known already, with its certificate.
 
@@ -52,13 +54,17 @@ def evaluate(
         Points that a method offers.
     image : callable, optional
         Computes Ax for an x that comes without it. By default one product with A.
-    primals, duals, others : sequences of sides
-        Known sides of points. Among equal ones the first wins: primals and duals come before the offer, others after.
+    primals, duals : sequences of sides
+        Known sides of points. Among equal ones the first wins, and these come before the offer.
+    trivial : bool
+        Whether y = 0 takes part as well, if it proves more than the others.
     """
     product = image or (lambda x: DensePoint(model.A.matvec(x.vector())))
     of_x, of_y = offer.kept
     offered = [(kept or DensePoint(x), u) for (x, u), kept in zip_longest(offer.primal, of_x)]
     points = [(x, product(x) if u is None else DensePoint(u)) for x, u in offered]
     new = [primal_side(model, x, u) for x, u in points]
-    bounds = [dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(offer.dual, of_y)]
-    return best_pair(model, [*primals, *new], [*duals, *bounds, *others])
+    bounds = [*duals, *(dual_side(model, y, *points[0], z, kept) for (y, z), kept in zip_longest(offer.dual, of_y))]
+    if trivial and -np.inf < model.trivial_bound > max(-np.inf if side.distance else side.value for side in bounds):
+        bounds.append(trivial_side(model))
+    return best_pair(model, [*primals, *new], bounds)

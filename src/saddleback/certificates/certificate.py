@@ -6,13 +6,14 @@ with any y, so a solve keeps the best pair seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector
+from ..common.arrays import Indices, Vector, constant, length
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..functions.calculus import parts_of
@@ -24,7 +25,7 @@ from ..functions.points import DensePoint, Point
 from ..functions.traits import near, rise
 from ..model.model import Model
 from ..operators import Operator
-from ..operators.deferred_points import Image, Slope, adjoint, zeros
+from ..operators.deferred_points import Image, Slope, adjoint
 from ..operators.stacked import parts_of as blocks_of
 from ..result import Certificate
 
@@ -75,7 +76,7 @@ class PrimalSide:
     @cached_property
     def distances(self) -> tuple[float, float]:
         """How far x and u are from the domains."""
-        return float(np.linalg.norm(self.x_violation)), float(np.linalg.norm(self.u_violation))
+        return length(self.x_violation), length(self.u_violation)
 
 
 @stored
@@ -113,7 +114,7 @@ class DualSide:
     @cached_property
     def distance(self) -> float:
         """How far z is from the domain."""
-        return float(np.linalg.norm(self.z_violation))
+        return length(self.z_violation)
 
 
 def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
@@ -186,8 +187,7 @@ def bound(
     conjugate_g = model.g_star.finite_value(point.y, scale) if known is None else known
     place = (kept or DensePoint(point.y)).times(scale)
     value = model.constant - conjugate_f - conjugate_g
-    length = scale * float(np.linalg.norm(point.y))
-    return DualSide(place, value, slope or Slope(model.A, place), missed, scale, length)
+    return DualSide(place, value, slope or Slope(model.A, place), missed, scale, scale * length(point.y))
 
 
 class _Feasible(NamedTuple):
@@ -211,7 +211,7 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
     t = model.f_star.domain.largest_multiple(z) if point.scalable else np.nan
     if t > 0:
         conjugate_f = model.f_star.finite_value(z, t)
-        scale = _best_multiple(model, point.y, t, conjugate_f)
+        scale = _best_multiple(model, point, t, conjugate_f)
         return _Feasible(scale, conjugate_f, DensePoint(z).times(scale), np.empty(0))
     inside, conjugate_f = near(model.f_star, z, x)
     missed = _beyond(z, inside)
@@ -232,7 +232,7 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
     if not t > 0:
         return None
     conjugate_f = sum(f_star.finite_value(_slope(f_star, A, point.y), t) for f_star, A in parts)
-    return _Feasible(_best_multiple(model, point.y, t, conjugate_f), conjugate_f, None, np.empty(0))
+    return _Feasible(_best_multiple(model, point, t, conjugate_f), conjugate_f, None, np.empty(0))
 
 
 def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
@@ -244,29 +244,27 @@ def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
     )
 
 
-def _best_multiple(model: Model, y: Vector, t: float, conjugate_f: float) -> float:
+def _best_multiple(model: Model, point: Admitted, t: float, conjugate_f: float) -> float:
     """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
     if conjugate_f == 0 and model.penalty_vanishes_at_zero:
         # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
-        return _lowest_multiple(model.g_star, y, t)
+        return _lowest_multiple(model.g_star, point, t)
     return t
 
 
-def _lowest_multiple(g_star: Convex, y: Vector, limit: float) -> float:
-    """Return the t in [0, limit] with the lowest g*(t y), or the limit if that is not known."""
-    curvature = g_star.quadratic_form(y) if isinstance(g_star, PiecewiseQuadratic) else 0.0
+def _lowest_multiple(g_star: Convex, point: Admitted, limit: float) -> float:
+    """Return the t in [0, limit] with the lowest g*(t y); the limit if that is it up to rounding, or not known."""
+    curvature = g_star.quadratic_form(point.y) if isinstance(g_star, PiecewiseQuadratic) else 0.0
     if curvature == 0.0:
         return limit
-    slope = g_star.finite_value(y) - 0.5 * curvature
-    return float(np.clip(-slope / curvature, 0.0, limit))
+    value = g_star.finite_value(point.y) if point.conjugate_g is None else point.conjugate_g
+    lowest = 0.5 - value / curvature
+    return limit if lowest >= (1.0 - FEASIBLE) * limit else max(lowest, 0.0)
 
 
-def trivial_side(model: Model) -> DualSide | None:
-    """Return y = 0 with the bound that it proves, or None where it proves none."""
-    if model.trivial_bound == -np.inf:
-        return None
-    zero = zeros(model.A, 1)  # vectors for those who ask, no memory until then
-    z, y = (DensePoint(np.broadcast_to(zero, (size,))).times(0.0) for size in reversed(model.A.shape))
+def trivial_side(model: Model) -> DualSide:
+    """Return y = 0 with the bound that it proves."""
+    y, z = (DensePoint(constant(0.0, size)).times(0.0) for size in model.A.shape)  # no memory until somebody asks
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 
@@ -292,7 +290,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     values = max(abs(primal.value), abs(dual.value))
     linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
     least = floor(model, primal.reach, dual.length, max(values, linear))
-    known = np.isfinite(gap) and np.isfinite(least)  # next to a floor that overflows any gap would vanish
+    known = math.isfinite(gap) and math.isfinite(least)  # next to a floor that overflows any gap would vanish
     scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance
     shift = in_units = 0.0
@@ -304,18 +302,18 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     if off_z:
         shift += abs(float(primal.x @ dual.z_violation))
         in_units += float(np.linalg.norm(dual.z_violation * model.x_unit))
-    violation = np.hypot(off_x, off_u)
+    violation = math.hypot(off_x, off_u)
     return Certificate(
         primal_value=primal.value,
         dual_value=dual.value,
         gap=gap,
         relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if known else np.inf,
-        primal_infeasibility=float(violation) / (1.0 + model.target_norm),
+        primal_infeasibility=violation / (1.0 + model.target_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
         perturbation=max(
             _share(shift, scale),
             _share(in_units, scale),
-            _ratio(float(violation), model.target_norm),
+            _ratio(violation, model.target_norm),
             _ratio(off_z, model.linear_norm),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -162,9 +162,17 @@ def _of_the_user(error: BaseException) -> bool:
     return any(a in CALLERS and b.partition(".")[0] != "saddleback" for a, b in pairwise(modules))
 
 
+def going_on(path: Any) -> AbstractContextManager[None]:
+    """Name the checkpoint in errors of a run that goes on from one; without one do nothing."""
+    return _naming(path) if path is not None else NOTHING
+
+
+NOTHING = nullcontext()
+
+
 @contextmanager
-def going_on(path: Any) -> Iterator[None]:
-    """Name the checkpoint in the errors of a run that resumes from one; do nothing without a checkpoint.
+def _naming(path: Any) -> Iterator[None]:
+    """Name a checkpoint in the errors of a run that resumes from it.
 
     The form of the file has been checked, but whether its numbers belong to a run shows only during the run. Errors of
     the user's functions and operators are raised unchanged.
@@ -172,7 +180,7 @@ def going_on(path: Any) -> Iterator[None]:
     try:
         yield
     except INTERNAL as error:
-        if path is None or isinstance(error, ProbeError) or _of_the_user(error):
+        if isinstance(error, ProbeError) or _of_the_user(error):
             raise
         raise ValueError(
             f"resume={str(path)!r}: the run could not continue from this file ({type(error).__name__}: {error}). Has "

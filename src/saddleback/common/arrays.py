@@ -7,10 +7,11 @@ it once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from math import sqrt
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .cached import cached_property
 
@@ -62,6 +63,8 @@ class Blocks:
 
     def equal(self, other: Blocks) -> bool:
         """Return whether another partition is the same."""
+        if self is other:
+            return True
         if self.contiguous != other.contiguous or not np.array_equal(self.start, other.start):
             return False
         return self.contiguous or np.array_equal(self.order, other.order)
@@ -83,14 +86,19 @@ class Blocks:
         return cls(None, np.arange(0, n + 1, width))
 
 
+def length(vector: Vector) -> float:
+    """Return the Euclidean length: of a short vector in a third of the time of ``np.linalg.norm``."""
+    return sqrt(vector.dot(vector)) if isinstance(vector, np.ndarray) else float(np.linalg.norm(vector))
+
+
 def multiple(x: Vector, factor: float) -> Vector:
     """Return factor x; x itself if the factor is 1."""
     return x if factor == 1.0 else factor * x
 
 
-def constant(value: ArrayLike, size: int) -> Vector:
+def constant(value: Any, size: int) -> Vector:
     """Return an array of that size with the same value everywhere, which takes no memory."""
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (size,))
+    return np.ndarray((size,), np.float64, np.float64(value), 0, (0,))  # np.broadcast_to takes five times as long
 
 
 def is_one_value(*parameters: Vector) -> bool:
@@ -98,6 +106,10 @@ def is_one_value(*parameters: Vector) -> bool:
     return all(parameter.strides == (0,) for parameter in parameters)
 
 
+@overload
+def squeeze_constant(parameter: Vector) -> Vector: ...
+@overload
+def squeeze_constant(parameter: Parameter) -> Parameter: ...
 def squeeze_constant(parameter: Parameter) -> Parameter:
     """Return a parameter that is a single value as an array of one element."""
     return parameter if isinstance(parameter, (int, float)) or parameter.strides != (0,) else parameter[:1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
@@ -26,4 +26,14 @@ else:
             return value
 
 
-__all__ = ["cached_property"]
+T = TypeVar("T")
+
+
+def twin(thing: T) -> T:
+    """Return another object with the same attributes, as ``copy`` does in five times the time."""
+    other = object.__new__(type(thing))
+    vars(other).update(vars(thing))
+    return other
+
+
+__all__ = ["cached_property", "twin"]

@@ -124,6 +124,8 @@ def weights(name: str, value: ArrayLike) -> Vector:
 
 def scalar(name: str, value: float, low: float = 0.0, high: float = np.inf, largest: float = LARGEST) -> float:
     """Return value as a float, or raise if it is not a finite number in [low, high], or larger than allowed."""
+    if isinstance(value, float) and low <= value <= min(high, largest):
+        return float(value)
     array = finite(name, value, largest)
     if array.ndim != 0:
         raise ValueError(f"{name} has shape {array.shape}: expected a single number")

@@ -53,7 +53,7 @@ def chunked_sum(method: Callable[..., float]) -> Callable[..., float]:
 
     @wraps(method)
     def in_panels(self: Any, *vectors: Any) -> float:
-        if _is_small(vectors[0]):
+        if not isinstance(vectors[0], np.ndarray) or vectors[0].size <= PANEL:
             return method(self, *vectors)
         return float(sum(method(self.panel(own), *_parts(vectors, own)) for own in panels(vectors[0])))
 
@@ -69,7 +69,7 @@ def chunked_map(method: Callable[..., Array]) -> Callable[..., Array]:
     @wraps(method)
     def in_panels(self: Any, *vectors: Any) -> Array:
         whole = vectors[0]
-        if _is_small(whole):
+        if not isinstance(whole, np.ndarray) or whole.size <= PANEL:
             return method(self, *vectors)
         result: Array | None = None
         for own in panels(whole):
@@ -87,14 +87,10 @@ def chunked_map(method: Callable[..., Array]) -> Callable[..., Array]:
 
 def chunked_flatnonzero(condition: Callable[..., Array], *vectors: Array) -> Array:
     """Return the coordinates at which a condition holds."""
-    if _is_small(vectors[0]):
-        return np.flatnonzero(condition(*vectors))
+    if not isinstance(vectors[0], np.ndarray) or vectors[0].size <= PANEL:
+        return condition(*vectors).nonzero()[0]
     found = [np.flatnonzero(condition(*_parts(vectors, own))) + own.start for own in panels(vectors[0])]
     return np.concatenate(found)
-
-
-def _is_small(vector: Array) -> bool:
-    return not isinstance(vector, np.ndarray) or vector.size <= PANEL
 
 
 def _parts(vectors: tuple[Any, ...], own: slice) -> list[Any]:

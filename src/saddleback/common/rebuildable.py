@@ -59,7 +59,7 @@ def derived(make: F) -> F:
     @wraps(make)
     def noting(*args: Any, **options: Any) -> Any:
         made = make(*args, **options)
-        if not any(made is given for given in (*args, *options.values())):
+        if id(made) not in map(id, (*args, *options.values())):
             try:
                 object.__setattr__(made, RECIPE, Recipe(name, args, options))
             except AttributeError:

@@ -76,22 +76,27 @@ class Incumbent:
         self.forget()
         model = self.reduction.model
         primals, duals = (self._zero(), []) if self._best is None else ([self._best[0]], [self._best[1]])
-        trivial = trivial_side(model)
-        others = [] if trivial is None else [trivial]
         image = partial(self._image, model)
-        self.certificate, primal, dual = evaluate(model, candidates, image, primals, duals, others)
+        self.certificate, primal, dual = evaluate(model, candidates, image, primals, duals, trivial=True)
         self._best = primal, dual
         self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
+        x, u = candidates.primal[0]
+        known = u is not None or any(z is not None for _, z in candidates.dual)
+        earlier = x is not primal.x or any(dual is side for side in duals)
+        if self.reduction.model is self.model and not (known or earlier or dual.shifted):
+            # u and z are products of A with these two points, as ``confirm`` would compute them
+            self._confirmed = primal, dual if dual.scale == 1.0 else replace(dual, scale=1.0)
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
 
     def _zero(self) -> list[PrimalSide]:
         """Return x = 0 if it is a solution, such as without targets: iterates need not reach it exactly."""
         model = self.reduction.model
-        trivial = trivial_side(model)
-        if trivial is None or model.objective_at_zero > trivial.value:
+        of_loss, least = model.loss_at_zero
+        if of_loss > least or model.trivial_bound == -np.inf or model.objective_at_zero > model.trivial_bound:
             return []
-        return [primal_side(model, trivial.slope, trivial.point)]  # 0 in the shapes of x and u
+        zero = trivial_side(model)
+        return [primal_side(model, zero.slope, zero.point)]  # 0 in the shapes of x and u
 
     def point(self) -> tuple[Point, Point]:
         """Return the best x and y as a point of the user's problem."""

@@ -28,12 +28,14 @@ class Interrupts:
     _last = -float("inf")
     """Time of the last Ctrl-C in any context."""
 
+    _active: Interrupts | None = None
+    """The one that handles Ctrl-C."""
+
     def __init__(self, team: Communicator) -> None:
         self._team = team
         self._shared = self
         self._noted = self._told = False
         self._previous: Any = None
-        self._active = False
 
     @property
     def requested(self) -> bool:
@@ -44,17 +46,16 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            owner = getattr(handler, "__self__", None)
-            if isinstance(owner, Interrupts):
-                self._shared = owner
-            elif handler is signal.default_int_handler:
-                self._active = True
+            if Interrupts._active is not None:
+                self._shared = Interrupts._active
+            elif signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                Interrupts._active = self
                 self._previous = signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._active:
+        if Interrupts._active is self:
+            Interrupts._active = None
             signal.signal(signal.SIGINT, self._previous)
             if self._noted and not self._told and kind is None:
                 raise KeyboardInterrupt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from ..result import Certificate
 Show = Callable[[float, Certificate], None]
 
 
+def progress_bar(wanted: bool, tol: float) -> AbstractContextManager[Show]:
+    """Return a context with a function that shows how many digits of the tolerance are certified."""
+    return _bar(tol) if wanted else nullcontext(lambda passes, certificate: None)
+
+
 @contextmanager
-def progress_bar(wanted: bool, tol: float) -> Iterator[Show]:
-    """Yield a function that shows how many digits of the tolerance are certified."""
-    if not wanted:
-        yield lambda passes, certificate: None
-        return
+def _bar(tol: float) -> Iterator[Show]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,13 +56,10 @@ class Judging:
     passes: float = 0.0
     seconds: float = 0.0
 
-    @contextmanager
-    def counted(self, state: State, incumbent: Incumbent, clock: Clock) -> Iterator[None]:
-        """Add the work and the time of the ``with`` block."""
-        passes, seconds = state.passes + incumbent.passes, clock.seconds()
-        yield
-        self.passes += state.passes + incumbent.passes - passes
-        self.seconds += clock.seconds() - seconds
+    def add(self, passes: float, seconds: float) -> None:
+        """Add work and time."""
+        self.passes += passes
+        self.seconds += seconds
 
 
 @stored
@@ -126,11 +121,12 @@ class Run:
 
     def measure(self, method: Method[Any], halted: Status | None, clock: Clock) -> None:
         """Compute a certificate of the points that the method offers; after a divergence it offers none."""
-        with self.judging.counted(self.state, self.incumbent, clock):
-            if halted is not Status.DIVERGED:
-                self.incumbent.update(method.candidates(self.state))
-            elif not self.history.passes.size:  # there is no certificate yet, and every result needs one
-                self.incumbent.update(_origin(self.incumbent.reduction.model))
+        passes, seconds = self.passes, clock.seconds()
+        if halted is not Status.DIVERGED:
+            self.incumbent.update(method.candidates(self.state))
+        elif not self.history.passes.size:  # there is no certificate yet, and every result needs one
+            self.incumbent.update(_origin(self.incumbent.reduction.model))
+        self.judging.add(self.passes - passes, clock.seconds() - seconds)
         report = self.state.report()
         self.finishing = report.finish_steps is not None
         if self.finishing and self.history.finish_begins is None:
@@ -142,12 +138,11 @@ class Run:
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
         """Return how the run ends after this certificate, or None if it continues."""
         passes = self.passes
-        with self.judging.counted(self.state, self.incumbent, limits.clock):
-            status = (
-                halted
-                or limits.reached(self.incumbent.certificate, passes)
-                or self.incumbent.search_for_proof(self.state.x, self.state.y, passes, limits.tol, limits.clock)
-            )
+        status = halted or limits.reached(self.incumbent.certificate, passes)
+        if status is None:
+            seconds = limits.clock.seconds()
+            status = self.incumbent.search_for_proof(self.state.x, self.state.y, passes, limits.tol, limits.clock)
+            self.judging.add(self.passes - passes, limits.clock.seconds() - seconds)
         if status is Status.OPTIMAL:
             status = limits.reached(self.incumbent.confirm(), passes)
         if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:

@@ -23,7 +23,7 @@ from ..places.mpi.communicator import communicator_of
 from ..places.mpi.distribute import Shard, gathered
 from ..places.torch import open_device
 from ..problem import Problem
-from ..reductions import Reduction, merge_rows, reduce_problem
+from ..reductions import Reduction, Unchanged, merge_rows, reduce_problem
 from ..result import Result, Status
 from .clock import Clock
 from .diagnosis import diagnose, message, spread
@@ -49,6 +49,7 @@ class Session:
         self.options = options
         self.team = communicator_of(options.comm)
         self.stopped = False
+        self.plan: tuple[dict[str, Any], Method[Any], float] | None = None
         self._open = ExitStack()
         with self.team:
             options.check()
@@ -65,12 +66,17 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._open.__exit__(kind, error, at)
 
-    def solve(self, problem: Problem | Shard, x0: Any = None, y0: Any = None) -> Result:
-        """Solve a problem, starting from x0 and y0, and certify the answer."""
-        task = Task(self, problem, replace(self.options, x0=x0, y0=y0))
+    def solve(
+        self, problem: Problem | Shard, x0: Any = None, y0: Any = None, trusted: bool = False, **told: Any
+    ) -> Result:
+        """Solve a problem, starting from x0 and y0, and certify the answer.
+
+        A start that is ``trusted`` is certified before the method begins. ``told`` joins the settings of the result.
+        """
+        task = Task(self, problem, x0, y0)
         team, options = self.team, self.options
         with Interrupts(team) as interrupts:
-            run = task.begin()  # before the bar is drawn: a checkpoint may be refused
+            run = task.begin(trusted)  # before the bar is drawn: a checkpoint may be refused
             with progress_bar(options.progress and team.rank == 0, options.tol) as show:
                 while task.status is None:
                     task.advance(interrupts)
@@ -79,7 +85,7 @@ class Session:
                     task.decide(self.stopped)
                 task.close()
             interrupted = interrupts.requested
-        return task.result(interrupted)
+        return task.result(interrupted, told)
 
 
 class Task:
@@ -102,11 +108,12 @@ class Task:
     halted: Status | None = None
     """Why the method stopped before its next certificate was due, if it did."""
 
-    def __init__(self, session: Session, problem: Problem | Shard, options: Options) -> None:
-        self.options = options
+    def __init__(self, session: Session, problem: Problem | Shard, x0: Any, y0: Any) -> None:
+        self.options = options = session.options
+        self.start = x0, y0
         self.team = team = session.team
         if team.size > 1:
-            compare(team, described(problem) | options.same_everywhere())
+            compare(team, described(problem) | replace(options, x0=x0, y0=y0).same_everywhere())
         path = writable(options.checkpoint) if team.rank == 0 else options.checkpoint  # the first process writes
         problem = gathered(problem, team)
         self.drawn = drawn_blocks(options.blocks_per_iteration, problem.n_blocks)
@@ -119,16 +126,25 @@ class Task:
             )
         self.problem = problem if place is None else problem.placed(place)
         self.model = self.problem.model.with_memory()
-        self.method, self.reduction = self._planned()
+        self.method, self.reduction = self._planned(session)
         self.known = _known(self.model, self.reduction)
-        asked = {"method": self.method.name, "device": repr(place)} | {
-            name: getattr(options, name) for name in ("tol", "seed", "blocks_per_iteration", "eliminate", "layers")
-        }
-        self.mark = fingerprint(self.problem, asked | dict(options.of_method)) if options.keeps_a_file else {}
+        self.mark = self._mark(repr(place)) if options.keeps_a_file else {}
         self.writer = CheckpointWriter(path, options.checkpoint_every, self.clock, self.mark, self.known, team)
 
-    def _planned(self) -> tuple[Method[Any], Reduction]:
-        """Return the method for the problem, and the reduction of the problem for the method."""
+    def _planned(self, session: Session) -> tuple[Method[Any], Reduction]:
+        """Return the method for the problem, and the reduction of the problem for the method.
+
+        Problems that share what is known of A and the loss differ in their alphas alone. If the one before was solved
+        as it was, so is this one, by the same method.
+        """
+        if session.plan is not None and session.plan[0] is self.model.of_data:
+            return session.plan[1], Unchanged(self.model, session.plan[2])
+        method, reduction = self._new_plan()
+        if reduction.model is self.model:
+            session.plan = self.model.of_data, method, reduction.passes
+        return method, reduction
+
+    def _new_plan(self) -> tuple[Method[Any], Reduction]:
         options, drawn = self.options, self.drawn
         reduction = reduce_problem(self.model, _eliminates(options, drawn))
         of_method = dict(options.of_method)
@@ -139,7 +155,13 @@ class Task:
             reduction = reduction.then(merge_rows(reduction.model))
         return method.for_model(reduction.model), reduction
 
-    def begin(self) -> Run:
+    def _mark(self, device: str) -> dict[str, Any]:
+        """Return what a checkpoint says of the problem and the options, which have to be the same to go on from it."""
+        shared = ("tol", "seed", "blocks_per_iteration", "eliminate", "layers")
+        asked = {"method": self.method.name, "device": device} | {name: getattr(self.options, name) for name in shared}
+        return fingerprint(self.problem, asked | dict(self.options.of_method))
+
+    def begin(self, trusted: bool) -> Run:
         """Return a new run, or the one that a checkpoint holds."""
         resume, clock = self.options.resume, self.clock
         stored = Checkpoint() if resume is None else restore(resume, self.mark, self.known, self.team, Contents)
@@ -150,12 +172,12 @@ class Task:
                 if self.run.pending_error is not None:
                     self.run.adapt(self.method, self.options.check_every)
             return self.run
-        start = stored.point or warm_start(self.problem, self.reduction, self.options.x0, self.options.y0)
-        start = replace(start, drawn=self.drawn, seed=self.options.seed, tol=self.options.tol, seconds=clock.left())
-        if self.options.of_method:  # for explicit strengths alone
-            start = replace(start, kept=self.reduction.kept())
+        point, options = stored.point or warm_start(self.problem, self.reduction, *self.start), self.options
+        kept = self.reduction.kept() if options.of_method else None  # for explicit strengths alone
+        start = Start(point.x, point.y, self.drawn, options.seed, point.weight, kept, options.tol, seconds=clock.left())
         state = self.method.init(self.reduction.model, start)
-        self.run = Run(state, Incumbent(self.model, self.reduction), self.model.memories(), self.method.warmup_passes)
+        due = 0.0 if trusted else self.method.warmup_passes
+        self.run = Run(state, Incumbent(self.model, self.reduction), self.model.memories(), due)
         if stored.past is not None:
             with going_on(resume):
                 self.run.inherit_counts(stored.past, clock)
@@ -195,7 +217,7 @@ class Task:
             self.status = run.close(self.status, self.options.tol, self.clock)
         run.incumbent.probe()
 
-    def result(self, interrupted: bool) -> Result:
+    def result(self, interrupted: bool, told: dict[str, Any]) -> Result:
         """Return the result; ``interrupted`` if Ctrl-C was pressed, even if that was too late to stop the run."""
         problem, run = self.problem, self.run
         assert self.status is not None
@@ -214,7 +236,7 @@ class Task:
             seconds=self.clock.seconds(),
             history=run.history,
             method=run.name_of(self.method),
-            settings=run.state.report().as_dict(),
+            settings=run.state.report().as_dict() | told,
             shadow_prices=None if stated is None else problem.shape_y(stated.shadow_prices),
             reduced_costs=None if stated is None else problem.shape_x(DensePoint(stated.reduced_costs)),
             is_vertex=None if stated is None else stated.is_vertex,

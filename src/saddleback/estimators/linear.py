@@ -22,6 +22,8 @@ import saddleback as sb
 from ..checkpoints import compare
 from ..common.arrays import Vector
 from ..common.checks import unmasked
+from ..machine.threads import limited
+from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
 from ..places.torch import on_host
 from . import rotation
@@ -83,12 +85,36 @@ class Fit:
         x0 = None if start is None else self._from_given(start, target)
         return self._to_given(sb.solve(sb.Problem(*self.terms(target)), x0=x0, **options), target)
 
-    def path(self, target: Target, options: dict[str, Any]) -> list[sb.Result]:
-        """Return the solutions for many alphas, for the data as given."""
-        results = sb.path(*self.terms(target), **options)
+    def path(self, k: int, few: Fit, options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions of problem k for many alphas, for the data as given; ``few`` is the fit to solve for."""
+        results = sb.path(*few.terms(few.targets[k]), **options)
         if results[-1].status is sb.Status.INTERRUPTED:
             raise KeyboardInterrupt
-        return [self._to_given(result, target) for result in results]
+        if few is not self:
+            with limited(options["threads"]):
+                results = self._on_all_rows(k, few, results, options)
+        return [self._to_given(result, self.targets[k]) for result in results]
+
+    def _on_all_rows(self, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any]) -> list[sb.Result]:
+        """Return solutions that were found on fewer rows with their dual points and certificates on all of them.
+
+        Each dual point is the same multiple of the residuals on all rows, times their weights, as on the fewer ones.
+        """
+        problem, weight = sb.Problem(*self.terms(self.targets[k])), self.samples.weight
+        found = []
+        for result in results:
+            one = problem.with_alpha(result.settings["alpha"])
+            inside, residual = (fit.design.matrix @ result.x - fit.targets[k].values for fit in (few, self))
+            y = np.vdot(inside, result.y) / (np.vdot(inside, inside) or 1.0) * residual
+            if weight is not None:
+                y *= weight.reshape((-1,) + (1,) * (y.ndim - 1))
+            result = replace(result, y=y, certificate=sb.certify(one, result.x, y))
+            if result.status is sb.Status.OPTIMAL and result.certificate.error > options["tol"]:  # by rounding alone
+                others = {name: value for name, value in options.items() if name not in ("alphas", "n_alphas", "eps")}
+                again = sb.solve(one, x0=result, **others)
+                result = replace(again, settings={**again.settings, "alpha": result.settings["alpha"]})
+            found.append(result)
+        return found
 
     def alpha_max(self, target: Target) -> float:
         """Return the smallest alpha with all coefficients 0."""
@@ -244,11 +270,14 @@ class LinearModel(Certified, ABC):
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
+        shares = grid(1.0, n_alphas, eps) if alphas is None else np.asarray(alphas)
+        few = ready.compressed(shares.size)
         if alphas is None:
             largest = max(ready.alpha_max(target) for target in ready.targets)
-            if largest == 0 or len(ready.targets) > 1:  # any grid if all coefficients are 0; one grid for all classes
-                options["alphas"] = (largest or 1.0) * np.geomspace(1.0, eps, n_alphas)
-        results = [ready.path(target, options) for target in ready.targets]
+            # any grid if all coefficients are 0; one grid for all classes; that of the data as given
+            if largest == 0 or len(ready.targets) > 1 or few is not ready:
+                options["alphas"] = (largest or 1.0) * shares
+        results = [ready.path(k, few, options) for k in range(len(ready.targets))]
         pairs = [[coefficients(result) for result in along] for along in results]
         coefs = np.stack([np.stack([coef.T for coef, _ in along], axis=-1) for along in pairs])
         intercepts = np.stack([np.stack([intercept for _, intercept in along], axis=-1) for along in pairs])

@@ -14,11 +14,12 @@ import numpy as np
 from scipy.fft import dct
 
 from ..common.arrays import Vector
+from ..machine.blas_threads import single_threaded
 
-TALL = 4
+TALL = 2
 """Smallest ratio of rows to columns for which a reduction of the rows pays."""
 
-COLUMNS = 2
+COLUMNS = 8
 """Largest ratio of columns to the number of problems for which the factorisation pays."""
 
 PANEL = 1 << 18
@@ -40,5 +41,6 @@ def rotated(parts: Sequence[Vector], weight: Vector | None) -> Vector:
         panel = np.concatenate([part[own] for part in parts], axis=1, dtype=np.float64)
         if weight is not None:
             panel *= np.sqrt(weight[own, None])
-        factor = np.asarray(np.linalg.qr(np.concatenate([factor, panel]), mode="r"))
+        with single_threaded():  # panels are so small that threads would wait for each other
+            factor = np.asarray(np.linalg.qr(np.concatenate([factor, panel]), mode="r"))
     return np.asfortranarray(dct(factor, axis=0, norm="ortho"))

@@ -62,8 +62,7 @@ class Interval(Domain, PartlyFixed):
 
     @cached_property
     def everything(self) -> bool:
-        bounded = np.any(squeeze_constant(self.lower) > -np.inf) or np.any(squeeze_constant(self.upper) < np.inf)
-        return not bounded
+        return not ((squeeze_constant(self.lower) > -np.inf).any() or (squeeze_constant(self.upper) < np.inf).any())
 
     def project(self, x: Vector) -> Vector:
         return double(self.lower) if self.lower is self.upper else self._project(x)  # a single point needs no memory
@@ -81,7 +80,7 @@ class Interval(Domain, PartlyFixed):
         outside = chunked_flatnonzero(lambda x, low, high: (x > high) | (x < low), x, self.lower, self.upper)
         far, up, down = x[outside], self.upper[outside], self.lower[outside]
         beyond = np.maximum(far - up, down - far) > ROUNDING * np.abs(far)
-        if not np.any(beyond):
+        if not beyond.any():
             return 1.0
         if not self.has_zero():
             return np.nan
@@ -89,7 +88,11 @@ class Interval(Domain, PartlyFixed):
         return float(np.min(bound[beyond] / far[beyond]))
 
     def has_zero(self) -> bool:
-        return bool(np.all(squeeze_constant(self.lower) <= 0) and np.all(squeeze_constant(self.upper) >= 0))
+        return self._has_zero
+
+    @cached_property
+    def _has_zero(self) -> bool:
+        return bool((squeeze_constant(self.lower) <= 0).all() and (squeeze_constant(self.upper) >= 0).all())
 
     def fixed(self) -> Indices:
         low, high = self.lower, self.upper

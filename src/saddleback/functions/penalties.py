@@ -7,13 +7,14 @@ Each class states its formula; the mathematics is in ``piecewise.py`` (all sums 
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Vector, constant
+from ..common.cached import twin
 from ..common.checks import LARGEST_PRODUCT, bounds, finite, multiple, nonnegative, positive_multiple, scalar
 from .calculus import plus
 from .contract import Convex
@@ -150,7 +151,7 @@ class Regulariser(Penalty):
         return True
 
     def with_alpha(self, alpha: float) -> Regulariser:
-        other = copy(self)
+        other = twin(self)
         other.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         return other
 
@@ -381,5 +382,10 @@ def _slopes(
     lower: ArrayLike = -np.inf,
     upper: ArrayLike = np.inf,
 ) -> PiecewiseParameters:
-    size = int(np.prod(shape))
-    return PiecewiseParameters(*(constant(value, size) for value in (left, right, quadratic, lower, upper)))
+    size = prod(shape)
+    return PiecewiseParameters(
+        *(
+            constant(value, size) if isinstance(value, float) else np.asarray(value)
+            for value in (left, right, quadratic, lower, upper)
+        )
+    )

@@ -103,7 +103,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         x = multiple(x, factor)
         if not self._has_kink:
             return _inner(self.left, x) + 0.5 * self.quadratic_form(x)
-        at = np.flatnonzero(x != 0)  # an infinite slope times 0 counts as 0, and most of x is often 0
+        at = x.nonzero()[0]  # an infinite slope times 0 counts as 0, and most of x is often 0
         point = x[at]
         slope = np.where(point > 0, self.right[at], self.left[at])
         curved = 0.5 * (self.quadratic[at] @ (point * point)) if self._has_quadratic else 0.0
@@ -156,6 +156,8 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
     @chunked_map
     def maximiser(self, y: Vector) -> Vector:
         """Return argmax_x <x, y> - F(x), a subgradient of the conjugate; infinite if it is not attained."""
+        if self._parabola:
+            return (y - squeeze_constant(self.left)) / squeeze_constant(self.quadratic)
         left, right, quadratic, lower, upper = map(squeeze_constant, self.parameters())
         excess = shrink(y, left, right) if self._has_kink else y - left
         if self._strictly_quadratic:
@@ -181,10 +183,12 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
     def finite_conjugate_value(self, y: Vector, factor: float) -> float:
         """Return F*(factor y), without the infinite values outside of its domain."""
         y = multiple(y, factor)
+        if self._parabola:
+            return self.conjugate_value(y)
         if not self._has_kink:
             return self.conjugate_value(self.conjugate_domain.project(y))
         low, high = self._zero_interval  # F* is 0 there: nearly everywhere for a sparse penalty
-        rest = np.flatnonzero((y < low) | (y > high))
+        rest = ((y < low) | (y > high)).nonzero()[0]
         if rest.size == 0:
             return 0.0
         part = self.restrict(rest)
@@ -219,15 +223,15 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     @cached_property
     def _has_kink(self) -> bool:
-        return self.left is not self.right and bool(np.any(squeeze_constant(self.left) != squeeze_constant(self.right)))
+        return self.left is not self.right and bool((squeeze_constant(self.left) != squeeze_constant(self.right)).any())
 
     @cached_property
     def _has_quadratic(self) -> bool:
-        return bool(np.any(squeeze_constant(self.quadratic)))
+        return bool(squeeze_constant(self.quadratic).any())
 
     @cached_property
     def _strictly_quadratic(self) -> bool:
-        return bool(np.all(squeeze_constant(self.quadratic) > 0))
+        return bool((squeeze_constant(self.quadratic) > 0).all())
 
     @cached_property
     def _parabola(self) -> bool:
@@ -396,7 +400,7 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
     def curvature_at(self, x: Vector) -> Vector:
         dual = self.of
         if dual._parabola:
-            return np.broadcast_to(1.0 / squeeze_constant(dual.quadratic), x.shape).copy()
+            return np.full_like(x, 1.0 / squeeze_constant(dual.quadratic))
         y = dual.maximiser(x)
         curved = (y != 0) | (dual.left == dual.right)
         curved &= (y > dual.lower) & (y < dual.upper)

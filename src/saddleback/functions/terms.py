@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import prod
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class Term(ABC):
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""
-        return np.broadcast_to(0.0, (int(np.prod(shape)),))
+        return constant(0.0, prod(shape))
 
     @abstractmethod
     def bind(self, shape: tuple[int, ...]) -> Convex:
@@ -118,7 +119,7 @@ def broadcast_parameter(name: str, parameter: ArrayLike, shape: tuple[int, ...],
             f"expected a scalar, shape {shape}, or one value for each of its {shape[0] if shape else 1} rows"
         )
     if array.ndim == 0:
-        return constant(array, int(np.prod(shape)))
+        return constant(array, prod(shape))
     if array.shape != shape:
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
     return np.broadcast_to(array, shape).ravel()

@@ -113,7 +113,7 @@ grow only linearly, and stay below it."""
 
 def diverged(model: Model, x: Vector, y: Vector) -> bool:
     """Return whether a point is not finite, or too large to be near a solution of the problem."""
-    if _within(HUGE, x, y):  # saves the computation of the size of most problems
+    if x @ x + y @ y < HUGE or _within(HUGE, x, y):  # saves the computation of the size of most problems
         return False
     return not _within(min(HUGE * model.size, SQUARABLE), x, y)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrs
 
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
@@ -54,6 +54,10 @@ with the square of the residual, times a factor of about 10 that comes from the 
 NEWTON_STEPS = 50
 HALVINGS = 6
 
+ROUNDING = 1e-15
+"""A step that lowers the objective by less than this share of it is taken all the same, unless the objective rises by
+more: the objective cannot tell, but the gradient may still shrink. It counts as the last one for now."""
+
 DAMPING, MOST_DAMPING = 1e-4, 1e8
 """First and largest damping after a Newton step that failed, relative to the diagonal. With the largest, the step is a
 gradient step shorter than that of any coordinate: if it fails too, only rounding is left."""
@@ -89,7 +93,8 @@ class DescentState(State):
     newton_steps: int = 0
 
     def report(self) -> Report:
-        return replace(self.choices, newton_steps=self.newton_steps)
+        self.choices.newton_steps = self.newton_steps  # a copy per call would take longer than a tiny step
+        return self.choices
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,8 @@ class Descent(Method[DescentState]):
     @staticmethod
     def _first(model: Model, start: Start, kernel: DescentKernel) -> DescentState:
         x = model.f.domain.project(start.x)
-        start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
+        if x is not start.x:
+            start = replace(start, x=x, u=start.u if np.array_equal(x, start.x) else None)
         u, cost = start.image(model)
         return DescentState(
             x=start.x,
@@ -171,7 +177,8 @@ class Descent(Method[DescentState]):
         model, x = state.model, state.x
         assert model.penalty_form is not None
         part = smooth_part(model.penalty_form, model.blocks, x)
-        part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
+        if state.damping:
+            part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
         share = part.free.size / x.size
         if share == 0:
             state.wants_certificate = True  # the sweeps have left no free coordinate
@@ -180,7 +187,9 @@ class Descent(Method[DescentState]):
         d, visits = self._direction(state, part, -pull, tolerance)
         state.passes += share * (visits + 0.5)
         before = model.f.finite_value(x) + model.g.finite_value(state.u)
-        for halving in range(HALVINGS):
+        slack = ROUNDING * abs(before)
+        settled = -(pull @ d) <= slack
+        for halving in range(1 if settled else HALVINGS):
             moved = x[part.free] + 0.5**halving * d
             moved[part.kinked & (moved * x[part.free] < 0)] = 0.0
             candidate = x.copy()
@@ -188,16 +197,18 @@ class Descent(Method[DescentState]):
             candidate = model.f.domain.project(candidate)
             u = state.u + state.kernel.image(part.free, candidate[part.free] - x[part.free])
             state.passes += 0.5 * share
-            if model.f.finite_value(candidate) + model.g.finite_value(u) < before:
+            if model.f.finite_value(candidate) + model.g.finite_value(u) < (before + slack if settled else before):
                 state.x[:], state.u[:], state.y[:] = candidate, u, model.g.subgradient(u)
                 state.free = state.x != 0
+                state.newton_steps += 1
+                if settled:
+                    break
                 state.backoff = SWEEPS
                 state.wants_certificate = halving == 0
                 if state.wants_certificate:
                     state.damping = 0.1 * state.damping if state.damping > 0.1 * DAMPING else 0.0
-                state.newton_steps += 1
                 return
-        state.wants_certificate = state.backoff == SWEEPS  # the first failure: the point may already be optimal
+        state.wants_certificate = state.backoff == SWEEPS  # the first time: the point may already be optimal
         state.damping = min(max(DAMPING, 10.0 * state.damping), MOST_DAMPING)
         state.rest, state.backoff = state.backoff, min(2 * state.backoff, MOST_REST)
 
@@ -213,7 +224,7 @@ class Descent(Method[DescentState]):
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
             factor = cholesky(matrix)
             if factor is not None:
-                return cho_solve((factor, True), right, check_finite=False), 0.25 * size
+                return dpotrs(factor, right, lower=1)[0], 0.25 * size
         diagonal = np.maximum(state.kernel.strength[part.free] + part.extra, 1e-300)
         d, steps = state.kernel.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS
@@ -225,4 +236,4 @@ class Descent(Method[DescentState]):
             state.y[:] = state.model.g.subgradient(state.u)
             state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size
             state.fresh = state.passes
-        return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), None)])
+        return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)])

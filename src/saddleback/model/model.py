@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Vector, constant, map_constants
+from ..common.arrays import Blocks, Indices, Vector, constant, length, map_constants
 from ..common.cached import cached_property
 from ..common.rebuildable import derived
 from ..functions import Convex
@@ -17,7 +18,7 @@ from ..functions.calculus import BlockSum, parts_of, plus
 from ..functions.domains import fixed
 from ..functions.normal_form import NormalForm, PiecewiseParameters
 from ..functions.points import Point
-from ..functions.traits import SumOverRows, is_smooth, moved, near, subgradient_scale
+from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
 from ..functions.traits import memories as memories_of
 from ..functions.traits import with_memory as with_own_memory
 from ..operators import Operator
@@ -32,6 +33,26 @@ if TYPE_CHECKING:
     from ..places.torch.device import Device
 
 Shape = tuple[int, ...]
+
+
+T = TypeVar("T")
+
+
+class shared(Generic[T]):
+    """A property that depends on A and the loss alone: it is computed once for all problems of a path."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute = compute
+        self.name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, model: Model, owner: type | None = None) -> T:
+        known = model.of_data
+        if self.name not in known:
+            known[self.name] = self.compute(model)
+        value: T = known[self.name]
+        vars(model)[self.name] = value  # where Python finds it from now on
+        return value
 
 
 DESCENT_KERNEL = "descent kernel"
@@ -66,11 +87,10 @@ class Model:
         part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
         return part
 
-    def with_penalty(self, f: Convex, linear_norm: float) -> Model:
-        """Return the problem with another penalty; what is known of A and the loss alone goes along."""
-        other = replace(self, f=f, linear_norm=linear_norm)
-        inherited = ("of_data", "loss_bounded_below", "target_norm")
-        other.__dict__.update({name: getattr(self, name) for name in inherited})
+    def with_alpha(self, f: Convex, linear_norm: float) -> Model:
+        """Return the problem with another alpha in its penalty, which changes neither f(0) nor the blocks."""
+        other = Model(f, self.A, self.g, linear_norm, self.constant)
+        vars(other).update(of_data=self.of_data, blocks=self.blocks, penalty_at_zero=self.penalty_at_zero)
         return other
 
     @derived
@@ -182,7 +202,7 @@ class Model:
         """The conjugate of the penalty."""
         return self.f.conjugate()
 
-    @cached_property
+    @shared
     def g_star(self) -> Convex:
         """The conjugate of the loss."""
         return self.g.conjugate()
@@ -192,13 +212,10 @@ class Model:
         """The penalty as data."""
         return self.f.normal_form()
 
-    @property
+    @shared
     def loss_form(self) -> NormalForm | None:
         """The conjugate of the loss as data."""
-        if "loss_form" not in self.of_data:
-            self.of_data["loss_form"] = self.g_star.normal_form()
-        known: NormalForm | None = self.of_data["loss_form"]
-        return known
+        return self.g_star.normal_form()
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -227,10 +244,20 @@ class Model:
     @cached_property
     def penalty_vanishes_at_zero(self) -> bool:
         """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
-        zero = self._nothing(self.A.shape[1])
-        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and near(self.f_star, zero, zero)[1] == 0
+        return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and self.penalty_infimum == 0
 
     @cached_property
+    def penalty_infimum(self) -> float:
+        """The infimum of f; -inf where it is not finite or not known."""
+        return _infimum(self.f_star, self._nothing(self.A.shape[1]))
+
+    @shared
+    def loss_at_zero(self) -> tuple[float, float]:
+        """g(0) and inf g, which is -inf where it is not finite or not known."""
+        zero = self._nothing(self.A.shape[0])
+        return self.g.value(zero), _infimum(self.g_star, zero)
+
+    @shared
     def loss_bounded_below(self) -> bool:
         """Whether 0 is in the domain of g*, so that a dual point may be scaled towards it."""
         return self.g_star.domain.has_zero()
@@ -246,7 +273,7 @@ class Model:
         onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in parts_of(self.f))
         return self.surely_solvable or (onto and self.loss_bounded_below and self.f_star.domain.has_zero())
 
-    @cached_property
+    @shared
     def target_norm(self) -> float:
         """||b||, the scale of the primal infeasibility."""
         return length_of(self.g_star, self.A.shape[0])
@@ -296,19 +323,19 @@ class Model:
 
         A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
         """
-        largest = max(self.target_norm, float(np.linalg.norm(u)))
+        largest = max(self.target_norm, length(u))
         if self.A.traits.entries_known and self.A.traits.identity_scales is None:
             largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
         return largest
 
-    @cached_property
+    @shared
     def column_lengths(self) -> Vector:
         """The lengths of the columns of A, 1 where its entries are not known."""
         return (
             map_constants(np.sqrt, self.A.sums(2)[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
         )
 
-    @cached_property
+    @shared
     def row_lengths(self) -> Vector:
         """The lengths of its rows."""
         return (
@@ -316,32 +343,37 @@ class Model:
         )
 
     def _nothing(self, size: int) -> Vector:
-        """Return a vector of zeros that takes no memory."""
-        return np.broadcast_to(zeros(self.A, 1), (size,))
+        """Return a vector of zeros that takes no memory, where the vectors of the problem lie."""
+        here = self.A.traits.device is None or self.A.traits.identity_scales is None
+        return constant(0.0, size) if here else np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
     def trivial_bound(self) -> float:
         """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
         if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
             return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
-        infimum = self.constant
-        for function, size in ((self.f_star, self.A.shape[1]), (self.g_star, self.A.shape[0])):
-            at, conjugate = near(function, self._nothing(size), self._nothing(size))
-            if np.any(at):
-                return -np.inf
-            infimum -= conjugate
-        return infimum
+        return self.constant + self.penalty_infimum + self.loss_at_zero[1]
 
     @cached_property
     def objective_at_zero(self) -> float:
         """P(0), infinite where that is not feasible."""
-        return self.penalty_at_zero + self.g.value(self._nothing(self.A.shape[0])) + self.constant
+        return self.penalty_at_zero + self.loss_at_zero[0] + self.constant
 
     @cached_property
     def value_at_zero(self) -> float:
         """|P(0)|, or 1 where that is 0 or infinite."""
         value = abs(self.objective_at_zero)
         return value if np.isfinite(value) and value > 0 else 1.0
+
+
+def _infimum(conjugate: Convex, zero: Vector) -> float:
+    """Return inf f = -f*(0); -inf if that is not finite or not known."""
+    if not conjugate.domain.has_zero():
+        return -np.inf
+    if not isinstance(conjugate, KnownByProx):
+        return -conjugate.finite_value(zero)
+    at, value = conjugate.near(zero, zero)
+    return -np.inf if np.any(at) else -value
 
 
 def _quotients(scale: float, lengths: Vector) -> Vector:

@@ -169,7 +169,8 @@ class Stacked(Operator):
 
 def parts_of(A: Operator) -> Sequence[Operator]:
     """Return the operators, side by side, that make up an operator."""
-    return A.parts if isinstance(A, Stacked) else [A]
+    parts: Sequence[Operator] | None = getattr(A, "parts", None)
+    return [A] if parts is None else parts
 
 
 @singledispatch

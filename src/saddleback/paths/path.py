@@ -77,26 +77,27 @@ def path(
     if alphas is None:
         with limited(threads):
             first = threshold(problem)
-        values = _grid(first.alpha, n_alphas, eps)
+        values = grid(first.alpha, n_alphas, eps)
         options = {"x0": problem.shape_x(DensePoint(first.x)), "y0": problem.shape_y(first.y)} | options
     else:
         values = _descending(alphas)
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all of them
     results: list[Result] = []
-    x0, y0 = options.pop("x0", None), options.pop("y0", None)
+    x0, y0, trusted = options.pop("x0", None), options.pop("y0", None), False
     with Session(Options.of(options)) as session, Interrupts(team):
         for alpha in values:
             if results:
-                x0, y0 = _start(problem, results[-2:], alpha), None
-            result = session.solve(problem.with_alpha(alpha), x0, y0)
-            results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+                x0, y0 = _start(results[-2:], alpha), None
+            result = session.solve(problem.with_alpha(alpha), x0, y0, trusted, alpha=float(alpha))
+            trusted = bool(results) and _is_near(result.x, x0.x, session.options.tol)
+            results.append(result)
             if result.status is Status.INTERRUPTED or session.stopped:
                 break
     return results
 
 
-def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
+def _start(last: list[Result], alpha: float) -> Result:
     """Return where to start: as far ahead of the last solution as that is of the one before, relative to alpha.
 
     Between the alphas at which a coefficient comes or goes, solutions of a piecewise quadratic problem move along a
@@ -107,13 +108,27 @@ def _start(problem: Problem, last: list[Result], alpha: float) -> Result:
     before, now = (result.settings["alpha"] for result in last)
     if before == now or abs(alpha - now) > REACH * abs(now - before):
         return last[1]
-    x_before, x = (problem.flatten_x(result.x).vector() for result in last)
-    ahead = x + (alpha - now) / (now - before) * (x - x_before)
-    ahead[ahead * x <= 0] = 0.0
-    return replace(last[1], x=problem.shape_x(DensePoint(ahead)))
+    x = _ahead(last[0].x, last[1].x, (alpha - now) / (now - before))
+    return replace(last[1], x=x)
 
 
-def _grid(largest: float, n_alphas: int, eps: float) -> Vector:
+def _ahead(before: Any, now: Any, share: float) -> Any:
+    if isinstance(now, list):
+        return [_ahead(*ends, share) for ends in zip(before, now, strict=True)]
+    ahead = now + share * (now - before)
+    ahead[ahead * now <= 0] = 0.0
+    return ahead
+
+
+def _is_near(x: Any, start: Any, tol: float) -> bool:
+    """Return whether a start was as good as the solution: then the next start may be a solution as it is."""
+    if isinstance(x, list):
+        return all(_is_near(*ends, tol) for ends in zip(x, start, strict=True))
+    return bool(abs(x - start).max() <= tol * abs(x).max())
+
+
+def grid(largest: float, n_alphas: int, eps: float) -> Vector:
+    """Return the default values, from the largest downwards."""
     if isinstance(n_alphas, bool) or not isinstance(n_alphas, (int, np.integer)) or not 1 <= n_alphas <= MOST_ALPHAS:
         raise ValueError(
             f"n_alphas={shown(n_alphas)}: expected an integer that is at least 1 and at most {MOST_ALPHAS}"

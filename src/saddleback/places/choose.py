@@ -22,6 +22,8 @@ from .torch.place import TORCH
 BackendName = Literal["auto", "numpy", "native", "torch"]
 DualName = Literal["auto", "eager", "lazy"]
 
+BACKENDS, DUALS = get_args(BackendName), get_args(DualName)
+
 PLACES = (FILES, NATIVE, TORCH, NUMPY)
 """The places in the order in which ``backend="auto"`` tries them."""
 
@@ -32,7 +34,7 @@ SPREAD = (next_to_columns(NATIVE), next_to_columns(NUMPY), NUMPY)
 @derived
 def block_kernel_for(model: Model, drawn: int, name: BackendName, dual: DualName) -> BlockKernel:
     """Return a kernel of the block method for K drawn blocks of a problem."""
-    one_of("dual", dual, *get_args(DualName))
+    one_of("dual", dual, *DUALS)
     lazily = _is_lazy(model, drawn, dual)
     return _chosen(model, name, "lazy" if lazily else "block").block_kernel(model, lazily, None)
 
@@ -61,7 +63,7 @@ def extended(kernel: DescentKernel, model: Model) -> DescentKernel:
 
 def _chosen(model: Model, name: BackendName, kernel: KernelName) -> Place:
     """Return the place of a name, or for "auto" the first place that accepts the problem; raise if it does not."""
-    one_of("backend", name, *get_args(BackendName))
+    one_of("backend", name, *BACKENDS)
     lack: str | None = "this method has none of that name"
     for place in PLACES if model.A.traits.holders is None else SPREAD:
         if name not in ("auto", place.name) or (kernel == "pure-cd" and place.pure_cd_kernel is None):

@@ -53,6 +53,8 @@ class Smooth:
 
     def hessian_matrix(self) -> Vector:
         """Return the Hessian as a matrix."""
+        if not self.along.any():
+            return np.diag(self.extra)
         together = self.group[:, None] == self.group
         return np.diag(self.extra) - np.where(together, np.outer(self.along, self.along), 0.0)
 
@@ -62,13 +64,13 @@ def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
     left, right, quadratic, lower, upper = penalty.parameters
     kinked = left != right
     free = (x > lower) & (x < upper) & ((x != 0) | ~kinked)
-    grouped = bool(np.any(penalty.group_weight > 0))
+    grouped = bool((penalty.group_weight > 0).any())
     if grouped:
         of_column = np.empty(x.size, dtype=np.int64)
         of_column[blocks.order] = np.repeat(np.arange(len(blocks)), blocks.sizes)
         norms = np.sqrt(np.bincount(of_column, x * x, len(blocks)))
         free &= ((norms > 0) | (penalty.group_weight == 0))[of_column]
-    at = np.flatnonzero(free)
+    at = free.nonzero()[0]
     point = x[at]
     gradient = np.where(point > 0, right[at], left[at]) + quadratic[at] * point
     if not grouped:

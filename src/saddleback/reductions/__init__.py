@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..model.model import Model
-from .contract import Reduction
+from .contract import Reduction, Unchanged
 from .eliminate import eliminate_identities
 from .empty import drop_empty
 from .merge import merge_rows
 
-__all__ = ["Reduction", "drop_empty", "eliminate_identities", "merge_rows", "reduce_problem"]
+__all__ = ["Reduction", "Unchanged", "drop_empty", "eliminate_identities", "merge_rows", "reduce_problem"]
 
 
 def reduce_problem(model: Model, eliminate: bool) -> Reduction:

@@ -61,8 +61,9 @@ class NativePureCDKernel:
 
 def matrices(A: Operator) -> list[_native.Matrix]:
     """Return the matrices side by side that make up an operator; an empty list if the core cannot read one of them."""
-    found = [part.native for part in parts_of(A) if isinstance(part, Dense | Compressed | Transposed)]
-    return found if len(found) == len(parts_of(A)) else []
+    parts = parts_of(A)
+    found = [part.native for part in parts if isinstance(part, (Dense, Compressed, Transposed))]
+    return found if len(found) == len(parts) else []
 
 
 def make_kernel(model: Model) -> _native.Kernel:

@@ -160,6 +160,18 @@ class DeviceArray(NDArrayOperatorsMixin):
         column = operand(right, self.tensor.device)[:, None]
         return DeviceArray(torch.cholesky_solve(column, self.tensor)[:, 0])
 
+    def any(self) -> bool:
+        """Return whether an entry is not 0."""
+        return bool(self.tensor.any())
+
+    def all(self) -> bool:
+        """Return whether no entry is 0."""
+        return bool(self.tensor.all())
+
+    def nonzero(self) -> tuple[DeviceArray, ...]:
+        """Return where entries are not 0, an array of indices per axis."""
+        return tuple(DeviceArray(places) for places in torch.nonzero(self.tensor, as_tuple=True))
+
     def max(self) -> DeviceArray:
         """Return the largest entry."""
         return DeviceArray(self.tensor.max())
