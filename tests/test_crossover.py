@@ -36,10 +36,11 @@ LOSSES = {
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(0, 12), st.integers(0, 8))
-def test_the_part_that_is_chosen_has_the_rank_of_the_block(seed, rows, columns, rank):
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(0, 12), st.integers(0, 12), st.floats(0.1, 1.0))
+def test_the_part_that_is_chosen_has_the_rank_of_the_block(seed, rows, columns, rank, density):
     rng = np.random.default_rng(seed)
     block = rng.integers(-3, 4, (rows, rank)) @ rng.integers(-3, 4, (rank, columns)) * 1.0
+    block *= rng.random((rows, columns)) < density
     chosen, basis = independent(block, rng.uniform(1e-5, 1.0, columns))
     assert chosen.size == basis.size == np.linalg.matrix_rank(block)
     assert np.linalg.matrix_rank(block[np.ix_(chosen, basis)]) == basis.size

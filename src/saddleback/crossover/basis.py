@@ -13,9 +13,6 @@ Matrix = NDArray[np.float64]
 DEPENDENT = 1e-11
 """Pivots below this, relative to the largest entry of their row or column, are 0 up to rounding."""
 
-ROUNDS = 6
-"""Most factorisations in the choice of a basis."""
-
 SMALLEST_PIVOT = 1e-9
 """An exchange with a smaller pivot would leave nothing of the inverse."""
 
@@ -30,7 +27,8 @@ def independent(block: Matrix, weight: Vector) -> tuple[Indices, Indices]:
     Columns of large weight are preferred. Gaussian elimination of the block, or of its transpose if it has more columns
     than rows, chooses the largest pivot on the longer side: columns by their weighted entries, or rows. The shorter
     side keeps its order, and what depends on the others shows as a pivot of 0. Such a pivot uses up a row or column
-    that another one may need. So dependent ones are put last, until nothing changes.
+    that another one may need. So these are put last, and what the others leave of them is eliminated with pivots from
+    all of it.
 
     Parameters
     ----------
@@ -44,25 +42,43 @@ def independent(block: Matrix, weight: Vector) -> tuple[Indices, Indices]:
     scaled = np.asfortranarray((block * weight).T if across else (block * weight)[:, by_weight])
     size = np.abs(scaled).max(axis=0, initial=0.0)
     order = np.arange(min(rows, columns))
-    rank, chosen = 0, order[:0]
-    for _ in range(ROUNDS if order.size else 0):
-        factors, swaps, _ = lapack.dgetrf(scaled[:, order])
-        good = np.abs(factors.diagonal()) > DEPENDENT * size[order]
-        rank = order.size if good.all() else int(np.argmin(good))
-        chosen = _permuted(swaps, scaled.shape[0])[:rank]
-        if not good[rank:].any():
-            break
+    if not order.size:
+        return order, order
+    factors, places = _eliminated(scaled)
+    good = np.abs(factors.diagonal()) > DEPENDENT * size
+    if not good.all():
         order = np.concatenate([order[good], order[~good]])
-    short = order[:rank]
-    return (short, chosen) if across else (chosen, by_weight[short])
+        factors, places = _eliminated(scaled[:, order])
+        good = np.abs(factors.diagonal()) > DEPENDENT * size[order]
+    rank = order.size if good.all() else int(np.argmin(good))
+    rest = scaled[np.ix_(places[rank:], order[rank:])] - factors[rank:, :rank] @ factors[:rank, rank:]
+    rows_left, columns_left = _complete_pivots(rest / np.where(size > 0, size, 1.0)[order[rank:]])
+    short = order[np.append(np.arange(rank), rank + columns_left)]
+    long = places[np.append(np.arange(rank), rank + rows_left)]
+    return (short, long) if across else (long, by_weight[short])
 
 
-def _permuted(swaps: Indices, size: int) -> Indices:
-    """Return the order in which rows are after a sequence of swaps."""
-    order = np.arange(size)
+def _eliminated(matrix: Matrix) -> tuple[Matrix, Indices]:
+    """Return the factors of a matrix with at least as many rows as columns, and the order of its rows in them."""
+    factors, swaps, _ = lapack.dgetrf(matrix)
+    order = np.arange(matrix.shape[0])
     for i, j in enumerate(swaps):
         order[i], order[j] = order[j], order[i]
-    return order
+    return factors, order
+
+
+def _complete_pivots(matrix: Matrix) -> tuple[Indices, Indices]:
+    """Return rows and columns of a square part that is not singular, by elimination with the largest of all entries."""
+    rows, columns = [], []
+    while matrix.size:
+        i, j = np.unravel_index(int(np.argmax(np.abs(matrix))), matrix.shape)
+        if not abs(matrix[i, j]) > DEPENDENT:
+            break
+        rows.append(i)
+        columns.append(j)
+        matrix = matrix - np.outer(matrix[:, j], matrix[i] / matrix[i, j])
+        matrix[i], matrix[:, j] = 0.0, 0.0
+    return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
 class Inverse:

@@ -119,7 +119,7 @@ class Walk:
         for _ in range(2):
             balance = -(self._inverse.of @ self._push[self.rows])
             change = self._push + self.face.matrix @ self._spread(balance)
-            if np.abs(change[self.rows]).max(initial=0.0) <= DRIFT * np.abs(self._push).max():
+            if np.abs(change[~self._moving]).max(initial=0.0) <= DRIFT * np.abs(self._push).max():
                 return balance, change
             self._inverse.renew(self.face.part(self.rows, self.basis))
         raise LostBasis
