@@ -241,6 +241,29 @@ def test_equal_columns_do_not_share_their_weight(rng):
     assert any(note.startswith(f"crossover: {used.sum()} of ") for note in result.history.notes)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_linear_program_ends_at_a_vertex(seed):
+    """An interior point ends next to it, or in the middle of a face of solutions."""
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-2, 4, (15, 40)) * (rng.random((15, 40)) < 0.4)
+    cost, rhs = rng.integers(1, 4, 40) * 1.0, A @ rng.random(40)
+    problem = sb.Problem([sb.Linear(cost) + sb.NonNegative()], [A], sb.Interval(rhs, np.inf))
+    result = sb.solve(problem, tol=1e-6, method="finish")
+    assert result.status is sb.Status.OPTIMAL
+    assert result.is_vertex
+    optimum = linprog(cost, A_ub=-A, b_ub=-rhs, method="highs-ds").fun
+    assert result.objective == pytest.approx(optimum, rel=2e-6, abs=1e-6)
+
+
+def test_the_last_step_of_a_crossover_is_exact(rng):
+    """Rows that a kink of the loss holds are exactly there, if that does not make the certificate worse."""
+    A = rng.standard_normal((30, 100))
+    b = A[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(30)
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute(b)), tol=1e-4, method="finish")
+    fitted = np.abs(A @ result.x - b) <= 1e-12 * np.abs(b).max()
+    assert np.count_nonzero(fitted) == np.count_nonzero(result.x)
+
+
 @pytest.mark.parametrize("tol", [1e-5, 1e-8])
 def test_groups_next_to_0_go_there(tol, rng):
     """An interior point leaves all of them next to 0, and together they are worth more than the tolerance."""

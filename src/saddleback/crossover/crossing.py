@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,11 +68,13 @@ class Crossing:
     x : the point on a smaller face; None if there is none.
     at_vertex : whether the point, x or else the one before, is known to be a vertex of its face. Where f is curved,
         whether all blocks next to 0 are at 0.
+    better : whether the point is of use only if its error is not larger than before.
     said : sentence on what was done or why nothing was; empty if there was nothing to do.
     """
 
     x: Vector | None = None
     at_vertex: bool = False
+    better: bool = False
     said: str = ""
 
 
@@ -94,7 +96,7 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
         if face is not None:
             if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
                 yield from _rounded(face, at, work)
-            yield _walked(face, at.x, room, work)
+            yield from _walked(face, at, room, work)
             return
     yield Crossing()
 
@@ -114,27 +116,35 @@ def _rounded(face: Face, at: Solution, work: Work) -> Iterator[Crossing]:
         yield Crossing(x, at_vertex=True, said=said)
 
 
-def _walked(face: Face, x: Vector, room: float, work: Work) -> Crossing:
-    """Walk to a vertex of the face, or towards one."""
+def _walked(face: Face, at: Solution, room: float, work: Work) -> Iterator[Crossing]:
+    """Yield a vertex of the face, or a point on the way to one."""
     if not face.x.size or face.presumably_a_vertex:
-        return Crossing()
+        yield Crossing()
+        return
     short, long = sorted((face.held.size, face.x.size))
     choice = float(short) ** 2 * (min(long, AMPLE * short) + short)
     most = work.share(face.model.A.traits.stored, short, long)
     if refusal := _refusal(face, face.x.size, choice, most):
-        return Crossing(said=refusal if face.x.size > face.held.size else "")
+        yield Crossing(said=refusal if face.x.size > face.held.size else "")
+        return
     with single_threaded():  # for the same bits at any number of threads
         walk = Walk(face, room)
         walk.go(int((most - choice) / (ADVANTAGE * _step_cost(face))))
-    at_vertex = not (walk.dimension or face.others)
+        exact = walk.exact() if work.interior_steps and not walk.dimension else None
     left = int(np.count_nonzero((walk.x > face.of_x.low) & (walk.x < face.of_x.high)))
-    if left == face.x.size:
-        return Crossing(at_vertex=at_vertex)
-    moved = x.copy()
-    moved[face.columns] = walk.x
     steps = "1 step" if walk.steps == 1 else f"{walk.steps} steps"
     said = f"crossover: {left} of {face.x.size} columns are left between their kinks, after {steps}"
-    return Crossing(moved, at_vertex, said)
+    found = Crossing(at_vertex=not (walk.dimension or face.others), said=said if left < face.x.size else "")
+    if exact is not None:
+        yield replace(found, x=_with(at.x, face, exact), better=True)
+    yield replace(found, x=_with(at.x, face, walk.x)) if left < face.x.size else found
+
+
+def _with(x: Vector, face: Face, of_face: Vector) -> Vector:
+    """Return x with other values in the columns of a face."""
+    moved = x.copy()
+    moved[face.columns] = of_face
+    return moved
 
 
 def _refusal(face: Face, columns: int, multiply_adds: float, most: float) -> str:

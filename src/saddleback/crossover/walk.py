@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ..common.arrays import Indices, Vector
 from .basis import Inverse, LostBasis, independent
@@ -84,6 +85,18 @@ class Walk:
                 self._step()
         except LostBasis:
             return  # each point on the way is as good as the first
+
+    def exact(self) -> Vector | None:
+        """Return the vertex itself: the columns of the basis such that u is at its kinks in the rows R.
+
+        None if it is there up to rounding already, or A_RB is singular.
+        """
+        kinks = self.face.of_u.nearest(self.u)
+        missing = np.where(self.face.of_u.curved | np.isinf(kinks), 0.0, kinks - self.u)[self.rows]
+        if np.abs(missing).max(initial=0.0) <= NOISE * np.abs(self.u).max(initial=0.0):
+            return None
+        _, _, way, singular = lapack.dgesv(self.face.part(self.rows, self.basis), missing)
+        return None if singular else self.x + self._spread(way)
 
     def _set_out(self, target: Vector) -> None:
         """Let the columns of N move to a target, which is x itself for those that stay."""

@@ -191,13 +191,14 @@ class Incumbent:
 
         ``work`` is that of the run so far, of which the crossover may take a share.
         """
-        limit = max(tol, self.confirm().error)
+        error = self.confirm().error
+        limit = max(tol, error)
         assert self._confirmed is not None
         at, dual = self._confirmed
         values = max(abs(at.value), abs(dual.value))
         room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
         for crossing in crossings(self.model, Solution(at.x, at.u, dual.y, dual.z), room, work):
-            if crossing.x is None or self._replace_x(crossing.x, limit):
+            if crossing.x is None or self._replace_x(crossing.x, error if crossing.better else limit):
                 return crossing
         return Crossing(said="no crossover: the vertex that was found would not keep the tolerance")
 
