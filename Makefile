@@ -39,7 +39,7 @@ demo: $(RUNNABLE)  ## solve two problems and draw their certificates, in out/; i
 	$(BIN)/saddleback demo --out out
 
 test: setup  ## run the fast tests, and some of them over each backend
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile
 	for backend in numpy torch; do \
 	    $(BIN)/python -m pytest -m "not slow" --backend $$backend tests/test_solve.py || exit 1; \
 	done

@@ -257,11 +257,11 @@ def same(first, second, tol=1e-6):
 
 
 @pytest.mark.parametrize("penalty", [sb.L1(0.3), sb.GroupL2(0.3, 5)])
-@pytest.mark.parametrize("loss", [sb.Squared, sb.Huber, sb.Absolute])
-def test_working_sets_and_finishes(penalty, loss):
+@pytest.mark.parametrize(("loss", "method"), [(sb.Squared, "auto"), (sb.Huber, "auto"), (sb.Absolute, "sp-bcd")])
+def test_working_sets_and_finishes(penalty, loss, method):
     data = make_lasso(60, 500, 20)
     problem = sb.Problem(penalty.with_alpha(3 * data.alpha), data.A, loss(data.b))
-    there = sb.solve(problem, device="cpu")
+    there = sb.solve(problem, method=method, device="cpu")
     same(sb.solve(problem), there)
     assert there.settings["backend"] == "torch"
     again = sb.certify(problem, there.x, there.y)

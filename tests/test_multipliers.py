@@ -126,6 +126,14 @@ def test_it_yields_to_the_interior_point_where_most_coordinates_are_free():
     assert result.history.notes[0].startswith("finish at pass ")
 
 
+def test_it_runs_on_a_device():
+    A, b = data(6, 60, 600)
+    problem = sb.Problem(sb.L1(10.0), A, sb.Absolute(b))
+    here, there = (sb.solve(problem, tol=1e-8, device=device) for device in (None, "cpu"))
+    assert here.method == there.method == "multipliers"
+    assert there.objective == pytest.approx(here.objective, rel=1e-7)
+
+
 def test_a_start_at_the_solution_needs_no_step():
     A, b = data(4)
     problem = sb.Problem(sb.L1(3.0), A, sb.Absolute(b))

@@ -75,8 +75,9 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
 
     With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
     rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
-    or if options are given. It is "multipliers" if loss and penalty both have kinks, A is in memory and there are no
-    groups. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
+    or if options are given. If loss and penalty both have kinks, it is "multipliers" unless the penalty has groups or
+    A is in a file or on several processes. Otherwise, and if K or an option is given that only the block method has,
+    it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(

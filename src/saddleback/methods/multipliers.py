@@ -237,13 +237,12 @@ class Multipliers(Method[MultipliersState]):
 def pays(model: Model) -> bool:
     """Return whether the multipliers are the way to begin with.
 
-    They are for problems that have a solution, with A in memory, a loss that is not smooth and a penalty that makes
-    single coordinates 0. With groups, block passes are as fast.
+    They are for problems that have a solution, with A in memory or on a device, a loss that is not smooth and a penalty
+    that makes single coordinates 0. With groups, block passes are as fast.
     """
     traits, penalty = model.A.traits, model.penalty_form
     return bool(
-        traits.device is None
-        and traits.holders is None
+        traits.holders is None
         and traits.panels is None
         and Multipliers().missing(model) is None
         and model.surely_solvable
