@@ -91,6 +91,9 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
         Of the solve so far, which bounds that of the crossover.
     """
     traits = model.A.traits
+    if model.loss_is_curved and not work.interior_steps and at.x.size <= at.u.size:
+        yield Crossing()  # as ``presumably_a_vertex`` says, whichever columns may move
+        return
     if traits.splits and traits.entries_known and traits.tasks == 1 and traits.identity_scales is None:
         face = face_of(model, at.x, at.u, at.y)
         if face is not None:

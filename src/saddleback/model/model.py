@@ -252,6 +252,14 @@ class Model:
         return _infimum(self.f_star, self._nothing(self.A.shape[1]))
 
     @shared
+    def loss_is_curved(self) -> bool:
+        """Whether the loss is a parabola in every row."""
+        if self.loss_form is None:
+            return False
+        left, right, quadratic, lower, upper = self.loss_form.parameters
+        return bool(np.all((quadratic > 0) & (left == right) & np.isinf(lower) & np.isinf(upper)))
+
+    @shared
     def loss_at_zero(self) -> tuple[float, float]:
         """g(0) and inf g, which is -inf where it is not finite or not known."""
         zero = self._nothing(self.A.shape[0])
