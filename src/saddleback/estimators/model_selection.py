@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..machine.blas_threads import single_threaded
 from .certified import calling_level, furthest
 from .classification import LinearClassifier
 from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, documented, entries
@@ -92,7 +93,8 @@ class CrossValidated(LinearModel):
         held_out = X.rows(test)
         targets = self._targets(y[test], of_test, ready.design)
         for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
-            scores = (held_out @ coef + intercept - target.shift).T
+            with single_threaded():  # threads would still wait for work in the next fold
+                scores = (held_out @ coef + intercept - target.shift).T
             function = ready.objective.loss_term(target.values, of_test, total).bind(target.values.shape)
             loss += [function.value(np.ascontiguousarray(u)) for u in scores]
         return loss, total, furthest(path.flat())
