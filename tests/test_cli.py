@@ -90,7 +90,7 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     kept = tmp_path / "run"
     stopped = run("solve", lasso, "--method", "ista", "--tol", "0", "--max-passes", "20", "--checkpoint", kept)
     assert stopped.exit_code == 1
-    assert f"Pass --resume '{kept}' to go on" in stopped.stdout
+    assert f"Pass --resume '{kept}' to continue" in stopped.stdout
     options = ("--method", "ista", "--tol", "0", "--max-passes", "40", "--resume", kept, "--json")
     again = json.loads(run("solve", lasso, *options).stdout)
     assert 40 <= again["passes"] < 60

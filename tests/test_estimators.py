@@ -185,7 +185,8 @@ def test_zeros_are_exact_after_an_interior_point(loss, penalty):
     y = y > 0 if loss == "hinge" else y
     for share in (0.1, 0.02):
         model.set_params(alpha=share * model.path(X, y, n_alphas=1).alphas[0]).fit(X, y)
-        assert model.result_.settings["finish_steps"] > 0
+        if penalty != "l1":  # which the multipliers may have solved
+            assert model.result_.settings["finish_steps"] > 0
         size = np.abs(model.coef_.ravel())
         assert np.any(size == 0)
         assert np.all((size == 0) | (size > 1e-5 * size.max()))

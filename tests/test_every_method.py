@@ -223,8 +223,8 @@ class Counted(Dense):
         return self
 
 
-UNCOUNTED = {"sp-bcd", "pure-cd", "descent"}
-"""Their kernels do not go through the operator."""
+UNCOUNTED = {"sp-bcd", "pure-cd", "descent", "multipliers"}
+"""Their kernels do not go through the operator, or their passes also stand for the time of factorisations."""
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (40, 30)])

@@ -51,7 +51,7 @@ def test_residual_is_zero_at_a_saddle_point_only(rng):
 
 
 def test_restarts_pay_on_a_sharp_problem(quantile):
-    restarted = sb.solve(quantile, tol=1e-6, max_passes=30_000, finish=False)
+    restarted = sb.solve(quantile, method="sp-bcd", tol=1e-6, max_passes=30_000, finish=False)
     plain = sb.solve(quantile, tol=1e-6, max_passes=30_000, restarts=False, finish=False)
     assert restarted.status is sb.Status.OPTIMAL
     assert restarted.settings["restarts"] > 0
@@ -71,7 +71,7 @@ def test_a_side_that_stays_lets_the_other_go_on(rng):
     """x = 0 is optimal and never moves; rows in other units then need a weight that no quotient of ways gives."""
     A = rng.standard_normal((120, 60)) * 10.0 ** rng.uniform(-3, 3, (120, 1))
     problem = sb.Problem(sb.L1(1e4), A, sb.Pinball(1e3 * rng.standard_normal(120), 0.3))
-    result = sb.solve(problem, tol=1e-4)
+    result = sb.solve(problem, method="sp-bcd", tol=1e-4)
     assert result.status is sb.Status.OPTIMAL
     assert not np.any(result.x)
     assert result.settings["primal_weight"] > 1

@@ -48,6 +48,7 @@ METHODS: dict[str, tuple[Callable[[], sb.Problem], dict[str, Any]]] = {
     "sp-bcd K": (some.quantile, {"layers": False, "blocks_per_iteration": BLOCKS, "seed": 3}),
     "sp-bcd l1": (some.group_hinge, {"step": "l1", "finish": False}),
     "descent": (some.smooth, {"layers": False}),
+    "multipliers": (some.quantile, {"layers": False}),
     "alternating": (some.robust_pca, {"eliminate": True}),
     "sp-bcd-published": (some.quantile, {"blocks_per_iteration": BLOCKS}),
     "sp-bcd-published skip": (some.group_hinge, {"step": "remark", "sigma_rule": "skip", "max_passes": 100}),

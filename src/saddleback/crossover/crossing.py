@@ -78,6 +78,12 @@ class Crossing:
     said: str = ""
 
 
+def applies(model: Model) -> bool:
+    """Return whether A has columns that can be told apart, so that x may have a face."""
+    traits = model.A.traits
+    return traits.splits and traits.entries_known and traits.tasks == 1 and traits.identity_scales is None
+
+
 def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[Crossing]:
     """Yield points on smaller faces than that of x, the best first, and at last whether there is nothing to do.
 
@@ -90,18 +96,16 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
     work : Work
         Of the solve so far, which bounds that of the crossover.
     """
-    traits = model.A.traits
     if model.loss_is_curved and not work.interior_steps and at.x.size <= at.u.size:
         yield Crossing()  # as ``presumably_a_vertex`` says, whichever columns may move
         return
-    if traits.splits and traits.entries_known and traits.tasks == 1 and traits.identity_scales is None:
-        face = face_of(model, at.x, at.u, at.y)
-        if face is not None:
-            if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
-                yield from _rounded(face, at, work)
-            yield from _walked(face, at, room, work)
-            return
-    yield Crossing()
+    face = face_of(model, at.x, at.u, at.y)
+    if face is None:
+        yield Crossing()
+        return
+    if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
+        yield from _rounded(face, at, work)
+    yield from _walked(face, at, room, work)
 
 
 def _rounded(face: Face, at: Solution, work: Work) -> Iterator[Crossing]:

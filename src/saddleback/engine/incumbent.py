@@ -13,7 +13,7 @@ from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, pr
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..crossover import Crossing, Solution, Work, crossings, proximal_step
+from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
@@ -192,6 +192,8 @@ class Incumbent:
         ``work`` is that of the run so far, of which the crossover may take a share.
         """
         error = self.confirm().error
+        if not applies(self.model):
+            return Crossing()
         limit = max(tol, error)
         assert self._confirmed is not None
         at, dual = self._confirmed
