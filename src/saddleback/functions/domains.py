@@ -178,6 +178,7 @@ def common_multiple(points: Iterable[tuple[Domain, Vector]]) -> float:
     for domain, x in points:  # one point at a time: each may be as large as the data
         sets.append(domain)
         multiples.append(domain.largest_multiple(x))
+        del x
     t = float(np.min(np.asarray(multiples)))  # nan if one of the sets has none
     # a set without 0 may hold x and no smaller multiple of it
     return t if t == 1.0 or all(domain.has_zero() for domain in sets) else np.nan

@@ -45,9 +45,10 @@ def as_linear_program(model: Model) -> LinearProgram | None:
     This is read from the functions: f is linear between its bounds, and g is 0 on an interval per row and infinite
     elsewhere.
     """
-    if not _is_piecewise(model.loss_form) or (loss := model.loss_form.parameters).quadratic.any():
-        return None
+    # the penalty first: under identities, where it hardly ever is a program's, the parameters of the loss are large
     if not _is_piecewise(model.penalty_form) or (f := model.penalty_form.parameters).quadratic.any():
+        return None
+    if not _is_piecewise(model.loss_form) or (loss := model.loss_form.parameters).quadratic.any():
         return None
     below, above = loss.lower == -np.inf, loss.upper == np.inf
     if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
