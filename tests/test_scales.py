@@ -69,6 +69,16 @@ def test_one_column_in_other_units(unit, rng):
     assert other.certificate.primal_value == pytest.approx(same.certificate.primal_value, rel=5e-5)
 
 
+@pytest.mark.parametrize("method", ["admm", "pdhg", "sp-bcd"])
+def test_a_penalty_whose_square_overflows(method, rng):
+    """The weight of the steps is a ratio of norms, one of which is infinite here."""
+    A = 1e49 * rng.standard_normal((2, 3))
+    problem = sb.Problem(sb.L1(1e216), A, sb.Interval([-np.inf, 0], [1e14, 1e13]))
+    result = sb.solve(problem, method=method, max_passes=60)
+    assert result.status is sb.Status.OPTIMAL
+    assert not np.any(result.x)
+
+
 def test_a_result_that_is_not_optimal_says_which_problem_it_solves(data):
     from saddleback.io.problem_files import read_problem
 

@@ -48,6 +48,8 @@ class Judgement:
     u_rounding: Real
     floor: Real
     z_rounding: Real
+    scaling: Real
+    """What the dual value may lose if z, rounded, is scaled back into a domain that holds it."""
 
 
 def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
@@ -62,7 +64,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
     primal_size = np.abs(at_u).sum() + problem.loss.slope(u, ROUNDING * u_size) @ u_size
     dual_size = np.abs(dual_loss.terms).sum()
     lost = UNDERFLOW
-    off_x, off_z, z_size = [Real(0)], [Real(0)], [Real(0)]
+    off_x, off_z, z_size, z_norm = [Real(0)], [Real(0)], [Real(0)], [Real(0)]
     for penalty, A, part in zip(problem.penalties, problem.matrices, x, strict=True):
         terms = penalty.terms(part)
         z, size = -(A.T @ y), np.abs(A).T @ np.abs(y)
@@ -74,8 +76,10 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         off_x.append(norm(penalty.missed(part)))
         off_z.append(norm(conjugate.missed))
         z_size.append(norm(size))
+        z_norm.append(norm(z))
     lengths = [np.abs(part) @ np.array([norm(a) for a in A.T]) for A, part in zip(problem.matrices, x, strict=True)]
     distance = Real(2) ** -31 * max(problem.loss.data_norm(), norm(u), np.sum(lengths))
+    z_rounding, length = ROUNDING * norm(np.array(z_size)), norm(np.array(z_norm))
     return Judgement(
         primal=primal,
         dual=dual,
@@ -87,7 +91,8 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         off_z=norm(np.array(off_z)),
         u_rounding=ROUNDING * norm(u_size),
         floor=max(problem.loss.rise(distance), norm(y) * distance),
-        z_rounding=ROUNDING * norm(np.array(z_size)),
+        z_rounding=z_rounding,
+        scaling=dual_size * min(Real(1), z_rounding / length) if length else Real(0),
     )
 
 

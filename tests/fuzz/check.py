@@ -156,7 +156,7 @@ def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
     rounding = found.primal_rounding + found.dual_rounding
     _agrees("primal_value", stated.primal_value, found.primal, rounding)
     if found.off_z == 0 and found.off_y == 0:  # any other y is moved before it is judged
-        _agrees("dual_value", stated.dual_value, found.dual, rounding)
+        _agrees("dual_value", stated.dual_value, found.dual, rounding + found.scaling)
     _bounds_every_point(case, y, found.dual, rounding)
     if stated.dual_infeasibility == 0:
         _bounds_every_point(case, y, Real(stated.dual_value), rounding)

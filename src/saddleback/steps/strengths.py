@@ -467,7 +467,7 @@ def data_weight(model: Model, strengths: Strengths, share: float) -> float:
     slope = model.g.subgradient(np.zeros(model.A.shape[0])) if is_smooth(model.g) else subgradient_scale(model.g)
     y = _norm(slope, strengths.dual) or _norm(subgradient_scale(model.f), 1.0 / strengths.primal)
     x = _norm(subgradient_scale(model.g_star), 1.0 / strengths.dual)
-    if x == 0 or y == 0:
+    if x == 0 or y == 0 or not np.isfinite(x + y):  # the squares of units beyond 1e154 may overflow
         return 1.0
     return float(y * np.sqrt(share) / x)
 
