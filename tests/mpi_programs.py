@@ -216,7 +216,8 @@ def operators():
                  op.matvec(u, rows=at), op.rmatvec(z[1:], rows=at), *op.sums(2), *op.sums(0), *op.sums(1),
                  op.sums(2, weights=(None, z**2))[0], op.sums(2, weights=(w, None))[1],
                  *op.sums(np.inf, weights=(abs(u), abs(z))), *op.sums(1, weights=(abs(u), abs(z))), *op.sums(1, last),
-                 op.entries(last), op.entries(compressed=True).toarray(), np.tril(op.gram(w, side="rows")),
+                 op.entries(last), op.entries(compressed=True).toarray(), op.entries(last, compressed=True).toarray(),
+                 np.tril(op.gram(w, side="rows")),
                  np.tril(op.gram(z**2, last)), op.times(sparse.diags_array(w)), op.ordered("rows").matvec(u, rows=at),
                  np.array([op.traits.stored, op.traits.splits, op.traits.entries_known, op.traits.tasks]))
                 for op in (here, there)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback.crossover import Crossing, Solution, Work, crossings
+from saddleback.crossover import Crossing, Solution, Work, basis, crossings
 from saddleback.crossover.basis import Inverse, LostBasis, independent
 from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
 from saddleback.crossover.rounding import balanced, proximal_step
@@ -52,9 +52,10 @@ def test_columns_of_large_weight_are_chosen(rng):
     assert sorted(independent(block, weight)[1]) == [3, 7, 11, 13, 17]
 
 
-def test_the_inverse_follows_exchanges_and_borders(rng):
+def test_the_inverse_follows_exchanges_and_borders(rng, monkeypatch):
+    monkeypatch.setattr(basis, "ROOM", 1)  # so that the second border needs more memory
     matrix = rng.standard_normal((4, 4))
-    inverse = Inverse(matrix, 6)
+    inverse = Inverse(matrix)
     for size in (4, 5, 6):
         place, column = int(rng.integers(size)), rng.standard_normal(size)
         matrix[:, place] = column
@@ -68,7 +69,7 @@ def test_the_inverse_follows_exchanges_and_borders(rng):
 
 
 def test_a_singular_exchange_is_refused():
-    inverse = Inverse(np.eye(3), 4)
+    inverse = Inverse(np.eye(3))
     with pytest.raises(LostBasis):
         inverse.exchange(0, np.array([0.0, 1.0, 1.0]))
     with pytest.raises(LostBasis):
@@ -330,3 +331,13 @@ def test_a_run_that_has_not_reached_its_tolerance_is_left_as_it_is(rng):
     result = sb.solve(problem, tol=1e-9, method="sp-bcd", finish=False, max_passes=30)
     assert result.status is sb.Status.MAX_PASSES
     assert not any("crossover" in note for note in result.history.notes)
+
+
+def test_many_equal_columns_in_one_row_take_little_memory():
+    """The memory of the crossover grows with the rows that are held, and not with those that there are."""
+    n = 60_000
+    A = scipy.sparse.csc_array((np.ones(n), np.zeros(n, dtype=np.int64), np.arange(n + 1)), shape=(n, n))
+    b = np.where(np.arange(n) == 0, 10.0, 1.0)
+    result = sb.solve(sb.Problem(sb.L1(0.5), A, sb.Absolute(b)), x0=np.full(n, 10.0 / n))
+    assert result.status is sb.Status.OPTIMAL
+    assert np.count_nonzero(result.x) == 1

@@ -100,7 +100,7 @@ def test_estimators_fit_the_same_models(two):
 
 
 def test_a_spread_operator_is_the_operator(two):
-    assert two["operators"] == 324
+    assert two["operators"] == 336
 
 
 def test_clock_interrupts_and_callbacks_count_for_all(two):

@@ -143,6 +143,20 @@ def test_a_start_at_the_solution_needs_no_step():
     assert again.settings["newton_steps"] == 0
 
 
+@pytest.mark.parametrize("alpha", [2.0, 1e3])
+def test_a_run_that_has_nothing_left_to_gain_spoils_no_later_start(alpha):
+    """With tol=0 a run goes on at its solution: mu stays within bounds, and so does a start from its result."""
+    A, b = data(7)
+    problem = sb.Problem(sb.L1(alpha), A, sb.Absolute(b))
+    result = sb.solve(problem, method="multipliers", layers=False, tol=0, max_passes=1500)
+    assert result.status is sb.Status.MAX_PASSES
+    assert result.certificate.error <= 1e-12
+    assert 1e-11 < result.settings["primal_weight"] < 1e11
+    again = sb.solve(problem.with_alpha(1.0), method="multipliers", layers=False, x0=result)
+    assert again.status is sb.Status.OPTIMAL
+    assert again.passes < 1000
+
+
 @pytest.mark.parametrize("A", [np.zeros((3, 2)), scipy.sparse.csc_array((3, 2))])
 def test_a_matrix_without_entries(A):
     result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute([1.0, -2.0, 0.5])), method="multipliers")

@@ -60,6 +60,7 @@ def test_products(name, columnar, rng):
     assert np.allclose(operator.entries(some), A[:, some], atol=tolerance)
     assert operator.entries(compressed=True).format == "csc"
     assert np.allclose(operator.entries(compressed=True).toarray(), A, atol=tolerance)
+    assert np.allclose(operator.entries(some, compressed=True).toarray(), A[:, some], atol=tolerance)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

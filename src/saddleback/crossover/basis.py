@@ -13,6 +13,9 @@ Matrix = NDArray[np.float64]
 DEPENDENT = 1e-11
 """Pivots below this, relative to the largest entry of their row or column, are 0 up to rounding."""
 
+ROOM = 64
+"""Rows and columns that can be added to an inverse before its memory is doubled."""
+
 SMALLEST_PIVOT = 1e-9
 """An exchange with a smaller pivot would leave nothing of the inverse."""
 
@@ -89,9 +92,9 @@ class Inverse:
     of : the inverse; its rows belong to the columns of the matrix.
     """
 
-    def __init__(self, matrix: Matrix, largest: int) -> None:
+    def __init__(self, matrix: Matrix) -> None:
         self.size = matrix.shape[0]
-        self._memory = np.empty((largest, largest))
+        self._memory = np.empty((self.size + ROOM, self.size + ROOM))
         self.renew(matrix)
 
     @property
@@ -127,5 +130,8 @@ class Inverse:
             raise LostBasis
         self.of[:] += np.outer(change, across / pivot)
         last = self.size
+        if last == self._memory.shape[0]:
+            before, self._memory = self._memory, np.empty((2 * last, 2 * last))
+            self._memory[:last, :last] = before
         self.size += 1
         self.of[:last, last], self.of[last, :last], self.of[last, last] = -change / pivot, -across / pivot, 1.0 / pivot

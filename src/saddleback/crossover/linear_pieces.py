@@ -80,7 +80,7 @@ def held_rows(model: Model, u: Vector, y: Vector, pieces: LinearPieces) -> Mask:
     kinks = np.where(known, kinks, 0.0)
     low, high = subdifferential(model.g, kinks, RESOLVED * (1.0 + np.abs(kinks)))
     size, slope = float(np.abs(u).max()), float(np.abs(y).max())
-    step = HELD * size / slope if slope > RESOLVED * size else HELD
+    step = HELD * size / slope if size > 0 and slope > RESOLVED * size else HELD
     with np.errstate(invalid="ignore"):  # the slope at a constraint may be infinite
         moved = (u - kinks) + step * y
         at_kink = known & (low < high) & (moved >= step * low) & (moved <= step * high)

@@ -79,7 +79,7 @@ class Walk:
         if not self.dimension:
             return
         try:
-            self._inverse = Inverse(self.face.part(self.rows, self.basis), min(self.face.u.size, self.face.x.size))
+            self._inverse = Inverse(self.face.part(self.rows, self.basis))
             self._set_out(np.where(self._loose, self.face.goal, self.x))
             while self.dimension and self.steps < most:
                 self._step()
@@ -160,7 +160,8 @@ class Walk:
     def _arrive(self, balance: Vector, change: Vector) -> None:
         """Take the whole way: all columns that move reach their targets."""
         arriving = self._way != 0
-        if not np.all(np.isin(self._target[arriving], (self.face.of_x.low[arriving], self.face.of_x.high[arriving]))):
+        at_kink = (self._target == self.face.of_x.low) | (self._target == self.face.of_x.high)
+        if not np.all(at_kink[arriving]):
             raise LostBasis  # the objective falls without end
         self._move(1.0, balance, change)
         self.x[arriving] = self._target[arriving]

@@ -199,9 +199,12 @@ class Incumbent:
         at, dual = self._confirmed
         values = max(abs(at.value), abs(dual.value))
         room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
-        for crossing in crossings(self.model, Solution(at.x, at.u, dual.y, dual.z), room, work):
-            if crossing.x is None or self._replace_x(crossing.x, error if crossing.better else limit):
-                return crossing
+        try:
+            for crossing in crossings(self.model, Solution(at.x, at.u, dual.y, dual.z), room, work):
+                if crossing.x is None or self._replace_x(crossing.x, error if crossing.better else limit):
+                    return crossing
+        except MemoryError:  # the solution is there, and not to be lost for want of a nicer one
+            return Crossing(said="no crossover: it would take more memory than there is")
         return Crossing(said="no crossover: the vertex that was found would not keep the tolerance")
 
     def _replace_x(self, vector: Vector, limit: float) -> bool:

@@ -191,6 +191,8 @@ class Finish(Layer[FinishState]):
     def _worthwhile(self, state: FinishState, error: float) -> bool:
         """Return whether the finish is predicted to be cheaper than the block passes that are left."""
         superlinear = self.method.superlinear
+        if state.blocks.ended and error > state.start.tol:
+            return True
         if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
             return False
         cost = finish_passes(state.model, state.x)

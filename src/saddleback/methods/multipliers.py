@@ -65,6 +65,12 @@ ACCURACY, TYPICAL, MOST = 0.01, 50, 200
 """Relative residual of conjugate gradients, their typical number of steps, by which they are compared with a
 factorisation, and their most steps."""
 
+RANGE = 1e10
+"""Largest factor between mu and the one that the data suggest, in both directions: beyond it all is rounding."""
+
+MEMORY = 2e9
+"""Most bytes of the matrix of a Newton step."""
+
 STALLED = 5
 """Envelopes without any step after which nothing more can be gained."""
 
@@ -142,17 +148,18 @@ class Multipliers(Method[MultipliersState]):
             x=x.copy(),
             y=start.y.copy(),
             passes=cost,
-            choices=all_blocks(model),
+            choices=all_blocks(model, backend=None if model.A.traits.device is None else "torch"),
             model=model,
             u=u,
             centre=model.g_star.domain.project(start.y).copy(),
-            mu=start.weight * unit,
+            mu=float(np.clip(start.weight, 1.0 / RANGE, RANGE)) * unit,
             unit=unit,
         )
 
     def extend(self, state: MultipliersState, model: Model, start: Start) -> MultipliersState:
         """Go on with the same y: that of the start may have been scaled for a certificate."""
-        return replace(self.init(model, replace(start, y=state.centre)), damping=state.damping, unit=state.unit)
+        extended = self.init(model, replace(start, y=state.centre))
+        return replace(extended, mu=state.mu, unit=state.unit, damping=state.damping)
 
     def advance(self, state: MultipliersState, passes: float) -> MultipliersState:
         goal = state.passes + passes
@@ -182,10 +189,9 @@ class Multipliers(Method[MultipliersState]):
     def _update(state: MultipliersState, failed: bool) -> None:
         """Go on to the envelope around the y of this one."""
         state.centre = state.y.copy()
-        if failed or state.steps > HARD:
-            state.mu *= MU_FACTOR
-        elif state.steps <= EASY:
-            state.mu /= MU_FACTOR
+        if state.stalled == 0:
+            factor = MU_FACTOR if failed or state.steps > HARD else 1.0 / MU_FACTOR if state.steps <= EASY else 1.0
+            state.mu = float(np.clip(factor * state.mu, state.unit / RANGE, state.unit * RANGE))
         state.steps = 0
         state.wants_certificate = True
         if state.stalled >= STALLED:
@@ -210,13 +216,13 @@ class Multipliers(Method[MultipliersState]):
             along = model.A.matvec(d[part.free], part.free)
             state.passes += 0.5 * part.free.size / x.size
             for length in LENGTHS:
-                candidate = start + length * d
-                candidate[crosses & (candidate * start < 0)] = 0.0
+                straight = start + length * d
+                candidate = np.where(crosses & (straight * start < 0), 0.0, straight)
                 candidate = model.f.domain.project(candidate)
                 u = state.u + length * along
-                stopped = np.flatnonzero(beyond := candidate - x - length * d)
+                stopped = np.flatnonzero((candidate != straight) | (start != x))
                 if stopped.size:
-                    u += model.A.matvec(beyond[stopped], stopped)
+                    u += model.A.matvec((candidate - x - length * d)[stopped], stopped)
                     state.passes += 0.5 * stopped.size / x.size
                 now = model.f.finite_value(candidate) + envelope.finite_value(u)
                 if now < before - SUFFICIENT * length * promised:
@@ -312,7 +318,7 @@ class _System:
         longer = part.free.size if self.across else self.rows.size
         self.multiplications = 0.5 * entries**2 / max(longer, 1) + self.size**3 / 6.0
         cheaper = self.multiplications <= ADVANTAGE * TYPICAL * 2.0 * entries
-        self.direct = cheaper and 16.0 * self.size**2 <= A.traits.budget
+        self.direct = cheaper and 16.0 * self.size**2 <= min(MEMORY, A.traits.budget)
         self.A = A.restrict(self.rows, part.free) if self.direct else None
         self.matrix: Vector | None = None
 

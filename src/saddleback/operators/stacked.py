@@ -114,10 +114,13 @@ class Stacked(Operator):
         return np.concatenate([c for c, _ in pairs]), np.asarray(together([r for _, r in pairs], axis=0))
 
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
-        if compressed:
-            whole = sparse.hstack([part.entries(compressed=True) for part in self.parts], format="csc")
-            return whole if columns is None else whole[:, columns]
         columns = np.arange(self.shape[1]) if columns is None else columns
+        if compressed and columns.size:
+            found = [(part.entries(local, compressed=True), mine) for part, mine, local in self._own(columns)]
+            places = np.concatenate([np.flatnonzero(mine) for _, mine in found])
+            return sparse.hstack([matrix for matrix, _ in found], format="csc")[:, np.argsort(places)]
+        if compressed:
+            return sparse.csc_matrix((self.shape[0], 0))
         result = np.empty((self.shape[0], columns.size))
         for part, mine, local in self._own(columns):
             result[:, mine] = part.entries(local)

@@ -122,12 +122,13 @@ class Sharded(Operator):
         return of_columns, of_rows
 
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
-        if compressed:
-            everywhere = sparse.hstack(self.ranks.all(self.local.entries(compressed=True)), format="csc")
-            order = np.argsort(self.order)
-            return sparse.csc_matrix(everywhere[:, order if columns is None else order[columns]])
         columns = np.arange(self.shape[1]) if columns is None else columns
         local = self.here(columns)[1]
+        if compressed:
+            own = self.local.entries(local, compressed=True) if local.size else sparse.csc_matrix((self.shape[0], 0))
+            everywhere = sparse.hstack(self.ranks.all(own), format="csc")
+            by_rank = np.argsort(self.holder[columns], kind="stable")
+            return sparse.csc_matrix(everywhere[:, np.argsort(by_rank)])
         part = self.local.entries(local).T.ravel() if local.size else np.empty(0)
         return self.some_together(columns, part, self.shape[0]).T
 
