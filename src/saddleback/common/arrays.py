@@ -55,6 +55,13 @@ class Blocks:
         """Number of coordinates in each block."""
         return np.diff(self.start)
 
+    @cached_property
+    def of_columns(self) -> Indices:
+        """The block of each column."""
+        result = np.empty(self.order.size, dtype=np.int64)
+        result[self.order] = np.repeat(np.arange(len(self)), self.sizes)
+        return result
+
     def columns(self, blocks: Indices) -> Indices:
         """Coordinates of the given blocks, one block after the other."""
         if len(self) == self.start[-1]:

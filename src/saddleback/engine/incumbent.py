@@ -187,7 +187,7 @@ class Incumbent:
         return False
 
     def cross_over(self, tol: float, work: Work) -> Crossing:
-        """Move x to a vertex of the face of solutions on which it lies, if the tolerance is kept.
+        """Move x to a vertex of the set of solutions near it, if the tolerance is kept.
 
         ``work`` is that of the run so far, of which the crossover may take a share.
         """

@@ -319,13 +319,14 @@ class WorkingSet(Layer[WorkingSetState]):
         return Candidates([(x, u)], [(model.g.subgradient(u), None)])
 
     def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
-        """Enlarge a smallest set that is nearly all active, by the last known slacks; return whether that was done."""
+        """Enlarge a set that is nearly all active, by the last known slacks; return whether that was done."""
         n_blocks, size = len(state.model.blocks), subproblem.blocks.size
+        larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
+        if larger <= size:
+            return False
         state.x[:] = 0.0
         state.x[subproblem.columns] = subproblem.state.x
-        active = np.count_nonzero(self._active(state))
-        larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
-        if active <= FILLED * size or larger <= size:
+        if np.count_nonzero(self._active(state)) <= FILLED * size:
             return False
         distance = state.products.distance.copy()
         distance[subproblem.blocks] = np.inf

@@ -278,8 +278,7 @@ def _nudged(model: Model, x: Vector, z: Vector, mu: float) -> Vector:
     penalty, blocks = model.penalty_form, model.blocks
     assert penalty is not None
     squares = model.column_lengths**2
-    of_block = np.empty(x.size, dtype=np.int64)
-    of_block[blocks.order] = np.repeat(np.arange(len(blocks)), blocks.sizes)
+    of_block = blocks.of_columns
     if len(blocks) < x.size:
         squares = np.bincount(of_block, squares, len(blocks)).astype(np.float64)[of_block]
     step = mu / np.maximum(squares, 1e-300)

@@ -75,5 +75,5 @@ class Report:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def updated(self, inner: Report) -> Report:
-        """Return this report with the fields of the report of an inner method in place of its own."""
+        """Return this report, updated by all fields that the report of an inner method has."""
         return replace(self, **inner.as_dict())

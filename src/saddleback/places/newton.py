@@ -66,8 +66,7 @@ def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
     free = (x > lower) & (x < upper) & ((x != 0) | ~kinked)
     grouped = bool((penalty.group_weight > 0).any())
     if grouped:
-        of_column = np.empty(x.size, dtype=np.int64)
-        of_column[blocks.order] = np.repeat(np.arange(len(blocks)), blocks.sizes)
+        of_column = blocks.of_columns
         norms = np.sqrt(np.bincount(of_column, x * x, len(blocks)))
         free &= ((norms > 0) | (penalty.group_weight == 0))[of_column]
     at = free.nonzero()[0]
