@@ -23,7 +23,7 @@ class Descent {
   /// problem.
   Descent(SmoothProblem problem, Index width, const Descent* measured)
       : problem_(validated(std::move(problem), measured)),
-        // A sparse column is best followed at once by its effects: there is nothing to share.
+        // Sparse columns share nothing that a panel could reuse, so that y is updated after each column.
         panels_(problem_, matrix().sliceable() ? width : 1, measured ? &measured->panels_ : nullptr),
         parts_(matrix().sliceable() ? parts_for(matrix().stored() * static_cast<double>(panels_.widest()) /
                                                     static_cast<double>(std::max<Index>(1, columns())),
@@ -33,7 +33,7 @@ class Descent {
         kEntriesPerRow * static_cast<double>(rows()) / std::max(1.0, matrix().stored_per_column());
   }
 
-  /// Uses from now on matrices with the same entries elsewhere in memory.
+  /// Replaces the matrices by others with the same entries elsewhere in memory.
   void rebind(Stack matrix) {
     if (matrix.columns() != columns()) throw std::invalid_argument("the matrices have another shape than those before");
     std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 /// \file
-/// The lazy dual: rows that no drawn column touches are left behind. The steps that they lack are taken together, in
-/// closed form, when they are needed.
+/// The lazy dual: rows that no drawn column touches are not updated. Their missing steps are taken together, in closed
+/// form, when they are needed.
 #pragma once
 
 #include "prox.hpp"

@@ -247,8 +247,8 @@ template <class I, class T> class Sparse final : public Columns {
 
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
-  // Neighbouring columns are one stream, which the hardware prefetches. The partial sums are those of `visit`: which of
-  // the two is taken depends on what the kernel has done before, and must not show in the result.
+  // Neighbouring columns are one stream, which the hardware prefetches. The partial sums are those of `visit`, because
+  // the choice between the two depends on earlier calls and must not change the result.
   void dots_in_turn(const Index* column, int count, const double* y, double* out) const {
     for (int k = 0; k < count; ++k) {
       Index p = indptr_[column[k]];

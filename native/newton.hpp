@@ -70,8 +70,8 @@ class Selection {
     return matrix_.sliceable() ? parts_for(static_cast<double>(rows()), smallest) : 1;
   }
 
-  /// The number of rows for which all columns stay in cache, so that both products need one reading. 0 if it is so
-  /// small that memory would be read in short pieces.
+  /// The number of rows for which all columns stay in cache, so that both products need one reading. 0 if that number
+  /// is too small for reading memory in long pieces.
   Index strip() const {
     constexpr Index cached = 1 << 17, fewest = 128;
     const Index rows = cached / std::max<Index>(1, count_);

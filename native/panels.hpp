@@ -91,7 +91,7 @@ class Panels {
 
   /// The Gram matrices and strengths of the panels from `first` on.
   void measure(const SmoothProblem& problem, Index first) {
-    if (first == count()) return;  // along a path
+    if (first == count()) return;  // all panels were copied, as along a path
     const int parts = parts_for(problem.matrix.stored() * static_cast<double>(widest_));
     Lease().run(parts, [&](int i) {
       std::vector<double> weighted(problem.rows());

@@ -36,7 +36,7 @@ class Accumulators {
   std::unique_ptr<Line[]> storage_;
 };
 
-/// Lanes for an iteration of `work` multiply-adds: each must earn the cost of adding up its vector of `rows` sums.
+/// The number of lanes for `work` multiply-adds: a lane must save more than it costs to add up its vector of sums.
 inline int lanes_for(double work, Index rows) {
   return parts_for(work, std::max<double>(1 << 15, 4.0 * static_cast<double>(rows)));
 }
@@ -76,7 +76,7 @@ void sum_over_columns(const Columns& matrix, const Index* list, Index size, doub
   });
 }
 
-/// The entries of some of the columns, if all have about as many.
+/// An estimate of the number of entries in some of the columns, from the average per column.
 inline double entries_of(const Columns& matrix, Index size) {
   const double share = static_cast<double>(size) / static_cast<double>(std::max<Index>(1, matrix.count()));
   return static_cast<double>(matrix.stored()) * share;

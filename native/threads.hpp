@@ -95,7 +95,7 @@ class Pool {
         std::thread([this, worker = workers_] { work(worker); }).detach();
       }
     } catch (const std::system_error&) {
-      // Fewer helpers than hoped for: the caller alone can finish any job.
+      // There are fewer helpers than requested. The caller alone can finish any job.
       obtainable_ = workers_;
     }
   }
@@ -146,7 +146,7 @@ class Pool {
 /// thread, so that solves in several threads do not change the limits of each other.
 inline thread_local int own_limit = 0;
 
-/// Threads that calls from the calling thread leave unused, for others that work at the same time.
+/// The number of threads that calls from this thread leave unused, because other work runs at the same time.
 inline thread_local int reserved_threads = 0;
 
 /// The limit of the process, and its pool.
@@ -166,7 +166,7 @@ class Threads {
 
   int limit() const { return own_limit > 0 ? own_limit : limit_.load(); }
 
-  /// The pool for the caller alone, or null if there is none to be had.
+  /// The pool, reserved for the caller, or null if it is not available.
   Pool* borrow() {
     const int helpers = limit() - reserved_threads - 1;
     return helpers > 0 && pool_.try_acquire(helpers) ? &pool_ : nullptr;

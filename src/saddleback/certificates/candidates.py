@@ -44,7 +44,7 @@ def evaluate(
     duals: Sequence[DualSide] = (),
     trivial: bool = False,
 ) -> tuple[Certificate, PrimalSide, DualSide]:
-    """Return the best pair among the points of an offer and those that are known already, with its certificate.
+    """Return the certificate of the best pair among the offered and the known points, and the two sides of the pair.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def evaluate(
     image : callable, optional
         Computes Ax for an x that comes without it. By default one product with A.
     primals, duals : sequences of sides
-        Known sides of points. Among equal ones the first wins, and these come before the offer.
+        Sides of points that are known already. Among equal pairs the first wins, and these come before the offer.
     trivial : bool
-        Whether y = 0 takes part as well, if it proves more than the others.
+        Whether y = 0 is compared as well, if its bound is better than those of all feasible dual points.
     """
     product = image or (lambda x: DensePoint(model.A.matvec(x.vector())))
     of_x, of_y = offer.kept

@@ -1,7 +1,7 @@
-"""The judgement of a point: pure functions of the problem, in float64, that know no method.
+"""The evaluation of points: pure functions of the problem, in float64, that do not depend on the method.
 
-A certificate has two sides that are measured apart: what x is worth, and what lower bound y proves. Any x can be paired
-with any y, so a solve keeps the best pair seen.
+A certificate has two sides, which are evaluated separately: the objective at x, and the lower bound that y proves. Any
+x can be paired with any y, so a solve keeps the best pair.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ..operators.stacked import parts_of as blocks_of
 from ..result import Certificate
 
 MAX_PROJECTED = 32
-"""Most unpenalised columns for which y is projected; with more it would cost more than the iterations, and the dual
-infeasibility is reported instead."""
+"""Maximum number of unpenalised columns for which y is projected. With more columns the projection would cost more than
+the iterations, and the dual infeasibility is reported instead."""
 
 PROJECTIONS = 20
 
 RESOLVED = 2.0**-31
-"""Distance of u from b, relative to the size of the data, at which the loss is worth the floor of the relative gap."""
+"""Distance of u from b, relative to the size of the data, at which the loss defines the floor of the relative gap."""
 
 MOST = 1e-3
-"""Most of the floor that a long y may cause, relative to the terms of the objective."""
+"""Maximum contribution of ||y|| to the floor, relative to the terms of the objective."""
 
 ROUNDED = 1e-6
-"""Gaps up to this share of the floor, about two roundings of the data for a loss with kinks, cannot be told from 0."""
+"""Gaps up to this fraction of the floor count as 0: for a loss with kinks it is about two roundings of the data."""
 
 FEASIBLE = 1e-12
 """Relative size of A_0'y that rounding explains."""
@@ -51,9 +51,10 @@ FEASIBLE = 1e-12
 @stored
 @dataclass(frozen=True)
 class PrimalSide:
-    """A primal point with its objective, and how x and u = Ax miss the domains of f and g: empty where they do not.
+    """A primal point with its objective, and the violations: x and u = Ax minus their projections on dom f and dom g.
 
-    ``reach`` is the size of the data and of the terms of Ax (``Model.reach``).
+    A violation is an empty array if the point is in the domain. ``reach`` is the size of the data and of the terms of
+    Ax (``Model.reach``).
     """
 
     point: Point
@@ -75,17 +76,17 @@ class PrimalSide:
 
     @cached_property
     def distances(self) -> tuple[float, float]:
-        """How far x and u are from the domains."""
+        """The distances of x and u from the domains."""
         return length(self.x_violation), length(self.u_violation)
 
 
 @stored
 @dataclass(frozen=True)
 class DualSide:
-    """A dual point with the bound that it proves, z = -A'y, and how z misses the domain of f*: empty where it does not.
+    """A dual point with the bound that it proves, z = -A'y, and the violation: z minus its projection on dom f*.
 
-    ``scale`` is by how much it was multiplied to be feasible, ``shifted`` whether it was moved in any other way, and
-    ``length`` is ||y||.
+    The violation is an empty array if z is in the domain. ``scale`` is the factor by which y was multiplied to become
+    feasible, ``shifted`` says whether it was moved in any other way, and ``length`` is ||y||.
     """
 
     point: Point
@@ -98,7 +99,7 @@ class DualSide:
 
     @property
     def moved(self) -> bool:
-        """Whether the point is another than the one that was judged, by more than rounding."""
+        """Whether the point differs, by more than rounding, from the one that was offered."""
         return self.shifted or self.scale < 1.0 - FEASIBLE
 
     @property
@@ -113,7 +114,7 @@ class DualSide:
 
     @cached_property
     def distance(self) -> float:
-        """How far z is from the domain."""
+        """The distance of z from the domain."""
         return length(self.z_violation)
 
 
@@ -131,16 +132,16 @@ def _violation(function: Convex, point: Vector) -> Vector:
 
 
 def _beyond(point: Vector, inside: Vector) -> Vector:
-    """Return how a point misses a set, given the nearest one inside; empty where that is the point itself."""
+    """Return a point minus its projection on a set; an empty array if the projection is the point itself."""
     return np.empty(0) if inside is point else point - inside
 
 
 def dual_side(
     model: Model, y: Vector, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
 ) -> DualSide:
-    """Return the bound that y proves, after it was made feasible as far as the problem allows.
+    """Return the bound that y proves, after y was made feasible as far as the problem allows.
 
-    A z = -A'y that is at hand saves a product, and y as it can be kept saves memory, where y need not move.
+    If y need not move, a known ``z`` = -A'y saves a product, and ``kept``, a smaller form of y, saves memory.
     """
     point = admit(model, y, u)
     if point.y is y or np.array_equal(point.y, y):
@@ -152,9 +153,9 @@ def dual_side(
 class Admitted:
     """A dual point in the domain of g*.
 
-    ``scalable`` tells whether all its multiples down to 0 are there too, ``balanced`` whether A_0'y = -c_0 holds to
-    rounding on the unpenalised columns A_0. ``conjugate_g`` is g*(y) if it is known: a loss with a prox alone knows it
-    at this y and nowhere else.
+    ``scalable`` says whether all multiples t y with t in [0, 1] are in the domain too, ``balanced`` whether
+    A_0'y = -c_0 holds up to rounding on the unpenalised columns A_0. ``conjugate_g`` is g*(y) if it is known: a loss
+    that has only a prox knows it at this y and nowhere else.
     """
 
     y: Vector
@@ -176,10 +177,10 @@ def admit(model: Model, y: Vector, u: Point) -> Admitted:
 def bound(
     model: Model, point: Admitted, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
 ) -> DualSide:
-    """Return the bound that a dual point proves, given z = -A'y, where it is at hand, and y as it can be kept.
+    """Return the bound that a dual point proves. ``z`` = -A'y and ``kept``, a smaller form of y, are optional.
 
-    It is scaled until z is in the domain of f*. Where scaling cannot do that (0 is not dual feasible, or only 0 is) the
-    distance that remains is reported, as for a linear program.
+    The point is scaled until z is in the domain of f*. If no scaling can do that (0 is not dual feasible, or only 0
+    is), the distance from the domain is reported, as for a linear program.
     """
     found = _under_identities(model, point) if z is None else None
     scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
@@ -191,9 +192,9 @@ def bound(
 
 
 class _Feasible(NamedTuple):
-    """The multiple of a dual point that is feasible, f* at its -A'y, that, and how it misses the domain of f*.
+    """The factor that makes a dual point feasible, then f*, the slope -A'y and its violation at the scaled point.
 
-    Under identities -A'y, which is larger than the data, may be left out: it is made again in no time.
+    If A is made of identities, the slope may be None: it takes more memory than the data, and is cheap to compute.
     """
 
     scale: float
@@ -221,9 +222,9 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
 
 
 def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
-    """Return the same where -A'y is one multiple of y after the other: each is made when its function asks for it.
+    """Return the result of ``_feasible`` if A is made of identities, so that -A'y is a multiple of y per block of x.
 
-    None where A is anything else, or no multiple is feasible.
+    Each multiple is computed when its function needs it. Returns None for any other A, or if no multiple is feasible.
     """
     if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
         return None
@@ -236,7 +237,7 @@ def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
 
 
 def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
-    """Return -A'y; for a penalty that does not see signs A'y, perhaps y itself, does as well."""
+    """Return -A'y, or A'y if the penalty ignores signs: that may be y itself, without a copy."""
     return (
         adjoint(A, y)
         if isinstance(f_star.domain, Ball) and f_star.domain.symmetric
@@ -245,15 +246,18 @@ def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
 
 
 def _best_multiple(model: Model, point: Admitted, t: float, conjugate_f: float) -> float:
-    """Return the multiple of y with the best bound, given one, t, that is feasible, and f* there."""
+    """Return the multiple of y with the best bound, given a feasible multiple t and the value of f* there."""
     if conjugate_f == 0 and model.penalty_vanishes_at_zero:
-        # f* is 0 here and at 0, and so between them: any smaller multiple of y is as feasible, take the best
+        # f* is 0 here and at 0, and by convexity between them: every smaller multiple of y is feasible too
         return _lowest_multiple(model.g_star, point, t)
     return t
 
 
 def _lowest_multiple(g_star: Convex, point: Admitted, limit: float) -> float:
-    """Return the t in [0, limit] with the lowest g*(t y); the limit if that is it up to rounding, or not known."""
+    """Return the t in [0, limit] that minimises g*(t y).
+
+    Returns the limit if the minimiser is not known, or differs from the limit only by rounding.
+    """
     curvature = g_star.quadratic_form(point.y) if isinstance(g_star, PiecewiseQuadratic) else 0.0
     if curvature == 0.0:
         return limit
@@ -264,16 +268,16 @@ def _lowest_multiple(g_star: Convex, point: Admitted, limit: float) -> float:
 
 def trivial_side(model: Model) -> DualSide:
     """Return y = 0 with the bound that it proves."""
-    y, z = (DensePoint(constant(0.0, size)).times(0.0) for size in model.A.shape)  # no memory until somebody asks
+    y, z = (DensePoint(constant(0.0, size)).times(0.0) for size in model.A.shape)  # takes no memory yet
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 
 def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) -> float:
-    """Return the objective below which a gap is no longer relative to it.
+    """Return the floor of the relative gap: a smaller objective no longer serves as the denominator.
 
-    It is what a displacement of u by d, a 2^-31 of the size of the data, is worth: at most ``rise(g, d)`` above the
-    minimum of the loss, and ||y|| d where y is its slope. The latter is at most a 1e-3 of ``terms``, the size of what
-    the objective is a sum of: a y that is far too long proves no more than another.
+    It is the change of the loss if u moves by d, which is 2^-31 of the size of the data. At the minimum of the loss the
+    change is at most ``rise(g, d)``, and where y is the slope of the loss it is about ||y|| d. The latter is limited to
+    1e-3 of ``terms``, the size of the terms of the objective, so that a y that is far too long does not hide a gap.
     """
     distance = RESOLVED * reach
     return max(rise(model.g, distance), min(y_length * distance, MOST * terms))
@@ -282,15 +286,15 @@ def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) ->
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     """Return the certificate of a primal and a dual point.
 
-    With b and c moved by the violations the points are feasible, and their gap is that here plus at most ``shift``: the
-    products of the violations with the variables that they stand against. ``in_units`` are these products with the
-    variables in their own units instead, for those that have not moved yet.
+    If b and c are changed by the violations, the points are feasible, and their gap grows by at most ``shift``: the sum
+    of the products of each violation with its dual variable. ``in_units`` is that sum with the units of the variables
+    in place of their values, because a variable may still be 0 at the start.
     """
     gap = primal.value - dual.value
     values = max(abs(primal.value), abs(dual.value))
     linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
     least = floor(model, primal.reach, dual.length, max(values, linear))
-    known = math.isfinite(gap) and math.isfinite(least)  # next to a floor that overflows any gap would vanish
+    known = math.isfinite(gap) and math.isfinite(least)  # relative to an infinite floor every gap would be 0
     scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance
     shift = in_units = 0.0
@@ -322,7 +326,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
 def best_pair(
     model: Model, primals: Sequence[PrimalSide], duals: Sequence[DualSide]
 ) -> tuple[Certificate, PrimalSide, DualSide]:
-    """Return the pair with the smallest error, any x with any y, and its certificate first."""
+    """Return the certificate of the pair (x, y) with the smallest error, and the two sides of that pair."""
     pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
     return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
 
@@ -330,7 +334,7 @@ def best_pair(
 def _share(value: float, scale: float) -> float:
     if value == 0:
         return 0.0
-    return value / scale if scale > 0 else np.inf  # NaN stays NaN, which no error is smaller than
+    return value / scale if scale > 0 else np.inf  # a NaN remains NaN
 
 
 def _ratio(value: float, scale: float) -> float:
@@ -338,9 +342,9 @@ def _ratio(value: float, scale: float) -> float:
 
 
 def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:
-    """Move y in the domain of g* until A_0'y = -c_0, by Newton on the multipliers of that constraint.
+    """Move y in the domain of g* until A_0'y = -c_0, by Newton's method on the multipliers of that constraint.
 
-    Returns the point, and whether it is feasible to rounding; y itself where it cannot be made so.
+    Returns the best point, which may be y itself, and whether it satisfies the constraint up to rounding.
     """
     columns = model.A.entries(free)
     target = -model.f_star.domain.project(np.zeros(model.A.shape[1]))[free]
@@ -353,7 +357,7 @@ def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector
             best, best_residual = point, residual
         if np.all(np.abs(residual) <= FEASIBLE * size):
             return point, True
-        # rows at a bound may come back from it, but the others move first
+        # rows at a bound have a small weight: they may leave the bound, but the other rows move first
         weight = np.maximum(slack(model.g_star.domain, point), 1e-8) ** 2
         normal = columns.T @ (weight[:, None] * columns)
         multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]

@@ -1,4 +1,4 @@
-"""The user's own functions, tested where a certificate uses them."""
+"""Tests of user-defined functions at the points of a certificate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .certificate import DualSide, PrimalSide
 
 
 def probe_certificate(model: Model, primal: PrimalSide, dual: DualSide, scale: float = 1.0) -> None:
-    """Raise ``ProbeError`` where a function of the user's own breaks an identity that a certificate rests on.
+    """Raise ``ProbeError`` if a user-defined function violates an identity on which the certificate depends.
 
-    The bound was taken at ``scale`` times the y of ``dual``: other than 1 if y is kept as it was before it was scaled.
-    The operator has tested its products itself, as they were made: see ``operators/linear_operator.py``.
+    The bound was computed at ``scale`` times the y of ``dual``; the scale is not 1 if ``dual`` holds y before scaling.
+    A ``LinearOperator`` tests its products when they are computed: see ``operators/linear_operator.py``.
     """
     rows = model.A.shape[0]
     for own, where, linear in user_functions(model.f):

@@ -1,8 +1,8 @@
-r"""Rays: proofs that a problem has no solution, judged with the rounding of their own products bounded.
+r"""Rays: proofs that a problem has no solution, checked with bounds on the rounding errors of their products.
 
 A dual ray e with :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e) < 0` separates the constraints: no x is feasible. A
 primal ray d with :math:`f_\infty(d) + g_\infty(Ad) < 0` is a direction along which the objective falls without bound
-from every feasible point. docs/theory.md has the proofs, and what rounding leaves of them.
+from every feasible point. docs/theory.md has the proofs, and says what still holds after rounding.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ UNIT = 2.0**-53
 """Relative rounding of one operation in float64."""
 
 TINY = float(np.finfo(np.float64).tiny)
-"""What an underflow may take away."""
+"""Largest error that an underflow can cause."""
 
 FAR = 1e6
-"""A ray that leaves a cone, by no more than rounding, must nevertheless exclude solutions of this size, in the units
+"""If a ray leaves its cone within the rounding error, it must still exclude all solutions up to this size, in the units
 of the data."""
 
 SMALLEST = 1e-9
-"""Value of a direction, relative to the data, above which it is not looked at."""
+"""The value of a direction, relative to the data, must be below minus this number; other directions are ignored."""
 
 SHARES = (1e-3, 1e-5, 1e-7, 1e-9, 0.0)
-"""Entries of a ray, and of its image, that are smaller than this share are tried as 0 when a ray is refined."""
+"""Refining a ray sets those of its entries, and of the entries of its image, to 0 that are below this relative size."""
 
 REFINEMENTS = 3
-"""Corrections per share: the first removes the error of the ray, the others the rounding of the correction."""
+"""Corrections per entry of ``SHARES``: the first removes the error of the ray, the others that of the correction."""
 
 ROUND = 9
-"""Decimals to which the entries of a ray are rounded, to see whether that is one too."""
+"""Decimals to which the entries of a ray are rounded, since the rounded ray may be a proof too."""
 
 MOST_MOVED = 0.9
-"""Relative change of an entry beyond which a correction has left the ray that it was to refine."""
+"""Maximum relative change of an entry by a correction; beyond it the result has little to do with the ray."""
 
 MOST_NAMED = 6
-"""Rows or variables that a message names."""
+"""Maximum number of rows or variables that a message names."""
 
 MOST_WEEDED = 6
-"""Entries up to which each is tried as 0, so that a ray names no row that does not matter."""
+"""Maximum number of entries of a ray for which each is tried as 0, to remove rows that the proof does not need."""
 
 MOST_SOLVED = 4_000_000
-"""Entries of the dense system of a correction beyond which a ray is not refined."""
+"""Maximum number of entries of the dense system of a correction; a ray that needs more is not refined."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,19 @@ class RayCertificate:
 
 
 class Side(NamedTuple):
-    """One of the two kinds of rays: what it proves, its own cone, its image, and the cone of that.
+    """One of the two kinds of rays, dual or primal, and the functions that check it.
 
-    ``absolute`` is the image with |A| in place of A; ``block`` is the dense part of the map from some entries of the
-    ray to some of the image; ``lengths`` are those of the rows (or columns) of A that the ray multiplies; ``unit`` are
-    the sizes to expect of what stands against the image, ``scale`` that of the targets (or costs); ``terms`` is how
-    many a product sums.
+    Attributes
+    ----------
+    status : what the ray proves.
+    own, other : the recession functions of the ray and of its image, with the violations of their cones.
+    image : the map from the ray to its image.
+    absolute : the same map with |A| in place of A.
+    block : the dense part of the map, from some entries of the ray to some entries of the image.
+    lengths : lengths of the rows (or columns) of A that the ray multiplies.
+    unit : expected sizes of the variables that the image multiplies.
+    scale : size of the targets (or costs).
+    terms : number of terms in the sum of a product.
     """
 
     status: Status
@@ -163,7 +170,7 @@ def _by_norm(A: Operator, size: int, vector: Vector) -> Vector:
 
 
 class Judged(NamedTuple):
-    """A certificate with what it was made from: the image, the bound on its rounding, and how it leaves its cone."""
+    """A certificate with the image of the ray, the bound on its rounding error, and its violation of the cone."""
 
     certificate: RayCertificate
     image: Vector
@@ -174,7 +181,7 @@ class Judged(NamedTuple):
 def excluded(side: Side, direction: Vector) -> float:
     """Return the size of x (or y), in the units of the data, up to which a direction excludes solutions.
 
-    It is a measure of how close a direction is to a ray, and no proof: that takes a ray whose image is in its cone.
+    It measures how close a direction is to a ray. It is no proof: a proof needs an image inside its cone.
     """
     scaled = _scaled(direction)
     inside = _into_cone(side, scaled / float(np.linalg.norm(scaled)))
@@ -192,7 +199,7 @@ def judge(side: Side, ray: Vector) -> Judged:
     image = side.image(ray)
     rounding = side.rounding(ray)
     other = side.other(image)
-    # the cones' functions are sublinear: what rounding adds to the image adds at most their values there
+    # recession functions are sublinear: an error of the image changes them by at most their value at the error
     moved = side.other(rounding).size + side.other(-rounding).size
     summed = _gamma(ray.size + image.size) * (own.size + other.size)
     value, error = own.value + other.value, moved + summed + TINY
@@ -215,9 +222,9 @@ def _gamma(terms: int) -> float:
 
 
 def prove(model: Model, side: Side, ray: Vector) -> tuple[Vector, RayCertificate] | None:
-    """Return a ray next to this one that proves its claim, entries that do not matter 0, or None.
+    """Return a proof next to this ray, with 0 in the entries that do not matter; None if there is no proof.
 
-    Candidates are judged in floating point first. Exact arithmetic decides what that leaves in doubt, if it is cheap.
+    Candidates are checked in floating point first. Those that pass are checked in exact arithmetic too, if it is cheap.
     """
     found = next(_proofs(model, side, refined(side, ray)), None)
     tried: set[int] = set()
@@ -232,7 +239,7 @@ def prove(model: Model, side: Side, ray: Vector) -> tuple[Vector, RayCertificate
 
 
 def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[tuple[Vector, RayCertificate]]:
-    """Yield those rays that prove their claim."""
+    """Yield the candidates that are proofs, with their certificates."""
     for candidate in candidates:
         judged = judge(side, candidate)
         exactly = None if judged.certificate.proves is None else _exactly(model, side, candidate, judged)
@@ -241,7 +248,7 @@ def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[
 
 
 def _without(side: Side, ray: Vector, entry: int) -> Iterator[Vector]:
-    """Yield rays next to one whose entry was set to 0: those that bring back what has left its cone."""
+    """Yield rays with one entry set to 0 and the others corrected, so that the image returns to its cone."""
     kept = np.setdiff1d(np.flatnonzero(ray), [entry])
     none = np.zeros(side.unit.size, dtype=bool)
     fewer = np.zeros_like(ray)
@@ -250,7 +257,7 @@ def _without(side: Side, ray: Vector, entry: int) -> Iterator[Vector]:
 
 
 def _exactly(model: Model, side: Side, ray: Vector, judged: Judged) -> bool | None:
-    """Return what rational arithmetic says of a ray of a linear program; None where it is not asked."""
+    """Return whether rational arithmetic confirms a ray of a linear program; None if it is not tried."""
     program = as_linear_program(model) if at_hand(model.A) else None
     if program is None:
         return None
@@ -259,7 +266,7 @@ def _exactly(model: Model, side: Side, ray: Vector, judged: Judged) -> bool | No
 
 
 def refined(side: Side, ray: Vector) -> Iterator[Vector]:
-    """Yield rays next to one that is only nearly a proof: small entries 0, and small entries of the image 0."""
+    """Yield rays next to an approximate one, with small entries of the ray and of its image set to 0."""
     ray = _scaled(ray)
     both, either = _limits(side, side.unit.size)
     weight = np.abs(ray) * np.where(side.lengths > 0, side.lengths, side.lengths.max() or 1.0)
@@ -272,7 +279,7 @@ def refined(side: Side, ray: Vector) -> Iterator[Vector]:
 
 
 def _corrections(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool_], share: float) -> Iterator[Vector]:
-    """Yield a ray, and what becomes of it as entries of its image that are to be 0 are made so."""
+    """Yield a ray, and the rays after each correction of the image entries that should be 0."""
     ray = _into_cone(side, ray)
     for _ in range(REFINEMENTS):
         if not np.any(ray):
@@ -287,7 +294,7 @@ def _corrections(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool
 
 
 def _corrected(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool_], share: float) -> Vector | None:
-    """Return the ray moved, by least squares in relative changes, so that small entries of its image become 0."""
+    """Return the ray after the least relative change, by least squares, that makes small entries of its image 0."""
     image = side.image(ray)
     small = np.abs(image) <= share * side.absolute(np.abs(ray))
     off = np.flatnonzero((limits & small) | (np.abs(side.other(image).violation) > 0))
@@ -306,7 +313,7 @@ def _corrected(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool_]
 
 
 def _limits(side: Side, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the entries of the image that may have neither sign, and those that may not have both."""
+    """Return masks of the image entries that must be 0, and of those that are restricted to one sign or to 0."""
     ones = np.ones(size)
     above, below = side.other(ones).violation != 0, side.other(-ones).violation != 0
     return above & below, above | below
@@ -336,8 +343,8 @@ def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
     Returns
     -------
     RayCertificate
-        Its ``proves`` is a ``Status``, or None for a ray that proves nothing. A ray in the wrong units is scaled, and
-        entries that leave the cone of the ray by rounding are put back; nothing else is changed.
+        Its ``proves`` is a ``Status``, or None for a ray that proves nothing. The ray is scaled, and entries that leave
+        its cone by rounding are projected back; nothing else is changed.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
@@ -363,7 +370,7 @@ def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
 
 
 def _readings(problem: Problem, ray: Any) -> tuple[Vector | None, Vector | None]:
-    """Return a ray as a direction of y and as one of x, None where it has another shape; raise where it has neither."""
+    """Return a ray as a direction of y and as one of x, each None if the shape does not fit; raise if neither fits."""
     (y, no_y), (x, no_x) = _tried(problem.flatten_y, ray), _tried(problem.flatten_x, ray)
     if y is None and x is None:
         raise ValueError(f"ray is neither a direction of y ({no_y}) nor one of x ({no_x})")
@@ -371,7 +378,7 @@ def _readings(problem: Problem, ray: Any) -> tuple[Vector | None, Vector | None]
 
 
 def _tried(flatten: Callable[[Any, str], Any], ray: Any) -> tuple[Any, str]:
-    """Return a flat ray, or None and the reason why it has another shape."""
+    """Return the flattened ray and an empty string, or None and the message why the shape does not fit."""
     try:
         return flatten(ray, "ray"), ""
     except (TypeError, ValueError) as error:
@@ -385,9 +392,9 @@ def ray_of_empty_rows(model: Model) -> Vector:
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:
-    """Return which rows and bounds a ray of y sets against each other, or which variables one of x moves; how clearly.
+    """Return a description of a proof, to be placed after a colon: its first letter is small.
 
-    It goes on from a colon: the first sentence does not begin with a capital letter.
+    It names the rows and bounds that contradict each other, or the variables that move without bound, and the margin.
     """
     infeasible = status is Status.INFEASIBLE
     judged = judge(sides(problem.model)[0 if infeasible else 1], ray)
@@ -405,7 +412,7 @@ def explanation(problem: Problem, status: Status, ray: Vector) -> str:
 
 
 def _listed(kind: str, places: Indices, names: Sequence[str]) -> str:
-    """Return the first of some rows or variables by name, or by number, and how many more there are."""
+    """Return the names (or numbers) of the first few rows or variables, and the count of the others."""
     first = [names[i] if names else str(i) for i in places[:MOST_NAMED].tolist()]
     more = f" and {places.size - MOST_NAMED} more" if places.size > MOST_NAMED else ""
     return f"{kind}{'' if places.size == 1 else 's'} {', '.join(first)}{more}"

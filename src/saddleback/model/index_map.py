@@ -1,4 +1,4 @@
-"""Which rows and columns of a problem a smaller one has."""
+"""The rows and columns of a problem that a subproblem contains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..common.rebuildable import stored
 
 @stored
 class IndexMap(NamedTuple):
-    """The shape of a problem, and the rows and columns of it that a smaller problem has."""
+    """The shape of a problem, and the rows and columns of it that a subproblem contains."""
 
     shape: tuple[int, int]
     rows: Indices

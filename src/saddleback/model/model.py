@@ -1,4 +1,4 @@
-"""The problem over flat vectors, min_x f(x) + g(Ax): all that methods, certificates and reductions know."""
+"""The problem over flat vectors, min_x f(x) + g(Ax), as methods, certificates and reductions see it."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ class shared(Generic[T]):
         if self.name not in known:
             known[self.name] = self.compute(model)
         value: T = known[self.name]
-        vars(model)[self.name] = value  # where Python finds it from now on
+        vars(model)[self.name] = value  # later look-ups find it without this descriptor
         return value
 
 
 DESCENT_KERNEL = "descent kernel"
-"""Where a problem for many solves keeps the kernel that has measured its panels."""
+"""The key in ``of_data`` under which a problem for many solves keeps a descent kernel with measured panels."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The problem over flat vectors: all that methods, certificates and reductions know.
+    """The problem over flat vectors, as methods, certificates and reductions see it.
 
     Attributes
     ----------
     f, A, g : penalty, operator and loss.
     linear_norm : ||c|| of the linear terms of f, the scale of the dual infeasibility.
-    constant : what a reduction has left out of the objective.
+    constant : the constant part of the objective, which a reduction has separated from f and g.
     """
 
     f: Convex
@@ -77,9 +77,9 @@ class Model:
     constant: float = 0.0
 
     def part(self, f: Convex, A: Operator, columns: Indices | None = None) -> Model:
-        """Return the problem of some of the columns, all of them by default, under the same loss.
+        """Return the problem of some of the columns, by default of all, with the same loss.
 
-        It inherits what depends on the loss alone, and P(0): the columns left out are at 0.
+        It inherits the properties that depend only on the loss, and P(0): the omitted columns of x are 0.
         """
         inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
         part = Model(f, A, self.g, self.linear_norm, self.constant)
@@ -95,22 +95,23 @@ class Model:
 
     @derived
     def of_blocks(self, blocks: Indices, A: Operator) -> Model:
-        """Return the problem of some of the blocks, whose columns A holds."""
+        """Return the problem of some of the blocks; A contains the columns of these blocks."""
         return self.part(self.f.restrict_blocks(blocks), A, self.blocks.columns(blocks))
 
     @derived
     def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
         """Return a copy of some columns of A, in float32 if ``single`` and that saves memory.
 
-        Where memory is bounded, they share it with what was packed before and is to stand beside them.
+        If memory is limited, the copy shares the limit with ``beside``, an earlier copy that remains in use.
         """
         return self.A.pack(columns, single, 0.0 if beside is None else bytes_in_memory(beside))
 
     @derived
     def in_panels(self) -> Model:
-        """Return the problem in which a block is what is best read at once: as it is where A has no panels.
+        """Return the problem with one block per panel of A, which is read at once; the same problem without panels.
 
-        A panel ends with the block that it cuts. Blocks that have their columns all over the place stay as they are.
+        A panel that would cut a block ends with that block. If the columns of a block are not neighbours, the problem
+        is returned without change.
         """
         ends = self.A.traits.panels
         if ends is None or (self.A.traits.reads_columns and not np.array_equal(self.blocks.order, np.arange(ends[-1]))):
@@ -129,18 +130,18 @@ class Model:
 
     @derived
     def columnar(self) -> Model:
-        """Return the problem with the columns of A contiguous in memory, and all that is known about it."""
+        """Return the problem with the columns of A contiguous in memory, and with everything computed so far."""
         return self._on(self.A.ordered("columns"))
 
     def collected(self) -> Model:
-        """Return the problem with all columns of A in this process, and all that is known about it."""
+        """Return the problem with all columns of A in this process, and with everything computed so far."""
         return self._on(collected(self.A))
 
     def _on(self, A: Operator) -> Model:
         """Return the problem with an operator that has the same entries.
 
-        It takes over the sums of squares: another layout may add them up in another order, and results must not depend
-        on which of the two was asked first.
+        The new operator takes over the sums of squares. Its layout could sum them in another order, and results must
+        not depend on which of the two operators computes them first.
         """
         if A is self.A:
             return self
@@ -152,16 +153,16 @@ class Model:
 
     @derived
     def sample(self, rows: Indices) -> Model:
-        """Return the problem of a sample of the rows, in which each counts for several."""
+        """Return the problem of a sample of the rows, with row weights that make up for the omitted rows."""
         assert isinstance(self.g, SumOverRows)
         g = self.g.restrict(rows).with_row_weights(np.full(rows.size, self.A.shape[0] / rows.size))
         return replace(self, A=self.A.restrict(rows, np.arange(self.A.shape[1])), g=g)
 
     @derived
     def rows_part(self, rows: Indices, pull: Vector) -> Model:
-        """Return the problem of some of the rows, where the others add <pull, x> to the objective.
+        """Return the problem of some of the rows, where the other rows are replaced by the linear term <pull, x>.
 
-        It has a solution where the whole has one, though nothing in it tells so.
+        It inherits whether a solution surely exists, which its own functions would not show.
         """
         assert isinstance(self.g, SumOverRows)
         part = Model(
@@ -174,26 +175,26 @@ class Model:
         return part
 
     def with_memory(self) -> Model:
-        """Return the problem for one run, whose parts may remember what makes the next call faster."""
+        """Return the problem for one run, in which functions and operator may cache data that speed up later calls."""
         f, g = with_own_memory(self.f), with_own_memory(self.g)
         model = self if f is self.f and g is self.g else replace(self, f=f, g=g)
         return model._on(with_memory(self.A))
 
     def placed(self, A: Operator, device: Device) -> Model:
-        """Return the problem with A there; where A is nothing but identities the vectors are the data, and go too."""
+        """Return the problem with A on a device; if A consists of identities, the vectors are moved there as well."""
         if A.traits.identity_scales is None:
             return replace(self, A=A)
         return replace(self, f=moved(self.f, device.place), A=A, g=moved(self.g, device.place))
 
     def memories(self) -> list[Any]:
-        """Return what functions and operator remember from call to call, in a fixed order."""
+        """Return the caches of the functions and of the operator, in a fixed order."""
         return [*memories_of(self.f), *memories(self.A), *memories_of(self.g)]
 
     @cached_property
     def of_data(self) -> dict[str, Any]:
-        """What was found out about A and the loss alone, by name: the problems of a path share it.
+        """The properties that depend only on A and the loss, by name: the problems of a path share this dictionary.
 
-        Kernels, which keep A in memory and are no plain data, stay where there is a place for them only.
+        Kernels keep A in memory and are not plain data. They are stored only if the key ``DESCENT_KERNEL`` exists.
         """
         return {}
 
@@ -209,12 +210,12 @@ class Model:
 
     @cached_property
     def penalty_form(self) -> NormalForm | None:
-        """The penalty as data."""
+        """The normal form of the penalty, or None."""
         return self.f.normal_form()
 
     @shared
     def loss_form(self) -> NormalForm | None:
-        """The conjugate of the loss as data."""
+        """The normal form of the conjugate of the loss, or None."""
         return self.g_star.normal_form()
 
     @cached_property
@@ -243,12 +244,12 @@ class Model:
 
     @cached_property
     def penalty_vanishes_at_zero(self) -> bool:
-        """Whether f(0) = f*(0) = 0: then f* is 0 along the whole way from 0 to any point where it is 0."""
+        """Whether f(0) = f*(0) = 0. Then f* is 0 on the segment from 0 to any point where it is 0."""
         return self.penalty_at_zero == 0 and self.f_star.domain.has_zero() and self.penalty_infimum == 0
 
     @cached_property
     def penalty_infimum(self) -> float:
-        """The infimum of f; -inf where it is not finite or not known."""
+        """The infimum of f; -inf if it is not finite or not known."""
         return _infimum(self.f_star, self._nothing(self.A.shape[1]))
 
     @shared
@@ -261,7 +262,7 @@ class Model:
 
     @shared
     def loss_at_zero(self) -> tuple[float, float]:
-        """g(0) and inf g, which is -inf where it is not finite or not known."""
+        """g(0) and inf g, which is -inf if it is not finite or not known."""
         zero = self._nothing(self.A.shape[0])
         return self.g.value(zero), _infimum(self.g_star, zero)
 
@@ -277,7 +278,11 @@ class Model:
 
     @cached_property
     def rays_prove_nothing(self) -> bool:
-        """Whether that is so, or a block under an identity, whose penalty is finite everywhere, reaches any Ax."""
+        """Whether no ray can prove anything.
+
+        That is so if the problem is surely solvable, and also if a block has a penalty that is finite everywhere and an
+        identity as its part of A, so that Ax can take any value.
+        """
         onto = self.A.traits.identity_scales is not None and any(f.domain.everything for f, _ in parts_of(self.f))
         return self.surely_solvable or (onto and self.loss_bounded_below and self.f_star.domain.has_zero())
 
@@ -288,23 +293,24 @@ class Model:
 
     @cached_property
     def x_unit(self) -> Vector:
-        """The unit of x, in which a column alone is as long as the targets b.
+        """The unit of x per column: ||b|| / ||A_j||, so that the column alone is as long as the targets b.
 
-        It is free of the units in which A and b are given. 0 for an empty column, 1 over nothing known.
+        Measured in it, x does not depend on the units of A and b. It is 0 for an empty column. Columns of an operator
+        whose entries are not known count as having length 1.
         """
         return _quotients(self.target_norm, self.column_lengths)
 
     @cached_property
     def y_unit(self) -> Vector:
-        """The unit of y, in which a row alone is as long as the linear term c."""
+        """The unit of y per row: ||c|| divided by the length of the row, so that the row alone is as long as c."""
         return _quotients(self.linear_norm, self.row_lengths)
 
     @cached_property
     def size(self) -> float:
-        """A size that x and y hardly exceed at a solution, at least 1.
+        """An estimate of the largest entry of x and y at a solution, at least 1.
 
-        That of x where a column reaches the targets, and of y at a slope of the loss, or where a column balances the
-        penalty.
+        The entries of x are estimated by ``x_unit``. Those of y are estimated by a slope of the loss, and by the y with
+        which one column balances the penalty.
         """
         nothing = self._nothing(self.A.shape[0])
         slope = self.g.subgradient(nothing) if is_smooth(self.g) else subgradient_scale(self.g)
@@ -313,10 +319,10 @@ class Model:
 
     @cached_property
     def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
-        """The units of x and y for proofs that there is no solution, each with the scale of b or c behind them.
+        """The units of x and y for proofs that there is no solution, each with its scale: the size of b or of c.
 
-        Constraints may also be contradicted by the domain of f alone, where 0 is not in it: b is therefore seen from
-        p, the point of the domain nearest to 0, as b - Ap. Without b and p all is feasible: the scale is then 0.
+        If 0 is not in the domain of f, the constraints may contradict that domain. The scale of b is therefore that of
+        b - Ap, where p is the point of the domain nearest to 0. If b and p are 0, x = 0 is feasible and the scale is 0.
         """
         columns, rows = self.column_lengths, self.row_lengths
         p = self.f.domain.project(np.zeros(self.A.shape[1]))
@@ -327,9 +333,9 @@ class Model:
         )
 
     def reach(self, x: Point, u: Vector) -> float:
-        """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||: what u - b = Ax - b is a difference of.
+        """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||, the size of the terms of Ax - b.
 
-        A rounding of the data, or of the terms of Ax, moves u - b by at most a rounding of this.
+        Rounding the data, or the terms of Ax, changes u - b by at most a relative rounding of this size.
         """
         largest = max(self.target_norm, length(u))
         if self.A.traits.entries_known and self.A.traits.identity_scales is None:
@@ -338,38 +344,38 @@ class Model:
 
     @shared
     def column_lengths(self) -> Vector:
-        """The lengths of the columns of A, 1 where its entries are not known."""
+        """The lengths of the columns of A; 1 if the entries of A are not known."""
         return (
             map_constants(np.sqrt, self.A.sums(2)[0]) if self.A.traits.entries_known else constant(1.0, self.A.shape[1])
         )
 
     @shared
     def row_lengths(self) -> Vector:
-        """The lengths of its rows."""
+        """The lengths of the rows of A; 1 if the entries of A are not known."""
         return (
             map_constants(np.sqrt, self.A.sums(2)[1]) if self.A.traits.entries_known else constant(1.0, self.A.shape[0])
         )
 
     def _nothing(self, size: int) -> Vector:
-        """Return a vector of zeros that takes no memory, where the vectors of the problem lie."""
+        """Return a vector of zeros that takes no memory, on the device of the problem's vectors."""
         here = self.A.traits.device is None or self.A.traits.identity_scales is None
         return constant(0.0, size) if here else np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
     def trivial_bound(self) -> float:
-        """The bound inf f + inf g, which y = 0 proves; -inf where it is not finite or not known."""
+        """The bound inf f + inf g, which y = 0 proves; -inf if it is not finite or not known."""
         if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
-            return -np.inf  # under identities vectors are as large as the data, and 0 is no solution to look for
+            return -np.inf  # under identities vectors are as large as the data, and y = 0 is never a solution
         return self.constant + self.penalty_infimum + self.loss_at_zero[1]
 
     @cached_property
     def objective_at_zero(self) -> float:
-        """P(0), infinite where that is not feasible."""
+        """P(0), infinite if x = 0 is not feasible."""
         return self.penalty_at_zero + self.loss_at_zero[0] + self.constant
 
     @cached_property
     def value_at_zero(self) -> float:
-        """|P(0)|, or 1 where that is 0 or infinite."""
+        """|P(0)|, or 1 if that is 0 or infinite."""
         value = abs(self.objective_at_zero)
         return value if np.isfinite(value) and value > 0 else 1.0
 

@@ -1,7 +1,7 @@
-"""Which sizes of data can be computed with: those whose squares, and their products, are numbers.
+"""The range of data that can be computed with: squares, and their products, must not overflow or underflow.
 
-The parameters of penalties and losses are checked where they are given (``common/checks.py``), and the products of a
-``LinearOperator`` where they are made. Here are A, and what follows from all of them together: the size of x and y.
+The parameters of penalties and losses are checked when they are given (``common/checks.py``), and the products of a
+``LinearOperator`` when they are computed. This module checks A, and the sizes of x and y that follow from all data.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..operators import Operator
 
 
 def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Convex, slope: Vector | None) -> None:
-    """Raise where A, the data of the loss, or a solution are so long or short that nothing can be computed.
+    """Raise if the lengths of A, of the data of the loss or of a solution are outside the range of floating point.
 
     Parameters
     ----------
-    operators, names : the blocks of A, and what to call each in an error.
+    operators, names : the blocks of A, and the name of each in an error message.
     loss : the loss.
     slope : its gradient at 0, if that is known.
     """
@@ -55,7 +55,7 @@ def _longest_column(A: Operator, name: str) -> float:
 
 
 def length_of(loss_conjugate: Convex, rows: int) -> float:
-    """Return ||b||, the length of the targets of a loss: subgradients of its conjugate have their size."""
+    """Return ||b||, the length of the targets of a loss, from the size of the subgradients of its conjugate."""
     if not isinstance(loss_conjugate, PiecewiseQuadratic):
         return float(np.linalg.norm(np.broadcast_to(subgradient_scale(loss_conjugate), (rows,))))
     parts = (loss_conjugate.panel(own).subgradient_scale() for own in panels(loss_conjugate.left))
@@ -72,7 +72,7 @@ def _message(name: str, what: str, length: float) -> str:
 
 
 def _check_point(which: str, size: float, why: str) -> None:
-    """Raise if the entries of x or y would have squares that are no numbers, or 0."""
+    """Raise if the squares of the entries of x or y would overflow or underflow."""
     if not 1 / SQUARABLE <= size <= SQUARABLE:
         flow = "overflow" if size > 1 else "underflow"
         raise ValueError(

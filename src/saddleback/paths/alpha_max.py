@@ -1,16 +1,16 @@
 r"""The smallest alpha with x = 0 on the penalised columns.
 
-Let A_0 be the columns without a penalty, w their best fit alone, and f = alpha p + r. By the optimality conditions x =
-0 is a solution at alpha if and only if some
+Let A_0 be the columns without a penalty, w the best fit by them alone, and f = alpha p + r. By the optimality
+conditions x = 0 is a solution at alpha if and only if some
 
 .. math::
 
     y \in Y = \{\, y \in \partial g(A_0 w) : -A_0'y \in \partial r_0(w) \,\} \quad\text{has}\quad
     -A_j'y \in \partial (\alpha p + r)_j(0) \text{ for all penalised blocks } j,
 
-so that :math:`\alpha_{max} = \min_{y \in Y} \max_j \alpha_j(-A_j'y)`, with the least alpha of a block that the penalty
-itself knows (``functions/traits.py``). Y does not depend on which best fit is taken. It is a single point for a smooth
-loss, and a polytope if rows are at a kink of theirs.
+so that :math:`\alpha_{max} = \min_{y \in Y} \max_j \alpha_j(-A_j'y)`. The least alpha of a block, alpha_j, is computed
+by the penalty (``functions/traits.py``). Y does not depend on which best fit is taken. It is a single point for a
+smooth loss, and a polytope if the fit of some rows is at a kink of the loss.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from .cutting_planes import Polytope, least_largest
 from .null_model import NOT_FEASIBLE, Free, fit
 
 AT_KINK = 1e-9
-"""Distance from a kink, relative to the terms of A_0 w and the place of the kink, that rounding in w explains."""
+"""Distance from a kink, relative to the terms of A_0 w and the position of the kink, that rounding in w can cause."""
 
 EXACT_FIT = 1e-13
-"""A loss this close to its least value, relative to its value at 0, has it."""
+"""A loss counts as minimal if it is this close to its minimum, relative to its value at 0."""
 
 
 def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float:
@@ -95,14 +95,14 @@ def _named_columns(problem: Problem, named: Any) -> Indices:
     if columns.size and (columns.min() < 0 or columns.max() >= n or np.unique(columns).size != columns.size):
         raise ValueError(
             f"unpenalised has integers from {columns.min()} to {columns.max()}, {np.unique(columns).size} of "
-            f"{columns.size} distinct: expected distinct columns of A, 0 to {n - 1}; give a column of its own as floats"
+            f"{columns.size} distinct: expected distinct columns of A, 0 to {n - 1}; give another column as floats"
         )
     entries: Indices = (columns[:, None] * tasks + np.arange(tasks)).ravel()
     return entries
 
 
 class Threshold(NamedTuple):
-    """alpha_max, and a solution there: x, 0 but for the columns without a penalty, and y."""
+    """alpha_max, and a solution there: x, which is 0 except in the columns without a penalty, and y."""
 
     alpha: float
     x: Vector
@@ -129,7 +129,7 @@ def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
 
 
 def _check_kinks(problem: Problem, held: Any) -> None:
-    """Raise where a penalty with an alpha holds no column at 0, or none has an alpha."""
+    """Raise if a penalty with an alpha has no kink at 0, or if no penalty has an alpha."""
     ends = np.cumsum([int(np.prod(shape)) for shape in problem.x_shapes])[:-1]
     for term, own in zip(problem.terms, np.split(held, ends), strict=True):
         if term.has_alpha() and not np.any(own):
@@ -144,7 +144,7 @@ def _check_kinks(problem: Problem, held: Any) -> None:
 
 
 def best_fit(rest: Model, free: Indices, columns: Vector) -> Vector:
-    """Return x that is 0 but for the free columns, which minimise the loss and what is left of f without alpha."""
+    """Return the x that minimises the loss plus f at alpha = 0 over the free columns, and is 0 elsewhere."""
     m, n = rest.A.shape
     x = np.zeros(n)
     if not free.size:
@@ -171,7 +171,7 @@ def _inside(lower: Vector, upper: Vector) -> Vector:
 
 
 def _zero_is_dual(rest: Model, free: Indices, x: Vector, columns: Vector) -> bool:
-    """Return whether y = 0 is in Y: the free columns bring the loss to its least value, at no cost of their own."""
+    """Return whether y = 0 is in Y: the free columns minimise the loss, and 0 is a slope of f there."""
     none = np.zeros(rest.A.shape[0])
     if not rest.g_star.domain.has_zero():
         return False
@@ -193,11 +193,11 @@ def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope
     """Return Y, the dual solutions of the problem of the free columns alone."""
     u, terms = columns @ x[free], np.abs(columns) @ np.abs(x[free])
     place = np.broadcast_to(np.abs(subgradient_scale(rest.g_star)), u.shape)
-    # a kink at 0 has no size of its own: the others' tells what rounding leaves of it
+    # a kink at 0 has no size to compare rounding errors with: the kinks of the other rows give one
     low, high = subdifferential(rest.g, u, AT_KINK * (terms + place) + 1e-14 * place.max())
     if np.any(np.isnan(low)):
         raise TypeError(
-            "loss: its slopes at the fit by the columns without a penalty are not known row by row (a function of "
-            "one's own, or Norm2 at residual 0 under a penalty with a linear term), and alpha_max needs them"
+            "loss: its slopes per row are not known at the fit by the columns without a penalty, and alpha_max needs "
+            "them (that is so for a user-defined loss, and for Norm2 at residual 0 with a linear term in the penalty)"
         )
     return Polytope(low, high, columns, *_slopes(rest, free, x))

@@ -1,9 +1,9 @@
 r"""Cutting planes: the y of a polytope with the least max_j alpha_j(-A_j'y).
 
-Every alpha_j is convex and comes with a tangent. A linear program over the tangents so far bounds the minimum from
-below, the value at its solution from above; where the two differ the tangents at the solution join the program (Kelley,
-1960). For an L1 penalty the tangents are finitely many and the end is exact; group norms take some dozens of rounds,
-since every group is cut by itself.
+Every alpha_j is convex and comes with a tangent. A linear program over the tangents so far gives a lower bound on the
+minimum, and the value at its solution gives an upper bound. While the two differ, the tangents at the solution are
+added to the program (Kelley, 1960). An L1 penalty has finitely many tangents, so that the result is exact. Group norms
+take a few dozen rounds, since each group has its own tangents.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ ACCURACY = 1e-10
 
 BELIEVED = 1e-8
 PATIENCE = 5
-"""Relative distance with which the linear program is believed when so many rounds have not brought them closer."""
+"""The loop also stops if the bounds are within the relative distance ``BELIEVED`` and have not come closer during the
+last ``PATIENCE`` rounds."""
 
 NOTHING = 1e-13
-"""An alpha so small, relative to that of a corner of the polytope, is 0: the free rows balance all columns."""
+"""An alpha this small, relative to that of a corner of the polytope, counts as 0: the free rows balance all columns."""
 
 ROUNDS = 1000
 CUTS = 100
-"""Tangents that join the program in a round at the most: those of the blocks with the largest alpha."""
+"""Maximum number of tangents that a round adds to the program: those of the blocks with the largest alpha."""
 
 
 IDLE = 3
-"""Rounds without a multiplier after which a tangent is left out."""
+"""Number of rounds with a zero multiplier after which a tangent is removed."""
 
 
 class Polytope(NamedTuple):
@@ -57,7 +58,7 @@ def least_largest(unit: Model, rest: Convex, polytope: Polytope) -> tuple[float,
     ----------
     unit : the problem at alpha = 1.
     rest : its f at alpha = 0.
-    polytope : where y may be.
+    polytope : the feasible set of y.
     """
     rows = np.flatnonzero(polytope.low < polytope.high)
     y = np.where(polytope.low == polytope.high, polytope.low, 0.0)
@@ -92,7 +93,7 @@ def least_largest(unit: Model, rest: Convex, polytope: Polytope) -> tuple[float,
 
 @dataclass
 class Tangent:
-    """t >= offset + <slope, y>, and for how many rounds it has not mattered."""
+    """t >= offset + <slope, y>, and the number of rounds for which its multiplier has been 0."""
 
     slope: Vector
     offset: float
@@ -100,7 +101,7 @@ class Tangent:
 
 
 class Program:
-    """min t over the polytope and above all tangents so far, in units in which y and t are about 1."""
+    """Minimise t over the polytope and above all tangents so far, in units in which y and t are about 1."""
 
     def __init__(self, polytope: Polytope, fixed: Vector, rows: Indices) -> None:
         self.fixed, self.rows = fixed, rows
@@ -117,7 +118,7 @@ class Program:
         self.tangents: list[Tangent] = []
 
     def corner(self) -> Vector:
-        """Return a point of the size that y may have."""
+        """Return a point whose entries have the largest size that y can have."""
         y = self.fixed.copy()
         y[self.rows] = np.where(np.isfinite(self.bounds[:, 1]), self.bounds[:, 1], 1.0) * self.y_unit
         return y
@@ -162,7 +163,7 @@ class Program:
         return float(found.x[k] * t_unit), y
 
     def _forget(self, multipliers: Vector) -> None:
-        """Leave out the tangents that have not carried the solution for some rounds; the others keep up its bound."""
+        """Remove the tangents whose multipliers have been 0 for some rounds; the bound does not depend on them."""
         for tangent, multiplier in zip(self.tangents, multipliers, strict=False):
             tangent.idle = 0 if multiplier != 0 else tangent.idle + 1
         self.tangents = [tangent for tangent in self.tangents if tangent.idle < IDLE]

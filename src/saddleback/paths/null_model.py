@@ -1,7 +1,7 @@
-r"""The fit by the columns without a penalty: min_w <c, w> + g(A_0 w) with bounds on w, to rounding.
+r"""The fit by the columns without a penalty: min_w <c, w> + g(A_0 w) with bounds on w, accurate up to rounding.
 
-An intercept gives a mean, a quantile, the odds of two classes. A loss with curvature is fitted by Newton's method, a
-piecewise linear one by a linear program, whose vertex has the kinks of the loss exactly where they are.
+With an intercept alone the fit is a mean, a quantile or the odds of two classes. A loss with curvature is fitted by
+Newton's method. A piecewise linear loss is fitted by a linear program, whose vertex lies exactly on kinks of the loss.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ..functions.traits import curvature as curvature_of
 from ..functions.traits import curvature_at
 
 LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
-"""The most accurate that HiGHS has. Its presolve compares all rows of the loss with each other under an intercept."""
+"""The highest accuracy of HiGHS. Its presolve is slow here: with an intercept it compares all pairs of rows."""
 
 NEWTON_STEPS = 200
 
 STATIONARY = 1e-14
-"""Size of a gradient, relative to the terms that it sums, that rounding explains."""
+"""Size of a gradient, relative to the terms of its sum, that rounding can cause."""
 
 ACCEPTABLE = 1e-11
-"""Size of a gradient with which a fit that cannot be improved is a fit."""
+"""Relative size of the gradient up to which a fit is accepted when no step improves it any more."""
 
 
 DECREASE = 1e-4
-"""Share of the decrease that the gradient promises with which a step is taken."""
+"""A step is accepted if the objective falls by at least this fraction of the decrease that the gradient predicts."""
 
 SOLVED, UNBOUNDED = 0, 3
-"""What ``linprog`` says of itself."""
+"""Status codes of ``scipy.optimize.linprog``."""
 
 Mask = NDArray[np.bool_]
 
@@ -56,7 +56,7 @@ class Free(NamedTuple):
 
 
 def fit(free: Free, g: Convex) -> Vector:
-    """Return the minimiser w, or raise where there is none."""
+    """Return the minimiser w, or raise if there is none."""
     scale = np.abs(free.columns).max(axis=0, initial=0.0)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = Free(free.columns / scale, free.lower * scale, free.upper * scale, free.linear / scale)
@@ -67,10 +67,10 @@ def fit(free: Free, g: Convex) -> Vector:
 
 
 def _linear_program(free: Free, pieces: PiecewiseParameters) -> Vector:
-    r"""Minimise over y the conjugate, min g*(y) + sup_w <-A_0'y - c, w> within the bounds of w: k rows, whatever m is.
+    r"""Solve the dual program, min_y g*(y) + sup_w <-A_0'y - c, w> over w within its bounds: k rows for any m.
 
-    y is split at 0, where the two slopes of g* meet, and -A_0'y - c into the parts that the bounds of w hold. w are the
-    multipliers: of a vertex, so that rows at a kink of the loss are there exactly.
+    y is split at 0, where the slope of g* changes, and -A_0'y - c into the parts that push w to its upper and to its
+    lower bound. The multipliers of a vertex are w, so that rows at a kink of the loss are there exactly.
     """
     m, k = free.columns.shape
     unit = max(np.abs(pieces.left).max(), np.abs(pieces.right).max()) or 1.0
@@ -107,7 +107,7 @@ def _linear_program(free: Free, pieces: PiecewiseParameters) -> Vector:
 
 
 class Point(NamedTuple):
-    """w with u = A_0 w, the objective, its gradient, and the size of the terms that the gradient sums."""
+    """w with u = A_0 w, the objective, its gradient, and the size of the terms of the gradient."""
 
     w: Vector
     u: Vector
@@ -117,7 +117,7 @@ class Point(NamedTuple):
 
     @classmethod
     def at(cls, w: Vector, free: Free, g: Convex) -> Point:
-        """Return the point with all that belongs to it."""
+        """Return the point at w, with its objective and gradient."""
         u: Vector = free.columns @ w
         y = g.subgradient(u)
         gradient = free.columns.T @ y + free.linear
@@ -125,27 +125,26 @@ class Point(NamedTuple):
         return cls(w, u, g.finite_value(u) + float(free.linear @ w), gradient, size)
 
     def moving(self, free: Free) -> Mask:
-        """Return the variables that no bound holds back."""
+        """Return a mask of the variables that can move against the gradient within their bounds."""
         held = ((self.w <= free.lower) & (self.gradient > 0)) | ((self.w >= free.upper) & (self.gradient < 0))
         return ~held
 
     def stationary(self, free: Free, accuracy: float) -> bool:
-        """Return whether the gradient is as small as that, where nothing holds the variables back."""
+        """Return whether the gradient of the moving variables is within ``accuracy``, relative to its terms."""
         small = np.abs(self.gradient) <= accuracy * self.size
         return bool(np.all(small[self.moving(free)]))
 
     def improved_by(self, trial: Point) -> bool:
-        """Return whether another point is better: lower, or, where the values are equal to rounding, flatter."""
+        """Return whether another point is lower, or has the same value up to rounding and a smaller gradient."""
         lower = trial.value < self.value - DECREASE * float(self.gradient @ (self.w - trial.w))
         as_low = trial.value <= self.value + 1e-13 * abs(self.value)
         return lower or (as_low and bool(np.linalg.norm(trial.gradient) < 0.5 * np.linalg.norm(self.gradient)))
 
 
 def _newton(free: Free, g: Convex) -> Vector:
-    """Newton with bounds: the variables that a bound holds back stay, the others take a step that is projected.
+    """Return the minimiser by Newton's method with bounds: variables held by a bound stay, the others are projected.
 
-    The step is damped by the bound of the curvature as far as it takes for the objective to fall: with all of it, it
-    always does.
+    A multiple of the bound on the curvature is added until the objective falls. With the whole bound it always falls.
     """
     point = Point.at(np.clip(0.0, free.lower, free.upper), free, g)
     damping = 0.0

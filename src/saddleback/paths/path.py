@@ -1,4 +1,4 @@
-"""The regularisation path: one problem, many alphas, each solved from where the last two point to."""
+"""The regularisation path: one problem and many alphas, each solved from an extrapolation of the last two solutions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..result import Result, Status
 from .alpha_max import threshold
 
 REACH = 2.0
-"""How far ahead to look at the most, relative to the way from the solution before the last to that."""
+"""Maximum length of the extrapolation, relative to the step between the last two solutions."""
 
 
 MOST_ALPHAS = 1_000_000
-"""Values on the default grid of a path; more are a slip of the pen."""
+"""Maximum number of alphas on the default grid; a larger number is taken for a mistake."""
 
 
 def path(
@@ -82,7 +82,7 @@ def path(
     else:
         values = _descending(alphas)
     if options.get("device") is not None:
-        problem = problem.placed(open_device(options["device"]))  # once for all of them
+        problem = problem.placed(open_device(options["device"]))  # once for all alphas
     results: list[Result] = []
     x0, y0, trusted = options.pop("x0", None), options.pop("y0", None), False
     with Session(Options.of(options)) as session, Interrupts(team):
@@ -98,10 +98,10 @@ def path(
 
 
 def _start(last: list[Result], alpha: float) -> Result:
-    """Return where to start: as far ahead of the last solution as that is of the one before, relative to alpha.
+    """Return the start for an alpha: the line through the last two solutions, extrapolated to this alpha.
 
-    Between the alphas at which a coefficient comes or goes, solutions of a piecewise quadratic problem move along a
-    straight line. One that would change its sign stops at 0.
+    Solutions of a piecewise quadratic problem move along straight lines between the alphas at which a coefficient
+    becomes zero or nonzero. A coefficient that would change its sign is set to 0.
     """
     if len(last) == 1:
         return last[0]
@@ -121,7 +121,7 @@ def _ahead(before: Any, now: Any, share: float) -> Any:
 
 
 def _is_near(x: Any, start: Any, tol: float) -> bool:
-    """Return whether a start was as good as the solution: then the next start may be a solution as it is."""
+    """Return whether a start was equal to the solution up to ``tol``; then the next start may be a solution too."""
     if isinstance(x, list):
         return all(_is_near(*ends, tol) for ends in zip(x, start, strict=True))
     return bool(abs(x - start).max() <= tol * abs(x).max())
