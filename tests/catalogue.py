@@ -1,4 +1,4 @@
-"""One member of every kind in the catalogue, on six coordinates, for tests that hold for all of them."""
+"""One function of every kind in the catalogue, on six coordinates, for tests that apply to all of them."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ FUNCTIONS = PENALTIES | LOSSES
 
 
 def has_normal_form(name: str) -> bool:
-    """Return whether compiled kernels and the interior point know a penalty, or the conjugate of a loss."""
+    """Return whether a penalty or the conjugate of a loss has a normal form, as compiled kernels need it."""
     function = FUNCTIONS[name].bind((SIZE,))
     return (function.conjugate() if name in LOSSES else function).normal_form() is not None

@@ -1,4 +1,4 @@
-"""What the tests share: the folder with real data, and the backends to run over."""
+"""Fixtures and options that the tests share: the folder with real data, and the backends."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make Ctrl-C work for tests of it, and give each process of an ``mpiexec`` its own temporary folders.
+    """Enable Ctrl-C for the tests that need it, and give each process of an ``mpiexec`` its own temporary folder.
 
-    A shell starts background jobs with SIGINT ignored. pytest clears old temporary folders, for which processes race.
+    A shell starts background jobs with SIGINT ignored. Processes that share a folder would compete when pytest clears
+    it.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "not_on(*backends, reason): what the test is about is not there on a backend")
+    config.addinivalue_line("markers", "not_on(*backends, reason): the backends lack what is tested")
     if config.getoption("--backend") == "mpi":
         folder = tempfile.mkdtemp(prefix="saddleback-")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
@@ -40,7 +41,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the other processes too, which would wait for this one for ever, where tests have failed here alone."""
+    """End the other processes if tests failed only in this one: they would wait for it without end."""
     if config.getoption("--backend") == "mpi" and config.stash.get(STATUS, 0):
         from mpi4py import MPI
 
@@ -50,7 +51,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def over_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --backend, run the test over that backend."""
+    """With --backend, run the test on that backend."""
     name = request.config.getoption("--backend")
     if name is None:
         return
@@ -62,26 +63,26 @@ def over_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder with real data sets; tests that ask for it are skipped where there is none."""
+    """The folder with real data sets; tests that need it are skipped if it does not exist."""
     named = os.environ.get("SADDLEBACK_DATA")
     folder = Path(named) if named else BESIDE_THE_CHECKOUT
     if not folder.is_dir():
-        pytest.skip("no real data: set SADDLEBACK_DATA to the folder that has it")
+        pytest.skip("no real data: set SADDLEBACK_DATA to the folder with the data sets")
     return folder
 
 
 @pytest.fixture(params=["numpy", "native"])
 def backend(request: pytest.FixtureRequest) -> str:
-    """Every backend in turn, as ``solve(..., backend=backend)`` takes it."""
+    """Each backend in turn, for ``solve(..., backend=backend)``."""
     return str(request.param)
 
 
 @pytest.fixture(params=["host", "device"])
 def device(request: pytest.FixtureRequest) -> str | None:
-    """Where A lies, as ``solve(..., device=device)`` takes it: on the host, and on a device of torch, its own CPU."""
+    """Each device in turn, for ``solve(..., device=device)``: None for the host, and the CPU device of torch."""
     if request.param == "host":
         return None
-    pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
+    pytest.importorskip("torch").set_num_threads(1)  # more threads would only wait for each other
     return DEVICES.get(request.config.getoption("--backend"), "cpu")
 
 
@@ -93,7 +94,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def regression(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Sixty samples of twelve features, columns with means, of which three count."""
+    """Sixty samples of twelve features with nonzero means, of which three determine the target."""
     X = rng.standard_normal((60, 12)) + 3.0
     return X, 5.0 + X[:, :3].sum(axis=1) + rng.standard_normal(60)
 
@@ -106,7 +107,7 @@ def classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 TABLES = ("test_every_method", "test_estimators_storage", "test_oracle", "test_finish", "test_estimators_oracle")
-"""Files with large tables of cases, of which the fast tests run every other one: CI has ten minutes."""
+"""Files with large tables of cases. The fast tests run every other case, so that CI stays within ten minutes."""
 
 
 @pytest.hookimpl(tryfirst=True)

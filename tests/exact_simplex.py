@@ -1,7 +1,7 @@
 """An oracle in rational arithmetic: the simplex method with Bland's rule, for linear programs of a few rows.
 
-min cost'x with lower <= x <= upper and row_lower <= Ax <= row_upper, every number as the float that it is. Nothing is
-shared with the library, and nothing is rounded.
+Minimise cost'x subject to lower <= x <= upper and row_lower <= Ax <= row_upper, where every float is an exact rational
+number. It shares no code with the library, and nothing is rounded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OPTIMAL, INFEASIBLE, UNBOUNDED = "OPTIMAL", "INFEASIBLE", "UNBOUNDED"
 
 
 def verdict(cost, lower, upper, A, row_lower, row_upper):
-    """Return "OPTIMAL" with the value, or "INFEASIBLE" or "UNBOUNDED" with None."""
+    """Return "OPTIMAL" and the optimum, or "INFEASIBLE" or "UNBOUNDED" and None."""
     exact = [[Fraction(float(value)) for value in row] for row in np.atleast_2d(A)]
     columns, constant, costs = _nonnegative(cost, lower, upper)
     rows, rhs = [], []
@@ -36,7 +36,7 @@ def verdict(cost, lower, upper, A, row_lower, row_upper):
 
 
 def _nonnegative(cost, lower, upper):
-    """Return x = constant + sum of sign times variables that are at least 0, and the cost of each of these."""
+    """Return x as a constant plus a signed sum of nonnegative variables, and the cost of each variable."""
     columns, constant, costs = [], [], []
     for j, (c, low, high) in enumerate(zip(cost, lower, upper, strict=True)):
         signs = [1] if np.isfinite(low) else ([-1] if np.isfinite(high) else [1, -1])
@@ -48,7 +48,7 @@ def _nonnegative(cost, lower, upper):
 
 
 def _two_phases(rows, rhs, costs):
-    """Return the verdict on min costs'v, v >= 0, with rows <= rhs where there is a slack, and = where there is none."""
+    """Return the verdict on min costs'v with v >= 0: a row with a slack is <= its right-hand side, others are equal."""
     n = len(costs)
     slacks = [i for i, (_, has_slack) in enumerate(rows) if has_slack]
     width = n + len(slacks)
@@ -70,7 +70,7 @@ def _two_phases(rows, rhs, costs):
 
 
 def _minimise(table, basis, costs, allowed):
-    """Return the least value over the first columns, or None where there is none; Bland's rule does not cycle."""
+    """Return the minimum over the first columns, or None if it is unbounded. Bland's rule does not cycle."""
     while True:
         reduced = list(costs[:allowed])
         for i, b in enumerate(basis):
@@ -86,7 +86,7 @@ def _minimise(table, basis, costs, allowed):
 
 
 def _leave(table, basis, width):
-    """Take artificial variables out of the basis, or rows that are redundant out of the table."""
+    """Remove artificial variables from the basis, or redundant rows from the table."""
     for i in reversed(range(len(table))):
         if basis[i] >= width:
             entering = next((j for j in range(width) if table[i][j]), None)

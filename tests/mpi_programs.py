@@ -1,6 +1,6 @@
 """Programs that ``test_mpi.py`` starts with ``mpiexec -n N python mpi_programs.py NAME...``, and their problems.
 
-What a program returns is printed as JSON.
+The return value of a program is printed as JSON.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def sparse_logistic():
 
 def group_lasso():
     rng = np.random.default_rng(8)
-    A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))  # correlated: meetings are too far apart at first
+    A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))  # exchanges are too far apart at first
     return sb.GroupL2(20.0, 4), A, sb.Squared(A[:, :8].sum(axis=1) + rng.standard_normal(60))
 
 
 def group_hinge():
-    """Groups that are no neighbours, so that processes hold their columns in another order than the user."""
+    """Groups whose columns are not neighbours, so that processes hold them in another order than the user."""
     sites = make_group_hinge(150)
     rng = np.random.default_rng(2)
     order = rng.permutation(sites.A.shape[1])
@@ -93,7 +93,7 @@ TOL = 1e-6
 
 
 def report(result):
-    """Return what is to be told of a result, after all processes have found that they have the same."""
+    """Return a summary of a result, after a check that all processes have the same result."""
     points = np.concatenate([np.ravel(part) for part in (*result.x, result.y)]).tobytes()
     everywhere = COMM.allgather((points, result.status, result.passes))
     assert all(there == everywhere[0] for there in everywhere)
@@ -107,12 +107,12 @@ def report(result):
 
 
 def answers():
-    """Solve every problem, given whole."""
+    """Solve every problem, with the whole problem on each process."""
     return {name: report(sb.solve(sb.Problem(*make()), tol=TOL, comm=COMM)) for name, make in PROBLEMS.items()}
 
 
 def ways():
-    """Solve in all ways that are not the default: shards, other methods, backends and seeds."""
+    """Solve with options other than the default: shards, other methods, backends and seeds."""
     penalty, A, loss = lasso()
 
     def shard(rank, size):
@@ -120,7 +120,7 @@ def ways():
         return sb.Problem(penalty, A[:, own], loss)
 
     def groups(rank, size):
-        """Whole groups, whose columns are not neighbours, for each process."""
+        """Return the shard of a process: whole groups, whose columns are not neighbours."""
         norm, B, hinge = group_hinge()
         own = norm.groups[rank * len(norm.groups) // size : (rank + 1) * len(norm.groups) // size]
         columns = np.sort(np.concatenate(own))
@@ -132,7 +132,7 @@ def ways():
         return report(sb.solve(problem, tol=TOL, comm=COMM, **options))
 
     first, again = (sb.solve(shard, tol=TOL, comm=COMM, method="sp-bcd") for _ in range(2))
-    assert np.array_equal(first.x, again.x)  # bit by bit, on as many processes
+    assert np.array_equal(first.x, again.x)  # the same bits, on the same number of processes
     return {
         "shard": found(shard),
         "shard of groups": found(groups),
@@ -165,7 +165,7 @@ def target(name, y):
 
 
 def estimators():
-    """Fit models together, on data in memory and in files, by columns and by rows."""
+    """Fit models on all processes, with data in memory and in files, by columns and by rows."""
     X, y = regression()
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +179,7 @@ def estimators():
 
 
 def operators():
-    """Compare a spread operator with the same one in one place, in all that it can do."""
+    """Compare every operation of a distributed operator with that of the same operator in one process."""
     rng = np.random.default_rng(0)
     m, n = 7, 11
     A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
@@ -229,7 +229,7 @@ def operators():
 
 
 def decisions():
-    """What depends on a clock, on Ctrl-C or on a callback is decided for all of them."""
+    """A time limit, Ctrl-C and a callback stop all processes at the same iteration."""
     problem = sb.Problem(*quantile())
 
     def interrupt(info, sent=[]):  # noqa: B006
@@ -250,7 +250,7 @@ def decisions():
 
 
 class OwnPenalty:
-    """An L1 norm that is known by its prox alone."""
+    """An L1 norm that is given only by its prox."""
 
     separable = True
 
@@ -262,7 +262,7 @@ class OwnPenalty:
 
 
 def message(problem, options):
-    """Return the message with which a problem is refused."""
+    """Return the message of the error that a problem causes."""
     try:
         sb.solve(problem, comm=COMM, **options)
     except (TypeError, ValueError) as error:
@@ -271,7 +271,7 @@ def message(problem, options):
 
 
 def refused():
-    """An error that all processes meet is an error as everywhere else."""
+    """An error that occurs on all processes is raised as in a single process."""
     penalty, A, loss = lasso()
     messages = {}
     for name, problem, options in (
@@ -291,23 +291,23 @@ def refused():
     ):
         messages[name] = message(problem, options)
     try:
-        se.Lasso(0.1, comm=COMM).fit(A + COMM.rank, loss.b)  # once centred, X is the same
+        se.Lasso(0.1, comm=COMM).fit(A + COMM.rank, loss.b)  # after centring, X is the same
     except ValueError as error:
         messages["samples"] = str(error)
     penalty.bind((A.shape[1],))
-    if COMM.rank == 0:  # what a process has worked out before makes no difference
+    if COMM.rank == 0:  # earlier computations of one process make no difference
         sb.certify(sb.Problem(penalty, A, loss), np.zeros(A.shape[1]), np.zeros(A.shape[0]))
     messages["the same"] = message(sb.Problem(penalty, A, loss), {"max_passes": 10, "threads": 1 + COMM.rank})
     return messages
 
 
 def note_the_time():
-    """Write when a process ends, to the file that was named last."""
+    """Write the time at which a process ends to the file that the last argument names."""
     Path(sys.argv[-1]).write_text(repr(time.time()))
 
 
 def fails():
-    """One process meets an error while it makes its shard, and the others wait for it."""
+    """One process raises an error while it makes its shard, and the others wait for it."""
 
     def shard(rank, size):
         if rank == 1:
@@ -336,7 +336,7 @@ KEPT = {
 
 
 def kept():
-    """Stop runs in the middle, each with a checkpoint in a folder; tell how runs without a stop end."""
+    """Stop runs midway, each with a checkpoint in a folder; return the results of runs without a stop."""
     folder = Path(sys.argv[-1])
     ends = {}
     for name, options in KEPT.items():
@@ -354,7 +354,7 @@ def kept():
 
 
 def resumed():
-    """Go on with the runs of ``kept``."""
+    """Resume the runs of ``kept``."""
     ends = {}
     for name, options in KEPT.items():
         problem = sb.Problem(*globals()[name]())
@@ -364,7 +364,7 @@ def resumed():
 
 
 def memory():
-    """Tell how much of a file each process holds at most while it solves."""
+    """Return the largest share of a file that each process holds during a solve."""
     path = Path(sys.argv[-1])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file = sb.ColumnFile(path)

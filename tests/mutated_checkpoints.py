@@ -1,4 +1,4 @@
-"""Checkpoints with something wrong in them that no checksum shows: what a hostile or a broken writer may produce."""
+"""Checkpoints with errors that no checksum detects, as a hostile or broken writer may produce them."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def read(path: Path) -> Parts:
 
 
 def write(path: Path, parts: Parts) -> None:
-    """Write parts as a checkpoint with right checksums."""
+    """Write parts as a checkpoint with correct checksums."""
     text = np.frombuffer(json.dumps(parts.header).encode(), dtype=np.uint8)
     with path.open("wb") as stream:
         np.savez(stream, header=text, **parts.arrays)
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the way to every value inside a value."""
+    """Return the path to every value inside a nested value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [at] * bool(at) + [place for key, own in inside for place in places(own, (*at, key))]
 
 
 def holder(value: Any, place: tuple[Any, ...]) -> Any:
-    """Return what holds the value at the end of a way."""
+    """Return the container of the value at the end of a path."""
     for key in place[:-1]:
         value = value[key]
     return value
 
 
 def mutated(rng: np.random.Generator, parts: Parts) -> tuple[str, Parts]:
-    """Return a checkpoint with one to three changes, and what they are."""
+    """Return a checkpoint with one to three changes, and a description of them."""
     changed = Parts(copy.deepcopy(parts.header), {name: array.copy() for name, array in parts.arrays.items()})
     done = []
     for _ in range(rng.integers(1, 4)):
@@ -69,7 +69,7 @@ def _root(rng: np.random.Generator, parts: Parts) -> Any:
 
 
 def _edit(rng: np.random.Generator, parts: Parts) -> str:
-    """Put an odd value, or one that is a little off, anywhere."""
+    """Replace any value by an unusual one, or by one that is slightly wrong."""
     root = _root(rng, parts)
     place = _place(rng, root)
     owner = holder(root, place)
@@ -100,7 +100,7 @@ def _swap(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def _refer(rng: np.random.Generator, parts: Parts) -> str:
-    """Let a reference lead to another entry."""
+    """Change a reference to another entry."""
     table = parts.header.get("table")
     found = [place for place in places(table) if place[-1] == "at" and type(holder(table, place)["at"]) is int]
     if not found:
@@ -111,7 +111,7 @@ def _refer(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def _other_entry(rng: np.random.Generator, parts: Parts) -> str:
-    """Put an entry in the place of another."""
+    """Replace an entry by another entry."""
     table = parts.header.get("table")
     if not isinstance(table, list) or not table:
         return "nothing"
@@ -121,7 +121,7 @@ def _other_entry(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def _known(rng: np.random.Generator, parts: Parts) -> str:
-    """Name another object of the problem, class or function."""
+    """Replace a name by that of another object of the problem, class or function."""
     table = parts.header.get("table")
     entries = [entry for entry in table if isinstance(entry, dict)] if isinstance(table, list) else []
     for key in rng.permutation(["known", "maker", "class"]):
@@ -134,7 +134,7 @@ def _known(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def _numbers(rng: np.random.Generator, parts: Parts) -> str:
-    """Change some numbers of a buffer, by a bit or to something odd."""
+    """Change some numbers of a buffer, by one bit or to unusual values."""
     if not parts.arrays:
         return "nothing"
     name = sorted(parts.arrays)[rng.integers(len(parts.arrays))]
@@ -160,7 +160,7 @@ def _numbers(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def _array(rng: np.random.Generator, parts: Parts) -> str:
-    """Replace a buffer by one of another size or type, or leave it out."""
+    """Replace a buffer by one of another size or type, or remove it."""
     if not parts.arrays:
         return "nothing"
     name = sorted(parts.arrays)[rng.integers(len(parts.arrays))]
@@ -183,7 +183,7 @@ def _array(rng: np.random.Generator, parts: Parts) -> str:
 
 
 def rewrite_members(path: Path, change: Any) -> None:
-    """Write an archive again, with its parts as a function of their names and bytes returns them."""
+    """Rewrite an archive, with each part replaced by a function of its name and bytes."""
     with zipfile.ZipFile(path) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
     with zipfile.ZipFile(path, "w") as archive:

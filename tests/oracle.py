@@ -1,4 +1,4 @@
-"""Random problems over the whole catalogue, and CVXPY's answer to each: an oracle that shares no code with us."""
+"""Random problems over the whole catalogue, with CVXPY's solutions: an oracle that shares no code with Saddleback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import saddleback as sb
 
-# A new name goes to the end of its list: positions are seeds.
+# Add new names at the end of a list: seeds choose names by position.
 PENALTIES = [
     "Zero",
     "L1",
@@ -55,13 +55,13 @@ class Case:
     oracle: cp.Problem
 
     def optimum(self) -> float:
-        """Return CVXPY's optimum; +-inf where it reports that there is none."""
+        """Return CVXPY's optimum; +inf or -inf if it reports that there is none."""
         self.oracle.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
         return float(self.oracle.value)
 
 
 def penalty_pair(name: str, n: int, rng: np.random.Generator, x: cp.Variable) -> tuple[Any, Any, list[Any]]:
-    """Return a penalty, the same as a CVXPY expression, and its constraints; [0, 0.2]^n is inside its domain."""
+    """Return a penalty, its CVXPY expression, and its constraints; its domain contains [0, 0.2]^n."""
     alpha = float(rng.uniform(0.05, 1.0))
     half = n // 2
     groups = [list(range(half)), list(range(half, n))]
@@ -110,7 +110,7 @@ def penalty_pair(name: str, n: int, rng: np.random.Generator, x: cp.Variable) ->
 
 
 def loss_pair(name: str, u: cp.Expression, b: np.ndarray, feasible: np.ndarray, rng: np.random.Generator) -> Any:
-    """Return a loss, the same as a CVXPY expression, and its constraints. ``feasible`` is A x for some x in dom f."""
+    """Return a loss, its CVXPY expression, and its constraints; ``feasible`` is Ax for some x in dom f."""
     m = b.size
     w = rng.uniform(0.5, 2.0, m)
     z = np.where(b > 0, 1.0, -1.0)
@@ -155,7 +155,7 @@ def loss_pair(name: str, u: cp.Expression, b: np.ndarray, feasible: np.ndarray, 
 
 
 def random_case(penalty: str, loss: str, seed: int) -> Case:
-    """Return a small problem; the seed decides sparsity, shape, an intercept, empty and duplicate rows and columns."""
+    """Return a small problem; the seed chooses sparsity, shape, intercept, and empty or duplicate rows and columns."""
     rng = np.random.default_rng(seed)
     tall, is_sparse, intercept, empty, duplicate = rng.random(5) < (0.5, 0.4, 0.3, 0.3, 0.3)
     m, n = (14, 6) if tall else (6, 10)
@@ -184,7 +184,7 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
 
 
 def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
-    """Whether a logistic loss falls for ever: some direction in the cone of x has no wrong margin and a right one."""
+    """Return whether a logistic loss has no minimiser: along some direction no margin falls and one margin grows."""
     if not isinstance(problem.loss, sb.Logistic):
         return False
     A = problem.model.A.entries(np.arange(problem.model.A.shape[1]))
@@ -193,7 +193,7 @@ def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     if "NonNegative" in penalty:
         lower[: A.shape[1] - problem.is_list] = 0.0
     upper = np.ones(A.shape[1])
-    if penalty not in ("Zero", "NonNegative"):  # every other penalty stops all columns but an unpenalised one
+    if penalty not in ("Zero", "NonNegative"):  # every other penalty bounds all columns except an unpenalised one
         lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
     found = linprog(
         -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))

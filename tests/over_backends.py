@@ -1,15 +1,15 @@
-"""The suite over one backend: ``pytest --backend NAME``, with NAME one of those below.
+"""The test suite on one backend: ``pytest --backend NAME``, where NAME is one of those below.
 
-Where nothing is asked for, a run takes what is fastest. Here all of them take one backend:
+By default a solve uses the fastest backend. With this option every solve uses the same backend:
 
-- ``numpy``, ``native``: the kernels of that name, wherever a method leaves the choice of them open. A method without
-  kernels has none to choose from, and runs as it always does.
-- ``torch``, ``cuda``: A lies on torch's own CPU device, or on a GPU, in every ``sb.solve``.
-- ``mpi``: ``sb.solve`` and ``sb.certify`` on all processes, under ``mpiexec -n 2 python -m pytest --backend mpi``: each
-  runs the same tests.
+- ``numpy``, ``native``: the kernels of that name, if the test does not choose a backend. A method without kernels runs
+  as usual.
+- ``torch``, ``cuda``: A lies on the CPU device of torch, or on a GPU, in every ``sb.solve``.
+- ``mpi``: ``sb.solve`` and ``sb.certify`` run on all processes of ``mpiexec -n 2 python -m pytest --backend mpi``. Each
+  process runs the same tests.
 
-What a backend does not accept is skipped, with the reason that the library gives, if it is one of ``REFUSALS``. A test
-that is about something else than the answer says so itself: ``@pytest.mark.not_on("mpi", reason=...)``.
+A test whose problem the backend does not accept is skipped, if the error message is one of ``REFUSALS``. A test of a
+feature that a backend does not have is marked ``@pytest.mark.not_on("mpi", reason=...)``.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ REFUSALS = {
         "its columns are spread over processes, and HiGHS runs in one",
     ],
 }
-"""What ``solve`` may say where a backend does not accept a problem."""
+"""Error messages of ``solve`` if a backend does not accept a problem."""
 
 
 def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the kernels of that name where they are left open."""
+    """Use the kernels of that name in every solve that does not choose a backend."""
     choose = backends._chosen
 
     def chosen(model: Any, asked: Any, kernel: Any) -> Any:
@@ -59,10 +59,10 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve with A on a device of torch."""
-    pytest.importorskip("torch").set_num_threads(1)  # more of them only wait for each other on such small problems
+    pytest.importorskip("torch").set_num_threads(1)  # more threads would only wait for each other
     monkeypatch.setattr(
         on_device_operators, "LAUNCH_ENTRIES", 0
-    )  # small problems take the way of large ones, on a GPU too
+    )  # small problems run the code for large ones, on a GPU too
     solve, certify = sb.solve, sb.certify
 
     def on_device(problem: Any, *arguments: Any, **options: Any) -> sb.Result:
@@ -71,7 +71,7 @@ def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return accepted(name, solve, problem, *arguments, **({"device": DEVICES[name]} | options))
 
     def certify_on_device(problem: Any, x: Any, y: Any) -> sb.Certificate:
-        """Add up as ``solve`` does: sums on a device are rounded differently."""
+        """Compute products as ``solve`` does: sums on a device are rounded differently."""
         if isinstance(problem, sb.Problem):
             problem = accepted(name, problem.placed, open_device(DEVICES[name]))
         return certify(problem, x, y)
@@ -92,7 +92,7 @@ def use_mpi(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return accepted(name, solve, problem, *arguments, **options | {"comm": MPI.COMM_WORLD})
 
     def certify_together(problem: Any, x: Any, y: Any) -> sb.Certificate:
-        """Add up as ``solve`` does: sums over processes are rounded differently."""
+        """Compute products as ``solve`` does: sums over processes are rounded differently."""
         if isinstance(problem, sb.Problem):
             problem = accepted(name, gathered, problem, MPICommunicator(MPI.COMM_WORLD))
         return certify(problem, x, y)
@@ -102,7 +102,7 @@ def use_mpi(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def accepted(name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return what a call gives, or skip the test where the backend says that it does not accept the problem."""
+    """Return the result of a call, or skip the test if the backend does not accept the problem."""
     try:
         return call(*arguments, **options)
     except (TypeError, ValueError) as error:

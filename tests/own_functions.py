@@ -1,4 +1,4 @@
-"""Catalogue functions handed in as a user's own objects: right ones, and mutants with one mistake each."""
+"""Catalogue functions as user-defined objects: correct ones, and variants with one mistake each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import saddleback as sb
 
 
 class Own:
-    """A catalogue term as an object with ``value``, ``prox`` and perhaps ``conjugate`` and ``separable``."""
+    """A catalogue term as an object with ``value``, ``prox`` and optionally ``conjugate`` and ``separable``."""
 
     def __init__(self, term, size, separable=False, conjugate=False, dtype=np.float64):
         self.function = term.bind(term.shape or (size,))
@@ -36,7 +36,7 @@ CONJUGATE_MISTAKES = ("zero", "factor of y", "factor", "shift", "sign", "one coo
 
 
 class WrongProx(Own):
-    """One with a mistake in its prox."""
+    """A function with a mistake in its prox."""
 
     def __init__(self, rng, mistake, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -68,7 +68,7 @@ class WrongProx(Own):
 
 
 class WrongConjugate(Own):
-    """One with a mistake in its conjugate."""
+    """A function with a mistake in its conjugate."""
 
     def __init__(self, rng, mistake, *arguments, **options):
         super().__init__(*arguments, **options, conjugate=True)
@@ -98,7 +98,7 @@ class WrongConjugate(Own):
 
 
 def wrong_adjoints(rng, A):
-    """Return adjoints of A with a mistake each, by name."""
+    """Return adjoints of A with one mistake each, by name."""
     m, n = A.shape
     i, j, factor = rng.integers(m), rng.integers(n), rng.choice([0.5, 0.9, 1.1, 2.0])
     row, column, entry = A.copy(), A.copy(), A.copy()
@@ -119,7 +119,7 @@ def wrong_adjoints(rng, A):
 
 
 def penalties(rng, n):
-    """Return penalties of a variable of size n, with whether each is separable."""
+    """Return penalties of a variable of size n, each with a flag whether it is separable."""
     alpha, c = 10 ** rng.uniform(-1, 1), rng.standard_normal(n)
     halves = [n // 2, n - n // 2]
     return [
@@ -137,7 +137,7 @@ def penalties(rng, n):
 
 
 def losses(rng, m):
-    """Return losses of m rows, with whether each is separable."""
+    """Return losses of m rows, each with a flag whether it is separable."""
     scale, b, labels = 10 ** rng.uniform(-1, 1), 2 * rng.standard_normal(m), rng.choice([-1.0, 1.0], m)
     return [
         (sb.Squared(b, scale=scale), True),

@@ -1,4 +1,4 @@
-"""How much hypothesis tries: ``HYPOTHESIS_PROFILE=thorough`` for ten times as many examples as in every test run."""
+"""Profiles of hypothesis: ``HYPOTHESIS_PROFILE=thorough`` runs ten times as many examples as the default."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ settings.load_profile(PROFILE)
 
 
 def examples(count: int, **others: bool) -> settings:
-    """Return the settings of a test that takes so many examples in the profile "ci", and more in "thorough"."""
+    """Return the settings of a test with this number of examples in the profile "ci", and more in "thorough"."""
     return settings(max_examples=count * FACTORS[PROFILE], deadline=None, **others)

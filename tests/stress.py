@@ -1,8 +1,8 @@
-"""Runs at the edge of the arithmetic: tolerances that cannot be reached, limits that must hold.
+"""Stress tests: solves with tolerances that floating point cannot reach, and with limits that must hold.
 
-Each seed is a problem with its options. A run has to come back with a status: without an error, without a warning, and
-within a second of its time limit. ``python tests/stress.py --count 5000`` tries as many seeds and prints what went
-wrong; ``test_stress.py`` tries some.
+Each seed is a problem with options. A solve has to return with a status, without an error, without a warning, and
+within a second of its time limit. ``python tests/stress.py --count 5000`` tries 5000 seeds and prints the failures;
+``test_stress.py`` tries a few.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from scipy import sparse
 import saddleback as sb
 
 GRACE = 1.0
-"""Seconds by which a run may outlive its limit. The lesser of wall and processor time counts: a busy machine is not the
-run's fault."""
+"""Seconds by which a solve may exceed its time limit. The smaller of wall time and CPU time counts, because the machine
+may be busy with other work."""
 
 
 class Trial(NamedTuple):
-    """A problem, the options of its run, and words for both."""
+    """A problem, the options of its solve, and a description of both."""
 
     problem: sb.Problem
     options: dict[str, Any]
@@ -84,7 +84,7 @@ def loss(rng: np.random.Generator, b: Any, scale: float) -> Any:
 
 
 def options(rng: np.random.Generator) -> dict[str, Any]:
-    """Return options of a run, for a method that takes them."""
+    """Return random options of a solve, for a method that accepts them."""
     method = str(rng.choice(["auto", "auto", "sp-bcd", "finish", "r2hpdhg", "pure-cd", "descent"]))
     chosen: dict[str, Any] = {
         "method": method,
@@ -102,7 +102,7 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def trial(seed: int) -> Trial:
-    """Return what a seed stands for."""
+    """Return the problem and the options of a seed."""
     rng = np.random.default_rng(seed)
     m, n = int(rng.integers(2, 120)), int(rng.choice([rng.integers(2, 60), rng.integers(400, 1200)]))
     A, kind = matrix(rng, m, n)
@@ -119,7 +119,7 @@ def trial(seed: int) -> Trial:
 
 
 def complaint(seed: int) -> str | None:
-    """Return what was wrong with the run of a seed, None where nothing was, "" where a method refuses the problem."""
+    """Return the failure of a seed; None if the solve is correct, "" if the method does not accept the problem."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = trial(seed)

@@ -1,4 +1,4 @@
-"""alpha_max: closed forms, the defining linear program, and CVXPY on both sides of it."""
+"""alpha_max: closed forms, the defining linear program, and CVXPY just below and just above it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def losses(b, z):
 
 
 def expression(loss, u):
-    """The same loss for CVXPY."""
+    """Return the same loss as a CVXPY expression."""
     name = type(loss).__name__
     w = loss.scale * (np.ones(M) if loss.sample_weight is None else loss.sample_weight)
     if name in ("Hinge", "SquaredHinge", "Logistic"):
@@ -86,8 +86,8 @@ QUICK = ("L1 weighted", "SparseGroup")
     "penalty", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PENALTIES]
 )
 @pytest.mark.parametrize("loss", losses(*data()[1:]))
-def test_the_penalty_holds_x_at_zero_from_there_on(loss, penalty, intercept):
-    """CVXPY: leaving 0 pays just below alpha_max, and just above it does not."""
+def test_x_is_zero_above_alpha_max_and_not_below(loss, penalty, intercept):
+    """CVXPY: x = 0 is optimal just above alpha_max, and not optimal just below it."""
     A, b, z = data()
     g = losses(b, z)[loss]
     f, unit, nonnegative = PENALTIES[penalty]
@@ -107,7 +107,7 @@ def test_the_penalty_holds_x_at_zero_from_there_on(loss, penalty, intercept):
 
 
 def intervals(loss, u):
-    """The subdifferential of a piecewise linear loss at u, written down from its definition."""
+    """Return the subdifferential of a piecewise linear loss at u, by its definition."""
     name = type(loss).__name__
     w = loss.scale * (np.ones(M) if loss.sample_weight is None else loss.sample_weight)
     near, eps = 1e-9, getattr(loss, "epsilon", 0.0)
@@ -144,7 +144,7 @@ def test_the_defining_linear_program(loss, intercept, seed):
     A, b, z = data(seed)
     g = losses(b, z)[loss]
     u = np.zeros(M)
-    if intercept:  # a best intercept is at a kink: try them all
+    if intercept:  # some best intercept is at a kink: try all kinks
         kinks = (
             g.labels
             if loss == "Hinge"
@@ -234,8 +234,8 @@ def test_sparse_group_is_the_root_of_its_equation(l1_ratio):
 
 
 @pytest.mark.parametrize("loss", ["Squared", "Pinball, integer targets", "Hinge", "Logistic", "Huber"])
-def test_the_same_from_every_way_to_write_it(loss):
-    """A column without a penalty: beside A, a part of a list, of weight 0, or named by index or mask."""
+def test_all_ways_to_leave_a_column_unpenalised_agree(loss):
+    """A column without a penalty: an additional one, a part of a list, of weight 0, or given by index or mask."""
     A, b, z = data()
     g = losses(b, z)[loss]
     wide = np.column_stack([A[:, :3], np.ones(M), A[:, 3:]])
@@ -257,7 +257,7 @@ def test_the_same_from_every_way_to_write_it(loss):
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute, sb.Pinball, sb.Norm2])
-def test_free_of_units(loss, unit):
+def test_alpha_max_scales_with_the_units(loss, unit):
     A, b, _ = data()
     target = np.round(2 * b)
     one = sb.alpha_max(sb.GroupL2(1.0, GROUPS), A, loss(target), np.ones(M))
@@ -281,7 +281,7 @@ def test_many_tasks():
 
 
 def test_unpenalised_columns_with_bounds():
-    """An intercept that may not be negative, where the best one would be."""
+    """An intercept that must not be negative, although the best one would be."""
     A, b, z = data()
     for g in (sb.Squared(b - 5), sb.Absolute(b - 5), sb.Logistic(-np.ones(M)), sb.Hinge(z)):
         for bounds in (sb.NonNegative(), sb.Box(0.0, 0.25)):
@@ -309,7 +309,7 @@ def test_a_perfect_fit_needs_no_penalty():
 
 
 def test_a_linear_term_under_constraints():
-    """min max |A_j'y + c_j| over all y: the dual of a basis pursuit with costs."""
+    """The minimum over y of max_j |A_j'y + c_j|: the dual of basis pursuit with costs."""
     A, c = data()[0][:4], np.linspace(-1, 2, N)
     x = cp.Variable(4)
     program = cp.Problem(cp.Minimize(cp.norm_inf(A.T @ x + c)))
@@ -360,7 +360,7 @@ def test_errors_say_what_is_wrong():
 
 
 def test_kinks_are_convex_with_their_slopes():
-    """alpha(z') >= alpha(z) + <slope, z' - z> for every penalty, part by part; alpha itself is where the slack is 0."""
+    """alpha(z') >= alpha(z) + <slope, z' - z> for every penalty and part; at alpha itself the slack is 0."""
     rng = np.random.default_rng(1)
     for f, _, _ in PENALTIES.values():
         unit, rest = f.with_alpha(1.0).bind((N,)), f.with_alpha(0.0).bind((N,))
@@ -374,5 +374,5 @@ def test_kinks_are_convex_with_their_slopes():
             top = kinks.alpha.max()
             for factor, holds in ((1 + 1e-9, True), (1 - 1e-9, top == 0)):
                 slack = f.with_alpha(factor * top).bind((N,)).zero_slack(z) if top else None
-                if slack is not None:  # a nuclear norm has none
+                if slack is not None:  # a nuclear norm has no kinks per part
                     assert (slack.min() >= 0) == holds

@@ -1,4 +1,4 @@
-"""The benchmark: its protocol with made-up libraries, its judgement, one real race, and the document."""
+"""The benchmark: its protocol with simulated libraries, its certificates, one real comparison, and its document."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ def test_a_library_that_never_reaches_the_target_shows_its_best():
     assert made == Attempt(3e-3, 1.0, 1.0)
 
 
-def test_patience_ends_the_ladder():
+def test_the_ladder_stops_after_its_time_limit():
     fake = Fake(1e9)
     climb(fake, ladder(1e-12), 1e-4, patience=2.5)
     assert len(fake.asked) == 3
 
 
-# --- tasks and judgement ----------------------------------------------------------------------------------------------
+# --- tasks and certificates -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_a_task_comes_back_from_its_folder(name, tmp_path):
+def test_a_task_is_read_back_from_its_folder(name, tmp_path):
     task = GENERATORS[name]()
     task.save(tmp_path)
     again = Task.load(tmp_path)
@@ -97,7 +97,7 @@ def test_a_task_comes_back_from_its_folder(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in GENERATORS if name != "quantile"])
-def test_alpha_is_a_tenth_of_the_smallest_under_which_x_is_0(name):
+def test_alpha_is_a_tenth_of_alpha_max(name):
     task = GENERATORS[name]()
     m, n = task.shape
     y = problem_of(task).model.g.subgradient(np.zeros(m))
@@ -132,7 +132,7 @@ def test_the_judge_agrees_with_the_solver(name):
     assert Judge(task).error(np.nan * result.x) == np.inf
 
 
-def test_an_answer_without_a_dual_point_is_held_against_the_best_bound():
+def test_a_result_without_a_dual_point_is_compared_with_the_best_bound():
     task = GENERATORS["quantile"]()
     result = sb.solve(problem_of(task), tol=1e-6)
     judge = Judge(task)
@@ -168,7 +168,7 @@ def tiny(peers, *makes):
 
 
 def test_a_race_against_scikit_learn(field):
-    field.processes["celer"] = None  # what the field knows of a library that is not installed
+    field.processes["celer"] = None  # the entry of a library that is not installed
     case = tiny(("scikit-learn", "celer"), lambda: data.lasso(0, **TINY), lambda: data.lasso(1, **TINY))
     found = run_case(case, Settings(), field, 3, lambda line: None)
     assert [instance["label"] for instance in found] == ["seed 0", "seed 1"]
@@ -186,12 +186,12 @@ def test_a_race_against_scikit_learn(field):
     assert set(field.versions) == {"saddleback", "scikit-learn"}
 
 
-def test_a_process_tells_what_went_wrong_and_ends_at_the_cap(tmp_path):
+def test_a_process_reports_its_error_and_ends_at_the_time_limit(tmp_path):
     process = Process("scikit-learn", sys.executable)
     try:
         assert list(process.versions()) == ["scikit-learn"]
         with pytest.raises(Failed, match="KeyError"):
-            process.solve(1e-3, 60.0)  # no task yet
+            process.solve(1e-3, 60.0)  # there is no task yet
         data.lasso(0, m=1500, n=3000, nonzeros=1500, alpha_ratio=1e-6).save(tmp_path)
         process.load(tmp_path)
         with pytest.raises(TimedOut):
@@ -206,7 +206,7 @@ def test_a_library_that_is_not_installed_is_noticed(field):
     assert field.process("adelie") is None
 
 
-def test_the_worker_does_without_saddleback():
+def test_the_worker_does_not_import_saddleback():
     code = "import sys; sys.modules['saddleback'] = None; sys.path.insert(0, sys.argv[1]); import worker.main"
     subprocess.run([sys.executable, "-c", code, str(Path(runner.__file__).parent)], check=True, timeout=60)
 
@@ -248,16 +248,16 @@ SMALL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SMALL)
 def test_every_library_solves_the_same_problem(kind, field):
-    """Each is held to the certificate of our problem: a wrong scaling, weight or sign of the dual would not pass."""
+    """Each result passes the certificate of our problem, which detects a wrong scaling, weight or sign of the dual."""
     peers = [name for name, peer in PEERS.items() if kind in peer.solvers and name != "saddleback"]
-    peers.sort(key=lambda name: kind == "quantile" and name == "scikit-learn")  # it has no dual point: last
+    peers.sort(key=lambda name: kind == "quantile" and name == "scikit-learn")  # last, because it has no dual point
     (found,) = run_case(tiny(tuple(peers), SMALL[kind]), Settings(), field, 1, lambda line: None)
     outcomes = {entry["peer"]: entry["outcome"] for entry in found["entries"]}
     assert outcomes["saddleback"] == "reached"
     assert set(outcomes.values()) <= {"reached", "not installed"}, found
 
 
-def test_every_case_asks_libraries_that_can():
+def test_every_case_runs_only_libraries_that_support_it():
     for name in (name for name, case in CASES.items() if case.needs_data is None):
         kind = next(CASES[name].instances(Settings(quick=True))).make().kind
         assert all(kind in PEERS[peer].solvers for peer in ("saddleback", *CASES[name].peers))
@@ -331,7 +331,7 @@ PASSES = {
 }
 
 
-def test_the_document_says_what_was_found(tmp_path):
+def test_the_document_contains_the_results(tmp_path):
     records = {"lasso": RACE, "lp": UNRUN, "path": LATE, "passes": PASSES, "growth": GROWTH}
     report.write(tmp_path, records)
     text = (tmp_path / "benchmarks.md").read_text()

@@ -1,4 +1,4 @@
-"""Products and factors tile by tile: the identities that define them, their bits, and numpy's own as an oracle."""
+"""Tiled products and factors: the identities that define them, equal bits, and numpy as an oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = st.one_of(st.integers(1, 40), st.sampled_from([199, 200, 201, 255, 257, 
 
 @pytest.fixture(params=[True, False], ids=["tiled", "plain"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways: by tiles, and by the lines of numpy and scipy that specify them."""
+    """Both implementations: the tiles, and the numpy and scipy code that specifies them."""
     assert blas.tiled(), "scipy's BLAS cannot be called from the compiled core"
     monkeypatch.setattr(blas, "WORTH", 0)
     if not request.param:
@@ -26,7 +26,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def laid_out(matrix: np.ndarray, how: str) -> np.ndarray:
-    """Return the same matrix in another order in memory, or as a part of a larger one."""
+    """Return the same matrix in another memory order, or as a part of a larger matrix."""
     if how == "rows":
         return np.ascontiguousarray(matrix)
     if how == "columns":
@@ -40,7 +40,7 @@ LAYOUTS = st.sampled_from(["rows", "columns", "rows of more", "columns of more"]
 
 
 def at_threads(work) -> set[bytes]:
-    """Return the bits of some work at 1, 2 and 3 threads."""
+    """Return the results of a computation with 1, 2 and 3 threads, as bytes."""
     found = set()
     for threads in (1, 2, 3):
         with limited(threads):
@@ -54,7 +54,7 @@ def at_threads(work) -> set[bytes]:
 def test_a_cholesky_factor_times_its_transpose_is_the_matrix(n, seed):
     X = np.random.default_rng(seed).standard_normal((n + 5, n))
     matrix = X.T @ X + np.eye(n)
-    given = np.tril(matrix) + np.triu(np.full((n, n), np.nan), 1)  # what is above the diagonal is not looked at
+    given = np.tril(matrix) + np.triu(np.full((n, n), np.nan), 1)  # entries above the diagonal are not read
     factor = np.tril(blas.cholesky(given))
     assert np.allclose(factor @ factor.T, matrix, rtol=0, atol=1e-13 * n * np.abs(matrix).max())
     assert np.all(np.diagonal(factor) > 0)
@@ -122,7 +122,7 @@ def test_the_same_bits_at_any_number_of_threads(n):
         assert len(at_threads(lambda A=A: blas.outer(A))) == 1
 
 
-def test_what_does_not_fit_is_refused():
+def test_arrays_of_wrong_shape_or_type_are_rejected():
     good = np.zeros((3, 3), order="F")
     with pytest.raises(ValueError, match="square"):
         _native.cholesky(np.zeros((2, 3), order="F"))
@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_the_blas_uses_one_thread_in_each_of_ours(monkeypatch):
-    """Also outside of a solve."""
+    """This holds outside of a solve too."""
     seen, product = [], _native.product
 
     def noting(*args, **options):
@@ -154,7 +154,7 @@ def test_the_blas_uses_one_thread_in_each_of_ours(monkeypatch):
     assert [library.num_threads for library in libraries()] == before
 
 
-def test_routines_of_another_kind_are_refused():
+def test_routines_with_another_signature_are_rejected():
     from scipy.linalg import cython_blas, cython_lapack
 
     routines = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}

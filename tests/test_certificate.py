@@ -1,4 +1,4 @@
-"""The certificate: weak duality at any pair of points, and feasibility of the dual point that it reports."""
+"""The certificate: weak duality at any pair of points, and feasibility of the dual point that it returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from saddleback.functions.points import DensePoint
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("penalty", ["L1", "ElasticNet", "GroupL2", "SparseGroup", "Nuclear", "Box", "Zero"])
 def test_weak_duality_at_random_points(penalty, loss, rng):
-    """Whatever y is given, the dual value of the point that it becomes is below every feasible objective."""
+    """For any y, the dual value of the repaired point is below every feasible objective."""
     A = rng.standard_normal((SIZE, SIZE))
     problem = sb.Problem(PENALTIES[penalty], A, LOSSES[loss])
     model = problem.model
@@ -37,20 +37,20 @@ def test_weak_duality_at_random_points(penalty, loss, rng):
         assert np.allclose(model.f_star.domain.project(-A.T @ side.y), -A.T @ side.y, atol=1e-10)
         other = model.f.domain.project(0.1 * rng.standard_normal(SIZE))
         if loss in ("Equality", "Interval", "Interval mixed"):
-            other = best.x.ravel()  # feasible to the tolerance, unlike a random point
+            other = best.x.ravel()  # unlike a random point, this one is feasible up to the tolerance
         bound = model.f.finite_value(other) + model.g.finite_value(A @ other)
         assert certificate.dual_value <= bound + 1e-5 * (1 + abs(bound))
 
 
 def test_definitions(rng):
-    """P, gap and relative gap, by hand."""
+    """P, the gap and the relative gap, computed by hand."""
     A, b, lam = rng.standard_normal((5, 4)), rng.standard_normal(5), 0.4
     problem = sb.Problem(sb.L1(lam), A, sb.Squared(b))
     x, y = rng.standard_normal(4), A @ np.zeros(4) - b
     certificate = sb.certify(problem, x, y)
     P = 0.5 * np.sum((A @ x - b) ** 2) + lam * np.abs(x).sum()
     limit = min(1.0, lam / np.abs(A.T @ y).max())
-    t = min(1.0, limit)  # the best multiple of -b is 1 itself
+    t = min(1.0, limit)  # the best multiple of -b is -b itself
     D = -0.5 * t**2 * (y @ y) - t * (b @ y)
     assert certificate.primal_value == pytest.approx(P)
     assert certificate.dual_value == pytest.approx(D)
@@ -61,7 +61,7 @@ def test_definitions(rng):
 @pytest.mark.parametrize("penalty", [sb.L1(0.5) + sb.Linear(1.0), sb.Box(-1, 1) + sb.Linear(1.0), sb.NonNegative()])
 @pytest.mark.parametrize("b", [-2.0, -0.2, 0.2, 0.5, 3.0])
 def test_no_dual_value_exceeds_the_optimum(penalty, b):
-    """Over a grid of dual points, whatever is done to make them feasible."""
+    """This holds on a grid of dual points, after the repair that makes them feasible."""
     problem = sb.Problem(penalty, [[1.0]], sb.Squared([b]))
     grid = np.linspace(-4, 4, 4001)
     optimum = min(penalty.value([x]) + 0.5 * (x - b) ** 2 for x in grid)
@@ -72,7 +72,7 @@ def test_no_dual_value_exceeds_the_optimum(penalty, b):
 
 
 def test_infeasibilities(rng):
-    """Distances over 1 + ||b|| and 1 + ||c||, of a linear program's points."""
+    """Distances divided by 1 + ||b|| and 1 + ||c||, for points of a linear program."""
     A, b, c = rng.standard_normal((3, 5)), rng.standard_normal(3), rng.standard_normal(5)
     problem = sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(b))
     x, y = np.abs(rng.standard_normal(5)), rng.standard_normal(3)
@@ -87,7 +87,7 @@ def test_infeasibilities(rng):
 @pytest.mark.parametrize("loss", ["Squared", "Absolute", "Pinball", "Huber", "Hinge", "Logistic", "EpsilonInsensitive"])
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_unpenalised_columns_are_projected(loss, columns, rng):
-    """At a solution the dual point satisfies A_0'y = 0 to rounding and stays in the domain of g*."""
+    """At a solution the dual point satisfies A_0'y = 0 up to rounding, and is in the domain of g*."""
     A, A0 = rng.standard_normal((30, 5)), np.column_stack([np.ones(30), rng.standard_normal((30, columns - 1))])
     b = np.where(rng.standard_normal(30) > 0, 1.0, -1.0)
     make = {"Pinball": lambda b: sb.Pinball(b, 0.3), "EpsilonInsensitive": lambda b: sb.EpsilonInsensitive(b, 0.3)}
@@ -100,7 +100,7 @@ def test_unpenalised_columns_are_projected(loss, columns, rng):
     assert problem.model.g_star.value(result.y) < np.inf
 
 
-def test_float32_points_are_judged_in_float64(rng):
+def test_float32_points_are_certified_in_float64(rng):
     A, b = rng.standard_normal((5, 4)).astype(np.float32), rng.standard_normal(5).astype(np.float32)
     x, y = rng.standard_normal(4).astype(np.float32), rng.standard_normal(5).astype(np.float32)
     single = sb.certify(sb.Problem(sb.L1(0.4), A, sb.Squared(b)), x, y)
@@ -109,8 +109,8 @@ def test_float32_points_are_judged_in_float64(rng):
     assert single.dual_value == pytest.approx(double.dual_value, rel=1e-13)
 
 
-def test_certify_judges_another_library():
-    """CVXPY's point has the certificate that CVXPY claims for it."""
+def test_certify_accepts_points_of_another_library():
+    """The certificate of CVXPY's point agrees with the accuracy that CVXPY reports."""
     case = random_case("GroupL2", "Squared", 3)
     optimum = case.optimum()
     x = case.oracle.variables()
@@ -157,7 +157,7 @@ def test_unbounded(name, problem, rng):
 
 
 def test_empty_rows_do_not_put_a_floor_under_the_gap(rng):
-    """A row of zeros has a dual variable of its own, a subgradient of the loss at 0."""
+    """The dual variable of a row of zeros is a subgradient of the loss at 0."""
     A = rng.standard_normal((12, 5))
     A[3:6] = 0.0
     for loss in (
@@ -180,7 +180,7 @@ def test_empty_columns_take_the_minimiser_of_their_penalty(rng):
 
 
 def test_a_linear_term_may_leave_a_nuclear_norm_without_a_bound(rng):
-    """With ||C|| > alpha, f* is not 0 at 0, and no y may be scaled towards it: the optimum of the first is -12.8."""
+    """With ||C|| > alpha, f*(0) is not 0, and no y may be scaled towards 0. The first optimum is -12.8."""
     C, alpha = np.random.default_rng(0).standard_normal((8, 6)), 0.5
     left, values, right = np.linalg.svd(-C, full_matrices=False)
     X = left * np.maximum(values - alpha, 0.0) @ right
@@ -198,7 +198,7 @@ def test_a_linear_term_may_leave_a_nuclear_norm_without_a_bound(rng):
 @pytest.mark.parametrize("matrices", ["dense", "identities"])
 @pytest.mark.parametrize("sign", [sb.NonNegative(), sb.Zero()])
 def test_no_multiple_of_y_proves_a_bound_next_to_a_linear_term(sign, matrices, rng):
-    """With c < 0 the first block excludes y = 0, so no y may be scaled to suit the second block."""
+    """With c < 0 the first block excludes y = 0, so that no y may be scaled for the second block."""
     blocks = [sb.Identity(3)] * 2 if matrices == "identities" else [np.eye(3), np.eye(3)]
     unbounded = sb.Problem([sign + sb.Linear(-1.0), sb.GroupL2(0.1, 3)], blocks, sb.Absolute(np.zeros(3), scale=2.0))
     point = [np.zeros(3), np.zeros(3)]
@@ -210,7 +210,7 @@ def test_no_multiple_of_y_proves_a_bound_next_to_a_linear_term(sign, matrices, r
 
 
 def test_a_linear_term_beside_another_block_against_highs():
-    """Half of these are unbounded. A group of one column is an L1 norm, so HiGHS knows every answer."""
+    """Half of these problems are unbounded. A group of one column is an L1 norm, so that HiGHS can solve them all."""
     answers = Counter()
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -248,7 +248,7 @@ JUDGED = {
 
 @pytest.mark.parametrize("loss", JUDGED)
 def test_certify_finds_a_dual_point(loss, rng):
-    """The gap of x without y is its distance from the optimum: at a solution to 1e-6, and at a point far from it."""
+    """Without y, the gap of x is its distance from the optimum, at a solution (up to 1e-6) and at a distant point."""
     A, b = rng.standard_normal((60, 15)), rng.standard_normal(60)
     problem = sb.Problem(sb.L1(1.5), A, JUDGED[loss](b))
     exact = sb.solve(problem, tol=1e-10)
@@ -269,7 +269,7 @@ def test_certify_finds_the_dual_point_of_a_linear_program(rng):
     assert problem.value(0.9 * found.x) == np.inf
 
 
-def test_value_forgives_the_rounding_of_a_product(rng):
+def test_value_allows_for_the_rounding_of_a_product(rng):
     A = rng.standard_normal((5, 9))
     x = 1e6 * rng.standard_normal(9)
     x -= A.T @ np.linalg.solve(A @ A.T, A @ x)
@@ -305,7 +305,7 @@ def test_a_block_of_one_entry_may_be_a_number(rng):
 
 @pytest.mark.parametrize("seed", [69, 108])
 def test_the_returned_y_is_the_point_behind_the_dual_value(seed):
-    """A free column leaves y = 0 alone: y is moved there, and what is returned has to be what was moved."""
+    """A free column allows only y = 0. y is moved there, and the moved point has to be returned."""
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(1, 4)), int(rng.integers(2, 8))
     A, weights = rng.standard_normal((rows, columns)), np.ones(columns)

@@ -1,4 +1,4 @@
-"""Checkpoints: a run that goes on from one ends with the same bits, and a bad file or disk ends in words."""
+"""Checkpoints: a resumed run ends with the same bits, and a bad file or disk ends with a clear message."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ PROBLEMS = {
 
 
 def stopped_after(writes: int, path: Any, problem: sb.Problem, **options: Any) -> bool:
-    """Run until so many checkpoints are written, one after every slice, then die; return whether it came to that."""
+    """Run until the given number of checkpoints is written, one per slice, then die; return whether it did."""
 
     class Death(BaseException):
         pass
@@ -99,7 +99,7 @@ def stopped_after(writes: int, path: Any, problem: sb.Problem, **options: Any) -
 
 
 def assert_same(found: sb.Result, expected: sb.Result) -> None:
-    """All but the seconds is equal to the bit."""
+    """Assert that everything except the seconds is equal bit by bit."""
     for one, other in zip(points(found), points(expected), strict=True):
         assert np.array_equal(one, other)
     plain, reference = (dict(vars(result)) for result in (found, expected))
@@ -124,8 +124,8 @@ def check_resumed(path: Any, make: Any, writes: tuple[int, ...], **options: Any)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_goes_on_with_the_same_bits(method, tmp_path):
-    """On every problem that the method takes, from its first checkpoint and from a later one."""
+def test_every_method_resumes_with_the_same_bits(method, tmp_path):
+    """This holds on every problem that the method accepts, from its first checkpoint and from a later one."""
     options = {"method": method, "tol": 1e-9, "max_passes": 40, "check_every": 9}
     resumed = 0
     for make in PROBLEMS.values():
@@ -165,13 +165,13 @@ LAYERED = {
 
 
 @pytest.mark.parametrize("name", LAYERED)
-def test_every_layer_goes_on_with_the_same_bits(name, tmp_path):
+def test_every_layer_resumes_with_the_same_bits(name, tmp_path):
     make, options = LAYERED[name]
     assert check_resumed(tmp_path / "run", make, (1, 4, 15), **({"max_passes": 150} | options)) >= 1
 
 
 def test_singular_vectors_are_remembered(tmp_path, monkeypatch):
-    """The nuclear norm begins where it found them last, which shows in the last bits."""
+    """The nuclear norm starts from its last singular vectors, which affects the last bits."""
     monkeypatch.setattr(singular, "GRAM_SIDE", 4)
     options = {"method": "alternating", "eliminate": True, "max_passes": 60, "tol": 1e-12}
     assert check_resumed(tmp_path / "run", lambda: pca(MATRIX), (4, 15), **options) == 2
@@ -179,8 +179,8 @@ def test_singular_vectors_are_remembered(tmp_path, monkeypatch):
 
 @examples(8)
 @given(st.data())
-def test_any_stop_of_any_run(data):
-    """Death at any checkpoint, and again after having gone on, wherever the layers are."""
+def test_a_run_may_stop_at_any_checkpoint(data):
+    """A run dies at any checkpoint, and dies again after resuming, at any point of the layers."""
     import tempfile
 
     name = data.draw(st.sampled_from(["descent on a set", "blocks on a set", "finish in its turn", "finish at once"]))
@@ -244,17 +244,17 @@ def saved(tmp_path):
         (lambda p: sb.solve(lasso(), checkpoint=p, checkpoint_every=-1), "at least 0"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused(saved, changed, told):
+def test_a_checkpoint_of_another_run_is_rejected(saved, changed, told):
     with pytest.raises((ValueError, FileNotFoundError), match=told) as raised:
         changed(saved)
-    assert not re.search(r"\[|[0-9a-f]{16}", str(raised.value))  # neither sums nor digests
+    assert not re.search(r"\[|[0-9a-f]{16}", str(raised.value))  # neither sums nor digests are compared
 
 
 def test_a_number_of_numpy_is_a_number(saved):
     assert sb.solve(lasso(), tol=np.float64(1e-10), seed=np.int64(0), resume=saved).status is sb.Status.OPTIMAL
 
 
-def test_bounds_anywhere_are_told_apart(tmp_path):
+def test_different_bounds_anywhere_are_detected(tmp_path):
     def boxed(upper: float) -> sb.Problem:
         return sb.Problem(sb.Box(0.0, upper), WIDE[:, :30], sb.Absolute(TARGET))
 
@@ -263,7 +263,7 @@ def test_bounds_anywhere_are_told_apart(tmp_path):
         sb.solve(boxed(5.0), tol=1e-9, resume=tmp_path / "run")
 
 
-def test_a_run_on_a_device_goes_on_with_the_same_bits(tmp_path):
+def test_a_run_on_a_device_resumes_with_the_same_bits(tmp_path):
     pytest.importorskip("torch")
     assert check_resumed(tmp_path / "run", lasso, (1, 3), tol=1e-10, device="cpu")
     with pytest.raises(TypeError, match="leave checkpoint or device out"):
@@ -275,7 +275,7 @@ def test_limits_and_threads_may_change(saved):
     assert_same(sb.solve(lasso(), tol=1e-10, threads=1, time_limit=60.0, max_passes=1e6, resume=saved), expected)
 
 
-def test_a_damaged_file_is_told(saved):
+def test_a_damaged_file_is_reported(saved):
     whole = saved.read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         saved.write_bytes(whole[:size])
@@ -304,7 +304,7 @@ def test_a_flipped_byte_never_gives_another_answer(saved):
         assert "resume=" in told
 
 
-def test_foreign_and_newer_files_are_told(saved):
+def test_foreign_and_newer_files_are_reported(saved):
     stored = dict(np.load(saved))
     header = json.loads(stored["header"].tobytes())
 
@@ -411,7 +411,7 @@ def test_a_pass_limit_can_be_raised(tmp_path):
 
 @pytest.mark.parametrize("method", ["sp-bcd", "descent"])
 def test_a_pass_limit_leaves_no_trace(method, tmp_path):
-    """Where it cuts a working set short the run goes on from before."""
+    """If the limit interrupts a working set, the run resumes from the state before it."""
     make = lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Squared(TARGET))  # noqa: E731
     options = {"method": method, "tol": 1e-10}
     whole = sb.solve(make(), **options)
@@ -429,7 +429,7 @@ def test_a_callback_that_stops_a_solved_run_changes_nothing(tmp_path):
 
 
 class Toy:
-    """Derived, with something that changes."""
+    """A derived object with a part that changes."""
 
     carries = ("count",)
 
@@ -454,7 +454,7 @@ def test_what_cannot_remember_its_call_cannot_be_derived():
 @stored
 @dataclass
 class Whole:
-    """Something of every kind that a checkpoint may hold."""
+    """One object of every kind that a checkpoint may hold."""
 
     base: NDArray[Any]
     view: NDArray[np.float64]
@@ -538,7 +538,7 @@ def test_a_checkpoint_of_the_host_is_not_one_of_a_device(saved):
 
 
 def test_threads_with_one_path_leave_whole_files(tmp_path):
-    """Whoever looks at the file, at any time, finds a checkpoint of one of them."""
+    """At any time the file is a complete checkpoint of one of the threads."""
     path = tmp_path / "run"
     written = file.Stored("1", {}, graph.Graph([{"random": {}}], [np.zeros(20_000)]), [{"0": {}}])
     file.write(path, written)
@@ -564,7 +564,7 @@ def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "there").mkdir()
     link, target = tmp_path / "link", tmp_path / "there" / "run"
     link.symlink_to(target)
-    for _ in range(2):  # the first time it leads nowhere
+    for _ in range(2):  # the first time its target does not exist
         sb.solve(slow(), checkpoint=link, max_passes=20)
         assert link.is_symlink()
         assert file.is_checkpoint(target)
@@ -585,8 +585,8 @@ with replacing(Path(sys.argv[1])) as stream:
 """
 
 
-def test_what_a_killed_process_leaves_is_removed(tmp_path):
-    """But not what a living one is writing, nor what belongs to another path."""
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path):
+    """Files that a living process is writing, and files of another path, stay."""
     path = tmp_path / "run[1]"
     living, dead = (
         subprocess.Popen([sys.executable, "-c", DYING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -607,5 +607,5 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path):
         assert other.exists()
     finally:
         living.communicate(b"go on\n")
-    assert path.read_bytes() == b"half a file"  # whole, as far as its writer knows
+    assert path.read_bytes() == b"half a file"  # complete, as far as its writer knows
     assert set(tmp_path.iterdir()) == {path, other}

@@ -1,4 +1,4 @@
-"""The command line, from the outside."""
+"""The command line, run as a separate program."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_solve_prints_the_certificate_and_writes_the_solution(lasso, tmp_path):
         np.testing.assert_allclose(solution["y"], [-1.0, 0.5, -1.0], atol=1e-4)
 
 
-def test_json_is_all_there_is_on_stdout(lasso):
+def test_stdout_has_nothing_but_json(lasso):
     result = run("solve", lasso, "--json", "--progress")
     content = json.loads(result.stdout)
     assert result.exit_code == 0
@@ -70,7 +70,7 @@ def test_json_is_all_there_is_on_stdout(lasso):
     assert {"status", "message", "method", "passes", "seconds", "out"} <= set(content)
 
 
-def test_json_has_null_for_what_is_not_finite(tmp_path):
+def test_json_has_null_for_numbers_that_are_not_finite(tmp_path):
     path = tmp_path / "infeasible.npz"
     np.savez(path, A=np.ones((2, 1)), b=np.array([0.0, 1.0]), loss="Equality", penalty="Zero")
     result = run("solve", path, "--json", "--max-passes", 1)
@@ -86,7 +86,7 @@ def test_the_options_reach_the_solver(lasso):
     assert limited["status"] == "TIME_LIMIT"
 
 
-def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
+def test_a_run_resumes_from_its_checkpoint(lasso, tmp_path):
     kept = tmp_path / "run"
     stopped = run("solve", lasso, "--method", "ista", "--tol", "0", "--max-passes", "20", "--checkpoint", kept)
     assert stopped.exit_code == 1
@@ -98,15 +98,15 @@ def test_a_run_goes_on_from_its_checkpoint(lasso, tmp_path):
     assert refused.exit_code == 2
     assert refused.stderr.startswith(f"Error: --resume '{kept}' belongs to another run, which differs in method (ista ")
     assert refused.stderr.endswith("leave --resume out to start a new run\n")
-    assert refused.stderr.count("\n") == 1  # and no progress bar
+    assert refused.stderr.count("\n") == 1  # without a progress bar
 
 
-def test_advice_is_in_the_words_of_the_command_line(lasso):
+def test_advice_names_options_of_the_command_line(lasso):
     limited = run("solve", lasso, "--method", "pdhg", "--tol", "1e-9", "--max-passes", "3")
     assert "Raise --max-passes, or --tol if" in limited.stdout
 
 
-def test_what_cannot_be_typed_is_not_advised(lasso, monkeypatch):
+def test_advice_leaves_out_arguments_without_an_option(lasso, monkeypatch):
     solve = sb.solve
     monkeypatch.setattr(sb, "solve", lambda *args, **options: solve(*args, **options, callback=lambda info: True))
     result = run("solve", lasso, "--tol", 0, "--no-progress")
@@ -178,7 +178,7 @@ def test_the_solution_of_a_linear_program_has_its_names(tmp_path):
 
 
 def _highs_duals(file):
-    """Return the shadow prices and the reduced costs of HiGHS by name, for a file with unique ones."""
+    """Return the shadow prices and reduced costs of HiGHS by name, for a file whose dual solution is unique."""
     import highspy
 
     solver = highspy.Highs()
@@ -225,7 +225,7 @@ def test_a_file_for_a_program_without_a_solution_has_no_solution(tmp_path):
         ("3.0\n    Y  RANGED  4", 'Column "Y" has duplicate nonzero 4 in row "RANGED"'),
     ],
 )
-def test_what_the_reader_would_leave_out_is_an_error(tmp_path, line, words):
+def test_entries_that_the_reader_would_skip_are_errors(tmp_path, line, words):
     pytest.importorskip("highspy")
     result = run("solve", changed_mps(tmp_path, "RANGED       3.0", f"RANGED       {line}"))
     assert result.exit_code == 2
@@ -239,7 +239,7 @@ def test_a_table_without_names_has_numbers(lasso, tmp_path):
 
 
 @pytest.mark.parametrize(("b", "code"), [([1.0, 1.0], 0), ([0.0, 1.0], 3)])
-def test_the_exit_code_tells_that_there_is_no_solution(tmp_path, b, code):
+def test_the_exit_code_says_that_there_is_no_solution(tmp_path, b, code):
     path = tmp_path / "program.npz"
     np.savez(path, A=np.ones((2, 1)), b=np.array(b), loss="Equality", penalty="Zero")
     result = run("solve", path, "--json")

@@ -1,4 +1,4 @@
-"""What ``make compare`` tries, and that it sees a change of one bit."""
+"""``make compare`` covers the whole library and detects a change of one bit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_case_finds_the_same_bits_again():
         {"y": np.array([0.0])},
     ],
 )
-def test_a_change_is_seen(change):
+def test_a_change_is_detected(change):
     verdict = bits.judge("case", RESULT, RESULT | change)
     assert verdict.kind == bits.DIFFERS
     assert next(iter(change)) in verdict.details
@@ -62,7 +62,7 @@ def test_a_change_is_seen(change):
     "call",
     [lambda: sb.Newer(1.0), lambda: estimators.Newer(), lambda: sb.solve(PROBLEM, method="newer")],
 )
-def test_what_is_new_is_left_out(call):
+def test_new_features_are_skipped(call):
     with pytest.raises((AttributeError, ValueError)) as refused:
         call()
     old = {ERROR: np.asarray(f"{type(refused.value).__name__}: {refused.value}")}
@@ -93,7 +93,7 @@ def test_an_exception_with_a_reason_does_not_fail(monkeypatch):
     assert bits.report([verdict])
 
 
-def test_results_are_taken_apart():
+def test_results_are_flattened():
     result = sb.solve(sb.Problem([sb.L1(0.1), sb.Zero()], [np.eye(3), np.ones((3, 1))], sb.Squared(np.ones(3))))
     assert set(dict(flat({"first": [result]}))) == {
         f"first.0.{part}"

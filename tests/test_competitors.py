@@ -1,4 +1,4 @@
-"""The paper's competitors against the formulas of their own papers, iterate by iterate."""
+"""The competing methods, compared iterate by iterate with the formulas of their papers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def proxes(rho):
 @pytest.mark.parametrize("alpha", [0, 1, 2])
 @pytest.mark.parametrize("loss", ["Squared", "Hinge", "Interval", "Norm2"])
 def test_diagonal_pdhg_is_the_block_method_with_all_blocks(alpha, loss, rng):
-    """With the strengths of Pock and Chambolle, one dual step ahead."""
+    """The strengths are those of Pock and Chambolle, and PDHG is one dual step ahead."""
     A = rng.standard_normal((SIZE, 9))
     model = sb.Problem(sb.L1(0.3), A, LOSSES[loss]).model
     h, sigma = (np.abs(A) ** (2 - alpha)).sum(axis=0), (np.abs(A) ** alpha).sum(axis=1)
@@ -117,7 +117,7 @@ def test_the_default_step_is_one_over_the_lipschitz_constant(rng):
 
 @pytest.mark.parametrize("loss", [name for name in LOSSES if not name.startswith(("Equality", "Interval"))])
 def test_smoothing_gives_the_gradient_of_the_smoothed_loss(loss, rng):
-    """max_y <u, y> - g*(y) - mu / 2 ||y||^2, by finite differences."""
+    """The smoothed loss is max_y <u, y> - g*(y) - mu / 2 ||y||^2; its gradient is checked by finite differences."""
     model = sb.Problem(sb.L1(0.3), np.eye(SIZE), LOSSES[loss]).model
     mu, method = 0.3, make("fista", {"smoothing": 0.3})
 
@@ -150,7 +150,7 @@ def test_fobos_by_its_formulas(rng):
 @pytest.mark.parametrize("K", [1, 3])
 @pytest.mark.parametrize("extra", [0.0, 0.2])
 def test_spdc_by_its_authors_formulas(K, extra, rng):
-    """In their units: (1/n) sum phi_i(a_i'x) + f(x) with phi_i = n g_i, dual variables n times ours."""
+    """The paper's units: (1/n) sum phi_i(a_i'x) + f(x) with phi_i = n g_i, and dual variables that are n times ours."""
     n, d, lam = 5, 4, 0.7
     A, b = rng.standard_normal((n, d)), rng.standard_normal(n)
     model = sb.Problem(sb.ElasticNet(lam / 0.6, 0.4), A, sb.Squared(b)).model
@@ -177,7 +177,7 @@ def test_spdc_by_its_authors_formulas(K, extra, rng):
     assert np.allclose(state.pull, A.T @ after / n, atol=1e-12)
 
 
-def test_spdc_needs_no_regularisation_where_all_is_strongly_convex(rng):
+def test_spdc_needs_no_regularisation_if_both_terms_are_strongly_convex(rng):
     A = rng.standard_normal((20, 8))
     problem = sb.Problem(sb.ElasticNet(0.5, 0.4), A, sb.Squared(rng.standard_normal(20)))
     result = sb.solve(problem, method="spdc", tol=1e-9)
@@ -197,12 +197,12 @@ def test_the_bias_of_spdc_shrinks_with_its_regularisation(rng):
     assert 0 < errors[1] < 0.1 * errors[0]
 
 
-# --- ADMM and its kin ---------------------------------------------------------------------------------------------
+# --- ADMM and related methods -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
 def test_admm_on_the_lasso_by_boyd(shape, rng):
-    """Section 6.4, z first: z = soft(x + u, alpha / rho), x = (A'A + rho I)^-1 (A'b + rho (z - u)), u += x - z."""
+    """Section 6.4 with z first: z = soft(x + u, alpha / rho), x = (A'A + rho I)^-1 (A'b + rho (z - u)), u += x - z."""
     A, b, model = lasso(rng, *shape)
     rho = 0.7
     method = make("admm", {"rho": rho})
@@ -223,7 +223,7 @@ def test_admm_on_the_lasso_by_boyd(shape, rng):
 @pytest.mark.parametrize("shape", [(SIZE, 9), (SIZE, 4)])
 @pytest.mark.parametrize("loss", ["Hinge", "Logistic", "Interval", "Norm2", "Equality"])
 def test_admm_with_a_copy_of_the_loss_is_graph_projection(shape, loss, rng):
-    """prox of both terms, then the projection of (x, u) on u = Ax in the metric of the two strengths."""
+    """The prox of both terms, then the projection of (x, u) on u = Ax in the metric of the two strengths."""
     A = rng.standard_normal(shape)
     model = sb.Problem(sb.L1(0.3), A, LOSSES[loss]).model
     method = make("admm", {"rho": 0.7})
@@ -261,8 +261,8 @@ def test_admm_on_robust_pca_by_parikh_and_boyd(rng):
         assert np.allclose(sum(parts(state.z, matrix)), matrix, atol=1e-11)
 
 
-def test_pdhg_without_extrapolation_is_the_script_behind_the_papers_admm(rng):
-    """off = mean(X) - B/3 + U, X_j = prox(X_j - off), U = off; ||A||^2 = 3 has its percent of slack."""
+def test_pdhg_without_extrapolation_is_the_admm_script_of_the_paper(rng):
+    """off = mean(X) - B/3 + U, X_j = prox(X_j - off), U = off, with ||A||^2 = 3 enlarged by one percent."""
     matrix, model = robust_pca(rng)
     rho = 0.8
     norm = float(make("pdhg", {}).init(model, start(model)).strengths.primal[0])
@@ -329,8 +329,8 @@ def test_with_one_block_pdmm_and_gauss_seidel_are_the_method_of_multipliers(rng)
         assert np.allclose(theirs.y, y, atol=1e-12)
 
 
-def test_a_block_of_its_own_for_the_loss(rng):
-    """Gauss-Seidel ADMM on any loss: x_j in turn against u, then u, and the multiplier is a slope of the loss at u."""
+def test_gauss_seidel_admm_with_a_separate_block_for_the_loss(rng):
+    """Each x_j is updated in turn, then u = Ax, for any loss; the multiplier is a slope of the loss at u."""
     A = rng.standard_normal((SIZE, 4))
     model = sb.Problem(sb.L1(0.3), A, LOSSES["Hinge"]).model
     rho = 0.5
@@ -424,6 +424,6 @@ def test_bad_options(options, error, match, rng):
         ("spdc", sb.Problem(sb.L1(0.1), np.eye(3), sb.Norm2(np.ones(3))), "not a sum over the rows"),
     ],
 )
-def test_refusals_name_what_is_missing(method, problem, match):
+def test_a_rejected_problem_gets_a_message_that_names_the_reason(method, problem, match):
     with pytest.raises(TypeError, match=match):
         sb.solve(problem, method=method)

@@ -1,4 +1,4 @@
-"""C1 to C6: problems on which the published method fails as its theory says it cannot, and the default converges."""
+"""C1 to C6: problems on which the published method fails, contrary to its theory, and the default method converges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_c2_sigma_that_depends_on_the_sample(A, radius):
 
 
 def test_c3_the_extrapolation_noise_alone():
-    """sigma is constant here; paths converge, but their mean square explodes."""
+    """sigma is constant here; every run converges, but the mean square over runs diverges."""
     assert given.mean_square_radius(given.HADAMARD, "sp-bcd-published") == pytest.approx(1.131, abs=0.002)
     assert given.mean_square_radius(given.HADAMARD, "sp-bcd") < 0.9
     converges(given.equations(given.HADAMARD, np.array([1.0, 2.0])))
@@ -59,7 +59,7 @@ def test_c4_bounded_without_convergence(name):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_c5_printed_robust_pca_strengths(seed):
-    """K = 1 with the printed (h, sigma) = (1, 1) diverges; the paper's own formula, sigma = 3, converges."""
+    """K = 1 diverges with the printed (h, sigma) = (1, 1); with the paper's formula, sigma = 3, it converges."""
     problem = given.small_rpca()
     assert solve_published(problem, 1, step=(1.0, 1.0), seed=seed).status is sb.Status.DIVERGED
     assert solve_published(problem, 1, seed=seed).status is sb.Status.OPTIMAL
@@ -68,7 +68,7 @@ def test_c5_printed_robust_pca_strengths(seed):
 
 @pytest.mark.parametrize("K", [1, 2, 3, 5, 10])
 def test_c6_remark_on_correlated_columns(K):
-    """Fine for K = 1 and 2, overflow from K = 3 on; the default converges whatever K is."""
+    """It converges for K = 1 and 2 and overflows from K = 3 on; the default method converges for any K."""
     problem = given.correlated_c6()
     published = solve_published(problem, K, step="remark", max_passes=100)
     assert (published.status is sb.Status.DIVERGED) == (K >= 3)

@@ -1,4 +1,4 @@
-"""How many threads are used by default."""
+"""The default number of threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V2_MOUNT = "29 23 0:26 {top} {place} rw,nosuid,relatime shared:4 - cgroup2 cgrou
 
 
 def machine(folder: Path, cgroup: str, mounts: list[str], files: dict[str, str]) -> Path:
-    """Return a folder with what a machine has in /proc and /sys."""
+    """Return a folder that imitates /proc and /sys of a machine."""
     everything = {"proc/self/cgroup": cgroup, "proc/self/mountinfo": "\n".join(mounts), **files}
     for name, text in everything.items():
         file = folder / name
@@ -49,7 +49,7 @@ V2 = V2_MOUNT.format(top="/", place="/sys/fs/cgroup")
         ("4:cpu,cpuacct:/\n0::/", [V1], v1(-1, 100000), None),
         ("4:cpu,cpuacct:/\n0::/", [V1], v1(150000, 50000), 3),
         ("4:memory:/\n0::/", [V1], v1(150000, 50000), None),
-        # a service inside of a slice: the narrowest group counts
+        # a service inside a slice: the strictest limit counts
         (
             "0::/app.slice/job.service",
             [V2],
@@ -65,11 +65,11 @@ V2 = V2_MOUNT.format(top="/", place="/sys/fs/cgroup")
             v1(400000, 100000, "sys/fs/cgroup/cpu/outer") | v1(100000, 100000, "sys/fs/cgroup/cpu/outer/inner"),
             1,
         ),
-        # a container that sees its own group as the top, under the name that the host has for it
+        # a container that sees its own group as the root, under the name that it has on the host
         ("1:cpu:/docker/abc", [V1_MOUNT.format(top="/docker/abc", place="/sys/fs/cgroup/cpu")], v1(100000, 100000), 1),
-        # a group outside of what is mounted
+        # a group outside the mounted part of the hierarchy
         ("0::/../other", [V2], {"sys/fs/cgroup/cpu.max": "300000 100000"}, 3),
-        # a mount point with a blank
+        # a mount point with a space in its name
         (
             "0::/",
             [V2_MOUNT.format(top="/", place="/sys/the\\040groups")],
@@ -94,7 +94,7 @@ def test_the_quota_of_a_container(tmp_path, cgroup, mounts, files, expected):
 
 @examples(30)
 @given(cgroup=st.text(), mount=st.text(), quota=st.text())
-def test_files_of_another_format_are_no_limit_and_no_error(tmp_path_factory, cgroup, mount, quota):
+def test_files_of_another_format_are_ignored(tmp_path_factory, cgroup, mount, quota):
     root = machine(tmp_path_factory.mktemp("root"), cgroup, [mount], {"sys/fs/cgroup/cpu.max": quota})
     assert cpus.quota(root) is None
 
@@ -121,7 +121,7 @@ def test_processes_that_share_their_cpus(monkeypatch, tmp_path):
     monkeypatch.setattr(cpus, "affine", lambda: set(range(8)))
     root = machine(tmp_path, "0::/", [V2], {"sys/fs/cgroup/cpu.max": "600000 100000"})
     assert cpus.available(2, environ={}, root=root) == 3
-    assert cpus.available(2, environ={"OMP_NUM_THREADS": "2"}, root=root) == 2  # said for each of them
+    assert cpus.available(2, environ={"OMP_NUM_THREADS": "2"}, root=root) == 2  # one value per process
     assert cpus.available(16, environ={}, root=root) == 1
 
 
@@ -139,7 +139,7 @@ def test_a_thread_of_joblib_has_one(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a system with affinity")
 def test_affinity_joblib_and_the_environment_reach_a_solve():
-    """In a fresh process: what a callback sees, the limit of the threads of the solve that it belongs to."""
+    """A callback in a fresh process reads the thread limit of its solve."""
     program = """
 import os, joblib, numpy as np, saddleback as sb
 from saddleback import _native
@@ -183,6 +183,6 @@ def test_n_jobs_of_an_estimator(monkeypatch, n_jobs, expected):
 
 @pytest.mark.parametrize("n_jobs", [0, 10**6, 2.5, "all"])
 @pytest.mark.parametrize("model", [SparseRegressor, SparseRegressorCV])
-def test_n_jobs_out_of_range_is_refused_by_its_own_name(model, n_jobs):
+def test_an_error_for_n_jobs_out_of_range_names_n_jobs(model, n_jobs):
     with pytest.raises(ValueError, match=rf"^n_jobs={n_jobs!r}: expected None, a number from 1 to 1024, or -1"):
         model(n_jobs=n_jobs).fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0])

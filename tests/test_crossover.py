@@ -1,4 +1,4 @@
-"""Answers on a face of lowest dimension: at most as many non-zeros as a vertex has, and the tolerance kept."""
+"""Crossover: solutions with at most as many nonzeros as a vertex has, within the tolerance."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ AMPLE = Work(1e6, 0)
 
 
 def cross(model, x, y, room, work=AMPLE):
-    """Return the first crossing from a point."""
+    """Return the first point of a crossover that starts from a given point."""
     return next(crossings(model, Solution(x, model.A.matvec(x), y, -model.A.rmatvec(y)), room, work))
 
 
@@ -37,7 +37,7 @@ LOSSES = {
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(0, 12), st.integers(0, 12), st.floats(0.1, 1.0))
-def test_the_part_that_is_chosen_has_the_rank_of_the_block(seed, rows, columns, rank, density):
+def test_the_chosen_basis_has_the_rank_of_the_block(seed, rows, columns, rank, density):
     rng = np.random.default_rng(seed)
     block = rng.integers(-3, 4, (rows, rank)) @ rng.integers(-3, 4, (rank, columns)) * 1.0
     block *= rng.random((rows, columns)) < density
@@ -53,7 +53,7 @@ def test_columns_of_large_weight_are_chosen(rng):
 
 
 def test_the_inverse_follows_exchanges_and_borders(rng, monkeypatch):
-    monkeypatch.setattr(basis, "ROOM", 1)  # so that the second border needs more memory
+    monkeypatch.setattr(basis, "ROOM", 1)  # the second border needs more memory
     matrix = rng.standard_normal((4, 4))
     inverse = Inverse(matrix)
     for size in (4, 5, 6):
@@ -68,7 +68,7 @@ def test_the_inverse_follows_exchanges_and_borders(rng, monkeypatch):
             np.testing.assert_allclose(inverse.of @ matrix, np.eye(size + 1), atol=1e-9)
 
 
-def test_a_singular_exchange_is_refused():
+def test_a_singular_exchange_is_rejected():
     inverse = Inverse(np.eye(3))
     with pytest.raises(LostBasis):
         inverse.exchange(0, np.array([0.0, 1.0, 1.0]))
@@ -92,8 +92,8 @@ def test_a_singular_exchange_is_refused():
         sb.Squared,
     ],
 )
-def test_a_loss_is_linear_inside_of_its_pieces(loss, rng):
-    """And curved rows are those in which it is not."""
+def test_a_loss_is_linear_inside_its_pieces(loss, rng):
+    """Curved rows are those in which the loss is not linear."""
     b, u = rng.standard_normal(40), rng.standard_normal(40)
     model = sb.Problem(sb.L1(1.0), np.eye(40), loss(b)).model
     pieces = pieces_of_loss(model.loss_form, model.g.subgradient(u), u)
@@ -129,7 +129,7 @@ def test_the_kinks_of_a_penalty_are_its_bounds_and_0():
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 30), st.booleans())
 def test_any_feasible_point_goes_to_a_vertex_of_the_feasible_set(seed, m, n, integers):
-    """All feasible points are solutions where the objective is 0."""
+    """If the objective is 0, all feasible points are solutions."""
     rng = np.random.default_rng(seed)
     A = rng.integers(-2, 3, (m, n)) * 1.0 if integers else rng.standard_normal((m, n))
     x = rng.uniform(0.1, 0.9, n)
@@ -145,8 +145,8 @@ def test_any_feasible_point_goes_to_a_vertex_of_the_feasible_set(seed, m, n, int
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(LOSSES)))
-def test_the_objective_does_not_grow_by_more_than_the_room(seed, kind):
-    """From a point that is far from a solution as well: then the walk descends."""
+def test_the_objective_grows_by_at_most_the_allowed_amount(seed, kind):
+    """This also holds far from a solution: there the objective falls."""
     rng = np.random.default_rng(seed)
     A, x = rng.standard_normal((8, 20)), rng.standard_normal(20)
     model = sb.Problem(sb.L1(0.7), A, LOSSES[kind](rng.standard_normal(8))).model
@@ -157,7 +157,7 @@ def test_the_objective_does_not_grow_by_more_than_the_room(seed, kind):
     assert after <= before + 1e-9
 
 
-def test_work_that_is_out_of_proportion_is_refused(rng):
+def test_a_crossover_that_costs_too_much_is_skipped(rng):
     A, x = rng.standard_normal((600, 1500)), rng.standard_normal(1500)
     model = sb.Problem(sb.L1(1.0), A, sb.Equality(A @ x)).model
     found = cross(model, x, np.zeros(600), 1.0, Work(0.0, 0))
@@ -165,8 +165,8 @@ def test_work_that_is_out_of_proportion_is_refused(rng):
     assert found.said.startswith("no crossover: 600 rows and 1500 columns take more than 25%")
 
 
-def test_the_lasso_is_left_alone(rng):
-    """Where the loss is curved a solution with fewer non-zeros than rows is unique, but for dependent columns."""
+def test_the_lasso_gets_no_crossover(rng):
+    """With a curved loss, a solution with fewer nonzeros than rows is unique unless columns are dependent."""
     A = rng.standard_normal((30, 60))
     problem = sb.Problem(sb.L1(3.0), A, sb.Squared(A[:, 0]))
     result = sb.solve(problem, tol=1e-8)
@@ -178,8 +178,8 @@ def test_the_lasso_is_left_alone(rng):
 
 
 @pytest.mark.parametrize("staying", [30, 5], ids=["more columns than rows", "fewer"])
-def test_columns_that_stay_balance_those_that_leave(staying, rng):
-    """In the least squares sense, if they are too few; then nothing can be better."""
+def test_the_other_columns_balance_those_that_become_zero(staying, rng):
+    """If there are too few columns, the balance is a least squares solution."""
     A, x = rng.standard_normal((8, 40)), rng.standard_normal(40)
     model = sb.Problem(sb.GroupL2(1.0, 2), A, sb.Absolute(np.ones(8))).model
     K, N, R = np.arange(staying), np.arange(36, 40), np.arange(1, 8)
@@ -202,14 +202,14 @@ def test_a_proximal_step_from_a_solution_stays_there(rng):
 
 
 def vertex_of_highs(kind, A, b, alpha):
-    """Return the x of the vertex at which the simplex method ends, and the optimum."""
+    """Return the vertex x at which the simplex method of HiGHS ends, and the optimum."""
     m, n = A.shape
     if kind == "hinge":
         signed = labels(b)[:, None] * A
         cost = np.r_[np.full(2 * n, alpha), np.ones(m)]
         program = {"A_ub": np.hstack([-signed, signed, -np.eye(m)]), "b_ub": -np.ones(m)}
     else:
-        below, above = (1.0, 1.0) if kind == "absolute" else (0.7, 0.3)  # slopes for u > b and for u < b
+        below, above = (1.0, 1.0) if kind == "absolute" else (0.7, 0.3)  # slopes of the loss for u > b and for u < b
         cost = np.r_[np.full(2 * n, alpha), np.full(m, above), np.full(m, below)]
         program = {"A_eq": np.hstack([A, -A, np.eye(m), -np.eye(m)]), "b_eq": b}
     found = linprog(cost, method="highs-ds", **program)
@@ -231,7 +231,7 @@ def test_as_many_nonzeros_as_the_vertex_of_the_simplex_method(kind, share, tol, 
 
 
 def test_equal_columns_do_not_share_their_weight(rng):
-    """The solutions fill a face of a high dimension, in the middle of which an interior point ends."""
+    """The solutions form a face of high dimension, and an interior point ends in the middle of it."""
     A = np.tile(rng.standard_normal((60, 30)), 4)
     problem = sb.Problem(sb.L1(4.0), A, sb.Absolute(A[:, :5].sum(axis=1) + rng.standard_normal(60)))
     result = sb.solve(problem, tol=1e-6, method="finish")
@@ -244,7 +244,7 @@ def test_equal_columns_do_not_share_their_weight(rng):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_linear_program_ends_at_a_vertex(seed):
-    """An interior point ends next to it, or in the middle of a face of solutions."""
+    """An interior point ends next to a vertex, or in the middle of a face of solutions."""
     rng = np.random.default_rng(seed)
     A = rng.integers(-2, 4, (15, 40)) * (rng.random((15, 40)) < 0.4)
     cost, rhs = rng.integers(1, 4, 40) * 1.0, A @ rng.random(40)
@@ -257,7 +257,7 @@ def test_a_linear_program_ends_at_a_vertex(seed):
 
 
 def test_the_last_step_of_a_crossover_is_exact(rng):
-    """Rows that a kink of the loss holds are exactly there, if that does not make the certificate worse."""
+    """Rows held by a kink of the loss are exactly at the kink, unless that makes the certificate worse."""
     A = rng.standard_normal((30, 100))
     b = A[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(30)
     result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute(b)), tol=1e-4, method="finish")
@@ -266,8 +266,8 @@ def test_the_last_step_of_a_crossover_is_exact(rng):
 
 
 @pytest.mark.parametrize("tol", [1e-5, 1e-8])
-def test_groups_next_to_0_go_there(tol, rng):
-    """An interior point leaves all of them next to 0, and together they are worth more than the tolerance."""
+def test_groups_next_to_0_become_0(tol, rng):
+    """An interior point leaves many groups close to 0, and together they change the objective beyond the tolerance."""
     A = rng.standard_normal((100, 700))
     loss = sb.Absolute(A[:, :20] @ rng.standard_normal(20) + rng.standard_normal(100))
     alpha = 0.01 * sb.alpha_max(sb.GroupL2(1.0, 5), A, loss)
@@ -315,7 +315,7 @@ def test_sparse_and_dense_answers_have_the_same_support(rng):
 
 
 def test_columns_without_a_penalty_that_are_dependent_stay(rng):
-    """No kink can hold them, and nothing else can tell which of the two is to be 0."""
+    """No kink can hold them, and nothing determines which of the two should be 0."""
     A = rng.standard_normal((30, 80))
     both = np.ones((30, 2))
     problem = sb.Problem([sb.L1(1.0), sb.Zero()], [A, both], sb.Absolute(5.0 + rng.standard_normal(30)))
@@ -325,7 +325,7 @@ def test_columns_without_a_penalty_that_are_dependent_stay(rng):
     assert np.all(result.x[1] != 0)
 
 
-def test_a_run_that_has_not_reached_its_tolerance_is_left_as_it_is(rng):
+def test_a_run_that_has_not_reached_its_tolerance_gets_no_crossover(rng):
     A = np.tile(rng.standard_normal((40, 20)), 3)
     problem = sb.Problem(sb.L1(1.0), A, sb.Absolute(rng.standard_normal(40)))
     result = sb.solve(problem, tol=1e-9, method="sp-bcd", finish=False, max_passes=30)
@@ -334,7 +334,7 @@ def test_a_run_that_has_not_reached_its_tolerance_is_left_as_it_is(rng):
 
 
 def test_many_equal_columns_in_one_row_take_little_memory():
-    """The memory of the crossover grows with the rows that are held, and not with those that there are."""
+    """The memory of the crossover grows with the number of held rows, and not with the number of all rows."""
     n = 60_000
     A = scipy.sparse.csc_array((np.ones(n), np.zeros(n, dtype=np.int64), np.arange(n + 1)), shape=(n, n))
     b = np.where(np.arange(n) == 0, 10.0, 1.0)

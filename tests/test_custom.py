@@ -1,4 +1,4 @@
-"""A user's own functions: Python objects and compiled callables, wherever a catalogue function may stand."""
+"""User-defined functions: Python objects and compiled callables in all places of a catalogue function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import saddleback as sb
 
 
 class MyL1:
-    """alpha ||x||_1 with value and prox alone."""
+    """alpha ||x||_1, given only by value and prox."""
 
     def __init__(self, alpha):
         self.alpha = alpha
@@ -60,7 +60,7 @@ def l1_value(x, data):
 
 
 class CompiledL1:
-    """The same as machine code behind two addresses."""
+    """The same function as compiled code, given by two addresses."""
 
     def __init__(self, alpha):
         data = ctypes.cast(ctypes.pointer(ctypes.c_double(alpha)), ctypes.c_void_p)
@@ -69,7 +69,7 @@ class CompiledL1:
 
 
 class CompiledHuber:
-    """A loss known by its compiled prox and value without data: huber(u) with delta 1 and b = 0."""
+    """A loss given by a compiled prox and value that take no data: the Huber loss with delta = 1 and b = 0."""
 
     @staticmethod
     @ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)
@@ -91,7 +91,7 @@ def data(rng):
 
 
 @pytest.mark.parametrize("make", [MyL1, MySeparableL1, MyKnownL1, CompiledL1])
-def test_own_penalty(make, data, backend):
+def test_user_penalty(make, data, backend):
     A, b = data
     problem = sb.Problem(make(0.8), A, sb.Squared(b))
     if backend == "native" and make is not CompiledL1:
@@ -113,7 +113,7 @@ def test_a_conjugate_gives_a_feasible_dual_point(data):
     assert np.abs(A.T @ result.y).max() <= 0.8 * (1 + 1e-9)
 
 
-def test_own_loss(data):
+def test_user_loss(data):
     A, b = data
     result = sb.solve(sb.Problem(sb.L1(0.8), A, MySquared(b)), tol=1e-6, max_passes=20_000)
     exact = sb.solve(sb.Problem(sb.L1(0.8), A, sb.Squared(b)), tol=1e-10)
@@ -134,7 +134,7 @@ def test_compiled_loss(data, backend):
     assert result.certificate.primal_value == pytest.approx(exact.certificate.primal_value, abs=1e-6)
 
 
-def test_own_function_among_blocks_and_with_a_linear_term(data):
+def test_user_function_among_blocks_and_with_a_linear_term(data):
     A, b = data
     c = np.linspace(-0.3, 0.3, 8)
     own = sb.solve(
@@ -176,7 +176,7 @@ def test_compiled_signature_is_checked():
 
 
 class MyLinear:
-    """<d, u> with its exact conjugate, whose domain is the one point d and does not hold 0."""
+    """<d, u> with its exact conjugate, whose domain is the single point d and does not contain 0."""
 
     def __init__(self, d):
         self.d = d
@@ -192,7 +192,7 @@ class MyLinear:
 
 
 def test_a_dual_domain_without_zero_is_not_scaled(data):
-    """The problem is unbounded: nothing may be certified."""
+    """The problem is unbounded, so that no bound may be certified."""
     A, b = data
     result = sb.solve(sb.Problem(sb.L1(0.1), A, MyLinear(b)), max_passes=200)
     assert result.status is not sb.Status.OPTIMAL
@@ -219,7 +219,7 @@ class MyAbsolute:
 
 @pytest.mark.parametrize("penalty", [sb.GroupL2(0.5, 2), sb.NonNegative(), sb.L1(0.5)])
 @pytest.mark.parametrize("make", [MyAbsolute, MySquared])
-def test_certify_reproduces_for_own_losses(penalty, make, data):
+def test_certify_reproduces_the_certificate_of_user_losses(penalty, make, data):
     A, b = data
     problem = sb.Problem(penalty, A, make(b))
     result = sb.solve(problem, tol=1e-5, max_passes=5000)

@@ -1,4 +1,4 @@
-"""A damaged file ends in one line and exit code 2, or is another problem; never in a traceback."""
+"""A damaged file causes one line of error and exit code 2, or is a valid problem; it never causes a traceback."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FILES = {
 
 
 def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """Flip, replace, cut out, repeat or insert some bytes."""
+    """Flip, replace, delete, repeat or insert some bytes."""
     data = bytearray(content)
     for _ in range(rng.integers(1, 4)):
         if not data:
@@ -88,7 +88,7 @@ def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _repacked(content: bytes, rng: np.random.Generator) -> bytes:
-    """Mutate one member of an archive, whose checksum is then right."""
+    """Mutate one member of an archive and write it with a correct checksum."""
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w") as new:
         names = old.namelist()
@@ -104,7 +104,7 @@ def _run(path, content: bytes):
 
 
 def _check(done):
-    """A traceback is an exception that is no exit; an exit code of 1 is a run that ended at its limit, and says so."""
+    """Fail on any exception except ``SystemExit``; exit code 1 means that a solve ended at its limit and says so."""
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     if done.exit_code == 2:
         lines = done.stderr.strip().splitlines()
@@ -145,11 +145,11 @@ def test_whole_files_are_solved(name, tmp_path):
     assert _run(tmp_path / name, FILES[name]).exit_code == 0
 
 
-# --- what a file can be wrong in, one by one --------------------------------------------------------------------------
+# --- one kind of damage at a time -------------------------------------------------------------------------------------
 
 
 def _with_member(name: str, content: bytes) -> bytes:
-    """Return an archive of a Lasso in which one member is something else."""
+    """Return an archive of a Lasso in which one member is replaced."""
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(FILES["dense.npz"])) as old, zipfile.ZipFile(stream, "w") as new:
         for own in old.namelist():
@@ -224,7 +224,7 @@ def test_a_damaged_compression_is_named(tmp_path):
     assert "tiny.mps.gz cannot be read" in done.stderr
 
 
-def test_what_is_written_never_replaces_the_problem(tmp_path):
+def test_output_files_never_replace_the_problem(tmp_path):
     path = tmp_path / "problem.npz"
     path.write_bytes(FILES["dense.npz"])
     (tmp_path / "link.npz").symlink_to(path)
@@ -263,7 +263,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
-def test_column_files_name_what_is_wrong(content, tmp_path):
+def test_errors_of_column_files_name_the_defect(content, tmp_path):
     path = tmp_path / "A.npy"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"A\.npy"):

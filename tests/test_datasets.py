@@ -23,7 +23,7 @@ def dense(value):
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_the_seed_decides(name):
+def test_the_seed_determines_the_data(name):
     first, again, other = (GENERATORS[name](seed) for seed in (1, 1, 2))
     assert all(np.array_equal(dense(a), dense(b)) for a, b in zip(first, again, strict=True))
     assert not np.array_equal(dense(first[0]), dense(other[0]))
@@ -35,7 +35,7 @@ def test_lasso():
     np.testing.assert_allclose(np.linalg.norm(data.A, axis=0), 1.0)
     assert np.count_nonzero(data.x_true) == 20
     assert np.std(data.b - data.A @ data.x_true) == pytest.approx(np.sqrt(1e-3), rel=0.2)
-    # ten times alpha is the smallest penalty under which x = 0 is the solution
+    # ten times alpha is alpha_max
     problem = sb.Problem(sb.L1(10 * data.alpha), data.A, sb.Squared(data.b))
     assert sb.certify(problem, np.zeros(300), -data.b).relative_gap < 1e-12
 

@@ -1,4 +1,4 @@
-"""Coordinate descent and its Newton steps: against literal descent, dense algebra, finite differences, and itself."""
+"""Coordinate descent and its Newton steps, compared with plain descent, dense algebra and finite differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def problem_of(penalty, loss, as_sparse=False):
 
 
 def columnar(problem):
-    """Return the model as a method would have it."""
+    """Return the model with the columns of A contiguous, as methods use it."""
     return replace(problem.model, A=problem.model.A.ordered("columns"))
 
 
@@ -42,9 +42,9 @@ def start_of(model, rng):
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("penalty", DESCENDED)
 def test_native_equals_numpy(penalty, loss, as_sparse, rng):
-    """Exact strengths differ from bounds on them inside a group; single columns and their panels do not."""
+    """Inside a group exact strengths differ from bounds on them; for single columns and panels they are equal."""
     model = columnar(problem_of(penalty, loss, as_sparse))
-    width = 1 if as_sparse else 4  # the native kernel follows a sparse column at once
+    width = 1 if as_sparse else 4  # the native kernel updates y after each sparse column
     numpy, native = (descent_kernel_for(model, name, width) for name in ("numpy", "native"))
     assert np.all(native.strength >= numpy.strength * (1 - 1e-12))
     assert np.all(native.strength <= numpy.strength * 1.13)  # the 16th root of the largest block
@@ -73,7 +73,7 @@ def test_u_and_y_follow_x_and_the_objective_falls(loss, rng, backend):
 
 
 def test_a_panel_is_exact_for_a_squared_loss(rng, backend):
-    """One panel or one column at a time: the same descent, column after column."""
+    """A panel gives the same iterates as one column at a time."""
     model = columnar(sb.Problem(sb.L1(0.3), rng.standard_normal((20, 12)), sb.Squared(rng.standard_normal(20))))
     ends = []
     for width in (1, 5, 12):
@@ -84,7 +84,7 @@ def test_a_panel_is_exact_for_a_squared_loss(rng, backend):
     assert np.allclose(ends[0], ends[2], atol=1e-12)
 
 
-def test_later_sweeps_leave_panels_of_zeros_out(rng, backend):
+def test_later_sweeps_skip_panels_of_zeros(rng, backend):
     A = np.eye(8)
     b = np.array([5.0, 5.0, 0, 0, 0, 0, 5.0, 0])
     model = columnar(sb.Problem(sb.L1(1.0), A, sb.Squared(b)))
@@ -93,7 +93,7 @@ def test_later_sweeps_leave_panels_of_zeros_out(rng, backend):
     assert np.array_equal(np.flatnonzero(x), [0, 1, 6])
 
 
-def test_a_kernel_takes_over_what_was_measured(rng):
+def test_a_kernel_reuses_measured_panels(rng):
     A, b = rng.standard_normal((30, 40)), rng.standard_normal(30)
     whole = columnar(sb.Problem(sb.L1(0.3), A, sb.Squared(b)))
     part = columnar(sb.Problem(sb.L1(0.3), A[:, :16], sb.Squared(b)))
@@ -169,7 +169,7 @@ def test_newton_system_against_dense_algebra(as_sparse, rng, backend):
 
 @pytest.mark.parametrize("rows", [100, 3000])
 def test_newton_system_of_any_size_reads_the_columns_it_is_given(rows, rng):
-    """Few rows are multiplied strip by strip, many column by column: the same system."""
+    """Systems with few rows are multiplied in strips and others by columns, with the same solution."""
     A = rng.standard_normal((rows, 300))
     model = columnar(sb.Problem(sb.L1(1.0), A, sb.Squared(np.zeros(rows))))
     kernel = descent_kernel_for(model, "native", 16)
@@ -185,7 +185,7 @@ def test_newton_system_of_any_size_reads_the_columns_it_is_given(rows, rng):
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("penalty", DESCENDED)
 def test_agrees_with_the_block_method(penalty, loss, rng):
-    """The two certificates bound one optimum."""
+    """The certificates of both methods bound the same optimum."""
     A = rng.standard_normal((SIZE, SIZE))
     problem = sb.Problem(PENALTIES[penalty], A, LOSSES[loss])
     descent, block = (sb.solve(problem, method=name, tol=1e-7, max_passes=100_000) for name in ("descent", "sp-bcd"))
@@ -209,7 +209,7 @@ def test_correlated_columns_take_few_passes(correlation, most, rng):
     assert result.settings["newton_steps"] > 0
 
 
-def test_what_it_cannot_treat_it_refuses(rng):
+def test_problems_that_descent_cannot_treat_are_rejected(rng):
     A = rng.standard_normal((5, 130))
     for problem, word in (
         (sb.Problem(sb.L1(1.0), A, sb.Absolute(np.ones(5))), "gradient"),
@@ -222,7 +222,7 @@ def test_what_it_cannot_treat_it_refuses(rng):
         assert sb.solve(problem, max_passes=5).method != "descent"
 
 
-def test_auto_leaves_to_the_block_method_what_only_it_has(rng):
+def test_auto_chooses_the_block_method_for_its_options(rng):
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((20, 30)), sb.Squared(np.ones(20)))
     assert sb.solve(problem).method == "descent"
     assert sb.solve(problem, backend="numpy").method == "descent"
@@ -232,7 +232,7 @@ def test_auto_leaves_to_the_block_method_what_only_it_has(rng):
 
 
 def test_columns_on_which_the_loss_does_not_depend(rng, backend):
-    """Rows of weight 0 leave a column without curvature: the penalty alone decides."""
+    """Rows of weight 0 leave a column without curvature, so that only the penalty determines it."""
     A = np.zeros((4, 3))
     A[:2, :2] = rng.standard_normal((2, 2))
     A[2:, 2] = 1.0
@@ -257,8 +257,8 @@ def test_packed_columns(store, rng):
         _native.Matrix(A).columns(np.array([9]), True)
 
 
-def test_single_precision_is_given_up_where_it_shows(rng, monkeypatch):
-    """Entries that float32 cannot tell apart: packed anew in float64, and the answer is that of the data as given."""
+def test_columns_are_packed_in_float64_if_float32_changes_the_result(rng, monkeypatch):
+    """Entries that are equal in float32 are packed again in float64, and the result is that of the given data."""
     packed, pack = [], Dense.pack
     monkeypatch.setattr(
         Dense, "pack", lambda A, columns, single, beside: packed.append(single) or pack(A, columns, single)
@@ -279,7 +279,7 @@ def sparse_regression(rng, m=60, n=1000):
 @pytest.mark.parametrize("working_set", [True, False])
 @pytest.mark.parametrize("x0", [-1.0, 1e6])
 def test_starts_outside_the_bounds_or_far_away(x0, working_set, rng):
-    """u belongs to the point that was projected, and what rounding left in it does not stay."""
+    """u is computed from the projected point, and rounding errors in u do not accumulate."""
     A, b = sparse_regression(rng)
     problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()) + sb.NonNegative(), A, sb.Squared(b))
     result = sb.solve(problem, x0=np.full(1000, x0), tol=1e-9, max_passes=1500, working_set=working_set)
@@ -296,7 +296,7 @@ def test_groups_in_another_order_beside_other_blocks(method, rng):
 
 @pytest.mark.parametrize("share", [1e-2, 1e-3, 1e-4])
 def test_more_free_coordinates_than_rows(share, rng):
-    """Newton's system is singular then: damping keeps its steps useful."""
+    """Newton's system is singular in this case, and damping keeps the steps useful."""
     A = rng.standard_normal((40, 1000))
     b = A @ (rng.random(1000) < 0.05) + 0.1 * rng.standard_normal(40)
     problem = sb.Problem(sb.L1(share * np.abs(A.T @ b).max()), A, sb.Squared(b))
@@ -305,7 +305,7 @@ def test_more_free_coordinates_than_rows(share, rng):
     assert result.method.startswith("descent")  # a finish may follow
 
 
-def test_rows_or_columns_first_is_all_the_same(rng):
+def test_the_memory_order_of_a_does_not_matter(rng):
     A, b = sparse_regression(rng)
     A[np.abs(A) < 1.0] = 0.0
     results = [
@@ -330,7 +330,7 @@ def test_blocks_per_iteration_are_not_for_descent(rng):
 
 
 def test_damping_has_a_ceiling(rng):
-    """At the accuracy of the arithmetic no step helps any more, however often it is tried."""
+    """At the accuracy of floating point no step improves the objective, with any damping."""
     A = rng.standard_normal((20, 40))
     problem = sb.Problem(sb.L1(1e-3), A, sb.Squared(rng.standard_normal(20)))
     state = Descent().init(columnar(problem), Start(np.zeros(40), np.zeros(20)))
@@ -341,8 +341,8 @@ def test_damping_has_a_ceiling(rng):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_a_newton_step_that_overflows_is_one_that_failed(backend, rng):
-    """Neither an error nor a warning, and the point stays finite."""
+def test_a_newton_step_that_overflows_is_rejected(backend, rng):
+    """There is neither an error nor a warning, and the point stays finite."""
     model = columnar(problem_of("L1", "Squared"))
     method = Descent(backend=backend)
     state = method.init(model, Start(np.ones(SIZE), np.zeros(SIZE)))

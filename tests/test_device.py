@@ -1,4 +1,4 @@
-"""A on a device: the same code on torch's CPU device, against numpy."""
+"""A on a device: the results on the CPU device of torch are compared with numpy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def flat(value):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_are_the_same_there(name, rng):
+def test_functions_agree_with_numpy(name, rng):
     here = FUNCTIONS[name].bind((SIZE,))
     sides = [(here, moved(here, CPU.place)), (here.conjugate(), moved(here.conjugate(), CPU.place))]
     for (here, there), (method, (call, letters)) in product(sides, CALLS.items()):
@@ -62,13 +62,13 @@ def test_functions_are_the_same_there(name, rng):
         try:
             expected = call(here, *arguments)
         except TypeError:
-            continue  # not in closed form, here or there
+            continue  # it has no closed form on either side
         placed = [a if isinstance(a, float) else CPU.place(a) for a in arguments]
         found = call(there, *placed)
         np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-13, err_msg=method)
 
 
-def test_arrays_meet_numpy_arrays_and_numbers(rng):
+def test_arrays_combine_with_numpy_arrays_and_numbers(rng):
     a, b = rng.standard_normal(4), rng.standard_normal(4)
     there = CPU.place(a)
     for found, expected in [
@@ -89,13 +89,13 @@ def test_arrays_meet_numpy_arrays_and_numbers(rng):
     assert np.array_equal(np.asarray(there), a)
 
 
-def test_one_value_everywhere_stays_one():
+def test_a_broadcast_value_stays_one_number():
     there = CPU.place(np.broadcast_to(3.0, (1000,)))
     assert there.strides == (0,)
     assert there.tensor.untyped_storage().nbytes() == 8
 
 
-def test_what_arrays_have_not_is_named():
+def test_a_missing_operation_of_arrays_is_named():
     with pytest.raises(TypeError, match=r"numpy\.median"):
         np.median(CPU.place(np.ones(3)))
     with pytest.raises(TypeError, match="arctan"):
@@ -118,7 +118,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("columnar", [False, True])
 @pytest.mark.parametrize("name", MATRICES)
-def test_operators_are_the_same_there(name, columnar, rng):
+def test_operators_agree_with_numpy(name, columnar, rng):
     here = as_operator(MATRICES[name], "A")
     there = CPU.operator(here)
     here, there = (here.ordered("columns"), there.ordered("columns")) if columnar else (here, there)
@@ -189,7 +189,7 @@ class At:
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("loss", ["Squared", "Hinge", "Logistic", "Interval"])
 @pytest.mark.parametrize("penalty", ["L1", "GroupL2 scattered", "SparseGroup", "Box half"])
-def test_sweeps_are_those_of_the_specification(penalty, loss, as_sparse, rng):
+def test_sweeps_agree_with_the_numpy_kernel(penalty, loss, as_sparse, rng):
     here, there = models(penalty, loss, rng, as_sparse)
     strengths = Strengths(rng.random(SIZE) + 3.0, rng.random(SIZE) + 3.0)
     for drawn in {1, max(1, len(here.blocks) - 1), len(here.blocks)}:
@@ -207,7 +207,7 @@ def test_sweeps_are_those_of_the_specification(penalty, loss, as_sparse, rng):
 
 @pytest.mark.parametrize("loss", ["Squared weighted", "Huber", "Logistic"])
 @pytest.mark.parametrize("penalty", ["L1", "SparseGroup", "ElasticNet"])
-def test_descent_descends_and_its_points_fit_together(penalty, loss, rng):
+def test_descent_descends_and_keeps_its_points_consistent(penalty, loss, rng):
     _, model = models(penalty, loss, rng, False)
     kernel = descent_kernel_for(model, "torch", 16)
     x = rng.standard_normal(SIZE)
@@ -239,7 +239,7 @@ def test_newton_systems(direct, rng, monkeypatch):
     assert np.allclose(matrix @ d, right, atol=1e-8)
 
 
-def test_kernels_without_a_device_are_refused(rng):
+def test_kernels_without_a_device_are_rejected(rng):
     problem = sb.Problem(sb.L1(0.1), rng.standard_normal((5, 4)), sb.Squared(np.ones(5)))
     with pytest.raises(ValueError, match="A is not a matrix on a device"):
         sb.solve(problem, backend="torch")
@@ -268,7 +268,7 @@ def test_working_sets_and_finishes(penalty, loss, method):
     assert again.error == pytest.approx(there.certificate.error, abs=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:Sparse")  # torch's own, of what is handed in
+@pytest.mark.filterwarnings("ignore:Sparse")  # a warning of torch about the given tensor
 @pytest.mark.parametrize("kind", ["dense", "float32", "row-major", "csr", "csc", "coo"])
 def test_tensors_in_and_out(kind):
     data = make_lasso(40, 90, 8)
@@ -298,7 +298,7 @@ def test_tensors_in_and_out(kind):
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_robust_pca_is_the_same_there(missing, rng):
+def test_robust_pca_agrees_with_numpy(missing, rng):
     data = make_robust_pca(120, 150, 3)
     nuclear, sparse_part = sb.Nuclear(data.nuclear_alpha, data.B.shape), sb.L1(data.sparse_alpha)
 
@@ -328,7 +328,7 @@ def test_a_problem_is_moved_once():
 
 
 class Own:
-    """A penalty of one's own: |x| in each coordinate."""
+    """A user-defined penalty: |x| in each coordinate."""
 
     def value(self, x):
         return float(np.abs(x).sum())
@@ -337,7 +337,7 @@ class Own:
         return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
 
 
-def test_functions_of_ones_own_stay_on_the_host(rng):
+def test_user_functions_stay_on_the_host(rng):
     A, b = rng.standard_normal((20, 8)), rng.standard_normal(20)
     there = sb.solve(sb.Problem(Own(), A, sb.Squared(b)), device="cpu")
     same(sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b))), there)
@@ -346,10 +346,10 @@ def test_functions_of_ones_own_stay_on_the_host(rng):
         sb.solve(sb.Problem([Own(), sb.L1(1.0)], [sb.Identity()] * 2, sb.Squared(b)), device="cpu")
 
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_devices_that_are_not_there():
+def test_devices_that_do_not_exist():
     problem = sb.Problem(sb.L1(0.1), np.eye(3), sb.Squared(np.ones(3)))
     with pytest.raises(ValueError, match=r"device=9223372036854775808 cannot be used"):
         sb.solve(problem, device=2**63)
@@ -375,7 +375,7 @@ def test_what_cannot_be_moved():
         (torch.full((3, 2), float("nan")), ValueError, "NaN or infinite"),
     ],
 )
-def test_tensors_that_are_no_matrices(A, error, message):
+def test_tensors_that_are_not_matrices(A, error, message):
     with pytest.raises(error, match=message):
         sb.Problem(sb.L1(0.1), A, sb.Squared(np.ones(3)))
 
@@ -393,14 +393,14 @@ def test_torch_is_not_imported_before_it_is_needed():
 
 
 def test_a_set_without_columns_has_products():
-    """The finish of this problem takes a gram matrix over no columns at all."""
+    """The finish of this problem computes a Gram matrix of zero columns."""
     A = np.array([[-1.03613363, 0.48354755], [0.75930959, 0.68255093], [-0.26695659, -0.19902913]])
     problem = sb.Problem(sb.GroupL2(0.0017, [2], [1.0]), A, sb.Hinge(torch.ones(3), scale=0.5))
     assert sb.solve(problem, tol=1e-10, max_passes=500, seed=77).status is sb.Status.OPTIMAL
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-80, 1e80])
-def test_descent_has_no_units(scale, rng):
+def test_descent_does_not_depend_on_the_units(scale, rng):
     A, labels = rng.standard_normal((20, 6)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
     expected = sb.solve(sb.Problem(sb.SquaredL2(0.1), A if scale else 0 * A, sb.Logistic(labels)))
     problem = sb.Problem(sb.SquaredL2(0.1 * scale**2), torch.from_numpy(A * scale), sb.Logistic(labels))

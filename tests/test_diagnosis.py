@@ -1,4 +1,4 @@
-"""What a run that hit its limit says about itself: on constructed histories, and against runs that go on."""
+"""The message of a run that reached its limit, for constructed histories and compared with runs that continue."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_only_the_last_half_counts():
     assert pace(history).halving == pytest.approx(200, rel=0.05)
 
 
-def test_what_is_left_and_what_to_raise():
+def test_the_remaining_passes_and_the_limit_to_raise():
     history = falling(100.0)  # 2^-10 after 1000 passes
     text = said(history, tol=2.0**-20)
     assert "The relative gap halves every 100 passes: about 1,000 more to the tolerance at this rate." in text
@@ -78,7 +78,7 @@ def test_more_passes_are_not_advised_if_they_would_not_help():
     assert "A higher time_limit may not help" in said(still, status=Status.TIME_LIMIT)
 
 
-def test_a_run_without_a_tolerance_is_not_measured_by_one(rng):
+def test_a_run_without_a_tolerance_is_not_compared_with_one(rng):
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((30, 10)), sb.Absolute(rng.standard_normal(30)))
     told = sb.solve(problem, "pdhg", tol=0, max_passes=60).message
     assert told.startswith("The pass limit was reached. After ")
@@ -129,7 +129,7 @@ def test_lengths():
 
 @pytest.mark.parametrize("loss", ["Squared", "Pinball", "Hinge"])
 def test_the_advice_of_a_limited_run_is_enough(loss, rng):
-    """A run that is given what its message asks for, a few times at most, ends."""
+    """A run that follows the advice of its messages, at most a few times, reaches its tolerance."""
     A = rng.standard_normal((150, 60))
     b = A[:, :6].sum(axis=1) + rng.standard_t(3, 150)
     target = {"Squared": (b,), "Pinball": (b, 0.3), "Hinge": (np.sign(b),)}[loss]

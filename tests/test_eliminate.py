@@ -1,4 +1,4 @@
-"""Blocks under identities become part of the loss, and alternating minimisation solves what is left."""
+"""Blocks under identities become part of the loss, and alternating minimisation solves the reduced problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_three_blocks_of_robust_pca():
 @pytest.mark.parametrize("loss", ["Equality", "Absolute", "Interval", "Pinball"])
 @pytest.mark.parametrize("scale", [1.0, -2.0])
 def test_any_loss_and_scale(rng, loss, scale):
-    """The reduced problem has the same value, and its points become points of the original one."""
+    """The reduced problem has the same optimum, and its points are mapped to points of the original problem."""
     A, b = rng.standard_normal((12, 5)), rng.standard_normal(12)
     made = {
         "Equality": sb.Equality(b),
@@ -54,7 +54,7 @@ def test_any_loss_and_scale(rng, loss, scale):
 @pytest.mark.parametrize("sparse", ["L1", "weighted", "one side", "NonNegative"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_kinks_under_a_squared_loss(rng, sparse, scale, weighted):
-    """Huber's loss, or its like, with the same value; what is small stays exactly 0."""
+    """The reduced loss is a Huber loss or similar, with the same value; small entries are exactly 0."""
     A, b = rng.standard_normal((12, 5)), 2.0 * rng.standard_normal(12)
     made = {
         "L1": sb.L1(0.7),
@@ -74,7 +74,7 @@ def test_kinks_under_a_squared_loss(rng, sparse, scale, weighted):
 
 
 def test_the_history_has_the_objective_as_written(rng):
-    """What a reduction leaves out of the objective is put back: here 1/2 c^2 / q, and the loss of an empty row."""
+    """The constant that a reduction removes is added again: here 1/2 c^2 / q, and the loss of an empty row."""
     A, b = rng.standard_normal((8, 3)), rng.standard_normal(8)
     A[2] = 0.0
     penalties = [sb.L1(0.2), sb.SquaredL2(1.5) + sb.Linear(b)]
@@ -85,7 +85,7 @@ def test_the_history_has_the_objective_as_written(rng):
     assert empty.history.primal_value[-1] == pytest.approx(empty.certificate.primal_value, rel=1e-8)
 
 
-def test_points_there_and_back(rng):
+def test_points_are_mapped_to_the_reduced_problem_and_back(rng):
     _, problem = robust_pca(6, 7, 1)
     found = eliminate_identities(problem.model)
     x = rng.standard_normal(found.model.A.shape[1])
@@ -124,7 +124,7 @@ def test_alternating_is_exact_for_one_block(rng):
     assert np.allclose(result.x, (left * np.maximum(values - 1.0, 0.0)) @ right)
 
 
-def test_alternating_with_rows_of_no_weight(rng):
+def test_alternating_with_rows_of_weight_zero(rng):
     B, weight = rng.standard_normal((6, 7)), (rng.random((6, 7)) < 0.7).astype(float)
     problem = sb.Problem(
         [sb.L1(0.2), sb.Nuclear(0.8, B.shape)], [sb.Identity(2.0), sb.Identity()], sb.Squared(B, weight)
@@ -135,7 +135,7 @@ def test_alternating_with_rows_of_no_weight(rng):
     assert np.all(result.x[0][weight == 0] == 0)
 
 
-def test_what_is_refused(rng):
+def test_problems_that_alternating_cannot_treat(rng):
     A, b = rng.standard_normal((6, 4)), rng.standard_normal(6)
     with pytest.raises(TypeError, match="not an identity"):
         sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b)), method="alternating")
@@ -151,7 +151,7 @@ def test_what_is_refused(rng):
 
 
 def test_a_prox_that_works_in_place(rng):
-    """A function of one's own may give back the array that it was given."""
+    """A user-defined function may return the array that it received."""
 
     class Soft:
         def value(self, x):
@@ -169,7 +169,7 @@ def test_a_prox_that_works_in_place(rng):
     assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=1e-6)
 
 
-def test_no_row_counts(rng):
+def test_all_rows_have_weight_zero(rng):
     B = rng.standard_normal((4, 5))
     result = sb.solve(sb.Problem(sb.Nuclear(0.5, B.shape), sb.Identity(), sb.Squared(B, np.zeros(B.shape))))
     assert result.status is sb.Status.OPTIMAL

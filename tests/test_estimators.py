@@ -1,4 +1,4 @@
-"""The estimators as scikit-learn sees them, and what they promise."""
+"""The estimators in scikit-learn, and the properties that they promise."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ESTIMATORS = [name for name in se.__all__ if name != "Path"]
 
 def check(estimator):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn has none to expect, but skips what needs other array libraries
+        warnings.simplefilter("ignore")  # scikit-learn skips the checks that need other array libraries
         outcomes = check_estimator(estimator, on_fail=None)
     assert len(outcomes) > 40
     failed = {outcome["check_name"]: outcome["exception"] for outcome in outcomes if outcome["status"] == "failed"}
@@ -53,19 +53,19 @@ def check(estimator):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_check_estimator(name):
-    """Every check, no failure expected; with few alphas and the gaps that the checks need, to be fast."""
+    """Every check passes. Few alphas, and tolerances that suffice for the checks, keep the test fast."""
     check(getattr(se, name)(**FAST.get(name, {})))
 
 
 def test_check_estimator_for_counts():
-    """The targets of a Poisson loss are not negative, which its tags say."""
+    """The targets of a Poisson loss must not be negative, as its tags say."""
     check(se.SparseRegressor("poisson"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_check_estimator_as_it_comes(name):
-    """All defaults, but for two that would take half an hour: folds of problems with kinks on both sides."""
+def test_check_estimator_with_default_parameters(name):
+    """All estimators except two that would take half an hour: cross-validation with kinks on both sides."""
     few = {"n_alphas": 3, "cv": 2} if name in ("QuantileRegressorCV", "SparseClassifierCV") else {}
     check(getattr(se, name)(**few))
 
@@ -73,8 +73,8 @@ def test_check_estimator_as_it_comes(name):
 # What the estimators promise ----------------------------------------------------------------------------------------
 
 
-def test_the_result_is_that_of_the_problem_as_given(regression, rng):
-    """Centred columns, moved targets, dropped and merged rows: the certificate holds for none of that."""
+def test_the_result_is_that_of_the_original_problem(regression, rng):
+    """The certificate holds for the given data, not for the centred, shifted, reduced or merged data."""
     X, y = regression
     X, y = np.vstack([X, X[:20]]), np.concatenate([y, y[:20]])
     weight = rng.integers(0, 3, y.size).astype(float)
@@ -94,8 +94,8 @@ def test_the_result_is_that_of_the_problem_as_given(regression, rng):
 @pytest.mark.parametrize("loss", ["squared", "sqrt", "huber"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_columns_with_large_means(rng, loss, dtype, mean, weighted):
-    """The coefficients of the same columns without the means, whether the intercept has a column or is eliminated."""
-    X = rng.integers(-64, 64, (80, 6)) / 16.0  # exact in both precisions, and with the mean
+    """The coefficients are those of centred columns, with a column for the intercept and with an eliminated one."""
+    X = rng.integers(-64, 64, (80, 6)) / 16.0  # exact in both precisions, also after the mean is added
     y, weight = 3.0 + X[:, 0] + rng.standard_normal(80), rng.uniform(0.5, 2.0, 80) if weighted else None
     model = se.SparseRegressor(loss, alpha=0.05, tol=1e-10)
     near = clone(model).fit(X, y, sample_weight=weight)
@@ -119,16 +119,16 @@ MODELS = {
     "SparseRegressorCV": se.SparseRegressorCV("absolute", alphas=[0.1, 0.05], cv=3),
     "SparseClassifierCV": se.SparseClassifierCV("hinge", alphas=[0.1, 0.05], cv=3),
 }
-"""Every linear model, with alphas that leave some features out of data where two of six count."""
+"""Every linear model, with an alpha that excludes some features; two of the six features determine the data."""
 
 
-def test_every_linear_model_is_there():
+def test_every_linear_model_is_listed():
     assert set(MODELS) == {name for name in ESTIMATORS if name != "RobustPCA"}
 
 
 @pytest.fixture
 def targets(classes):
-    """Targets of every kind for the samples of ``classes``, by the model."""
+    """Return a function that makes suitable targets for a model from the samples of ``classes``."""
     X, y = classes
     number = X[:, 0] + X[:, 1] + 0.3 * np.cos(np.arange(y.size))
     kinds = {"SparseSVC": number > 0, "MultiTaskLasso": np.column_stack([number, X[:, 1]])}
@@ -163,7 +163,7 @@ def test_integer_weights_equal_repeated_rows(classes, targets, rng, name, storag
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("name", MODELS)
 def test_zeros_are_exact(classes, targets, name, storage):
-    """Features that do not count have coefficients of 0, whole groups of them, and none has a tiny one."""
+    """Irrelevant features, and whole groups of them, have coefficients that are exactly 0, and none is tiny."""
     model = clone(MODELS[name]).fit(storage(classes[0]), targets(name))
     size = np.abs(np.atleast_2d(model.coef_))
     assert np.any(size == 0)
@@ -176,7 +176,7 @@ def test_zeros_are_exact(classes, targets, name, storage):
 @pytest.mark.parametrize("penalty", ["l1", "group", "sparse_group"])
 @pytest.mark.parametrize("loss", ["hinge", "quantile", "epsilon_insensitive"])
 def test_zeros_are_exact_after_an_interior_point(loss, penalty):
-    """Its coefficients are never 0 by themselves, and hardest to tell from it where there are many features."""
+    """Its coefficients are never exactly 0, and with many features small ones are hard to distinguish from 0."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((50, 60))
     y = X[:, :3] @ [1.0, -1.0, 0.5] + rng.standard_normal(50)
@@ -185,20 +185,20 @@ def test_zeros_are_exact_after_an_interior_point(loss, penalty):
     y = y > 0 if loss == "hinge" else y
     for share in (0.1, 0.02):
         model.set_params(alpha=share * model.path(X, y, n_alphas=1).alphas[0]).fit(X, y)
-        if penalty != "l1":  # which the multipliers may have solved
+        if penalty != "l1":  # the method of multipliers may have solved it
             assert model.result_.settings["finish_steps"] > 0
         size = np.abs(model.coef_.ravel())
         assert np.any(size == 0)
         assert np.all((size == 0) | (size > 1e-5 * size.max()))
 
 
-def test_above_alpha_max_all_are_zero(regression):
+def test_above_alpha_max_all_coefficients_are_zero(regression):
     X, y = regression
     above = se.SparseRegressor("absolute", "group", groups=3).path(X, y, n_alphas=2).alphas[0] * 1.01
     assert not np.any(se.SparseRegressor("absolute", "group", alpha=above, groups=3).fit(X, y).coef_)
 
 
-def test_constant_columns_get_nothing(regression):
+def test_constant_columns_have_coefficient_zero(regression):
     X, y = regression
     X = np.column_stack([X, np.full(y.size, 0.1), np.zeros(y.size)])
     model = se.SparseRegressor(penalty=None).fit(X, y)
@@ -213,14 +213,14 @@ def test_single_precision_stays_single(regression):
     assert np.allclose(single.coef_, se.Lasso(0.1).fit(X, y).coef_, atol=1e-4)
 
 
-def test_the_warning_says_how_far_and_what_to_change(regression):
+def test_the_warning_names_the_accuracy_and_the_parameter_to_change(regression):
     X, y = regression
     with pytest.warns(ConvergenceWarning, match=r"certified relative gap .*tolerance 1.0e-09.*Raise max_iter") as told:
         model = se.QuantileRegressor(alpha=0.01, max_iter=20, tol=1e-9).fit(X, y)
     assert model.result_.status is sb.Status.MAX_PASSES
     assert model.certificate_.relative_gap > 1e-9
     said = str(told[0].message)
-    assert said.count("max_iter") == 1  # everything once
+    assert said.count("max_iter") == 1  # each parameter once
     assert said.count("1.0e-09") == 1
     with pytest.warns(ConvergenceWarning, match="Raise max_passes"):
         se.SparseRegressor("absolute", alpha=0.01, max_passes=20, tol=1e-9).fit(X, y)
@@ -266,7 +266,7 @@ def test_warm_starts(regression):
         (se.SparseRegressorCV(penalty=None), "no alpha"),
     ],
 )
-def test_what_has_no_meaning_is_refused(regression, model, message):
+def test_invalid_parameters_are_rejected(regression, model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*regression)
 
@@ -282,13 +282,13 @@ def test_what_has_no_meaning_is_refused(regression, model, message):
         (se.SparseRegressor(penalty="elasticnet", weights=[1.0] * 12), "weights was set"),
     ],
 )
-def test_what_is_not_read_is_not_silent(regression, model, message):
+def test_an_unused_parameter_causes_a_warning(regression, model, message):
     with pytest.warns(UserWarning, match=message):
         model.fit(*regression)
 
 
-def test_options_of_other_solvers_are_refused():
-    """With the reason; a slip of the pen with the name that was meant, both without a trace in the signature."""
+def test_options_of_other_solvers_are_rejected():
+    """The message has the reason, or for a misspelt name the right one. The signature does not contain them."""
     for model, option in [
         (se.Lasso, "precompute"),
         (se.ElasticNet, "selection"),
@@ -325,7 +325,7 @@ def test_separable_classes_have_no_logistic_regression(classes, penalty):
     assert model.score(X, X[:, 0] > 0.1) == 1.0
     assert model.result_.status is sb.Status.DIVERGED
     assert "separable" in model.result_.message
-    assert model.n_passes_ < 1000  # of 10,000: the first iterate that separates them ends the fit
+    assert model.n_passes_ < 1000  # of 10,000: the fit ends at the first iterate that separates the classes
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y == "bee")
@@ -356,7 +356,7 @@ def test_class_weights_are_sample_weights(classes):
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "quantile", "sqrt"])
 @pytest.mark.parametrize("penalty", ["l1", "group"])
-def test_paths_begin_where_the_first_coefficient_does(regression, loss, penalty):
+def test_paths_begin_at_alpha_max(regression, loss, penalty):
     X, y = regression
     model = se.SparseRegressor(loss, penalty, groups=None if penalty == "l1" else 4, tol=1e-4)
     path = model.path(X, y, n_alphas=5, eps=0.1)
@@ -401,19 +401,19 @@ def test_lasso_cv_of_scikit_learn(regression):
 def test_fewer_rows_change_nothing(model, dtype, rng, monkeypatch):
     X = rng.standard_normal((150, 6)).astype(dtype)
     X[:, 2] += 50.0
-    X[:, 5] = X[:, 0] + X[:, 1]  # columns that depend on each other
+    X[:, 5] = X[:, 0] + X[:, 1]  # linearly dependent columns
     y = X[:, :3].sum(axis=1) + rng.standard_normal(150)
     weight = rng.integers(0, 3, 150)
     made = []
     monkeypatch.setattr(rotation, "rotated", lambda *given, of=rotation.rotated: made.append(of(*given)) or made[-1])
     fewer = clone(model).fit(X, y, sample_weight=weight)
-    assert [matrix.shape for matrix in made] == [(7, 7)] * 6  # all rows, and five folds
+    assert [matrix.shape for matrix in made] == [(7, 7)] * 6  # the fit to all rows, and five folds
     monkeypatch.setattr(rotation, "pays", lambda *sizes: False)
     plain = clone(model).fit(X, y, sample_weight=weight)
     assert fewer.alpha_ == plain.alpha_
     assert np.allclose(fewer.loss_path_, plain.loss_path_, rtol=2e-3)
     assert np.allclose(fewer.coef_, plain.coef_, atol=2e-3)
-    for result in fewer.path_.results:  # certified on the rows as given
+    for result in fewer.path_.results:  # certified on the given rows
         assert result.status is sb.Status.OPTIMAL
         assert result.y.shape == y.shape
 
@@ -425,7 +425,7 @@ def test_a_rotation_keeps_all_products_and_leaves_no_row_empty(rng):
         whole = np.hstack([A, b]) * np.sqrt(1.0 if given is None else given[:, None])
         lengths = np.linalg.norm(square, axis=1)
         assert np.allclose(square.T @ square, whole.T @ whole, rtol=1e-10, atol=1e-8)
-        assert lengths.max() < 50 * lengths.min()  # those of the triangle differ by more than 1e3
+        assert lengths.max() < 50 * lengths.min()  # the rows of the triangle differ by more than 1e3
 
 
 def test_folds_in_other_processes_change_nothing(classes):
@@ -473,13 +473,13 @@ def test_robust_pca_parts_and_new_rows():
     assert np.allclose(model.inverse_transform(scores), model.low_rank_, atol=1e-8)
     assert np.allclose(model.transform(made.B), scores, atol=2e-3)
     wild = made.B.copy()
-    wild[:, 5] += 1e6  # beyond the reach of the sparse part, an entry is as good as not there
+    wild[:, 5] += 1e6  # a very large entry has the same effect as a missing one
     further = wild.copy()
     further[:, 5] += 1e6
     assert np.allclose(model.transform(wild), model.transform(further), atol=1e-6)
 
 
-# Living with others -------------------------------------------------------------------------------------------------
+# Other libraries ----------------------------------------------------------------------------------------------------
 
 
 def test_pandas_in_names_out(regression):
@@ -522,7 +522,7 @@ print(seconds[0] - min(seconds[1:]))
 
 @pytest.mark.parametrize(("name", "arguments"), [("Lasso", "0.1"), ("SparseClassifier", "tol=1e-3")])
 def test_the_first_fit_is_no_slower(name, arguments):
-    """Nothing is compiled or imported by it. Processor time, which other processes leave alone; the best of three."""
+    """The first fit neither compiles nor imports anything. CPU time is measured; the best of three counts."""
     code = FIRST_FIT.format(name=name, arguments=arguments)
     later = (
         float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)

@@ -1,4 +1,4 @@
-"""Every loss with every penalty, intercept, sample weights and storage, against CVXPY."""
+"""Every loss with every penalty, intercept, sample weights and storage, compared with CVXPY."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def small_data(loss, seed=0):
     X = rng.standard_normal((24, 5)) * (rng.random((24, 5)) < 0.7) + 0.3 * (rng.random((24, 5)) < 0.5)
     y = 1.5 + X @ [1.0, 0.0, -0.5, 0.0, 0.3] + rng.standard_normal(24)
     weight = rng.integers(0, 4, 24).astype(float)
-    labels = np.where((y > 1.5) ^ (np.arange(24) % 5 == 0), 1, -1)  # some are wrong, so that no plane parts them
+    labels = np.where((y > 1.5) ^ (np.arange(24) % 5 == 0), 1, -1)  # no plane separates these labels
     targets = np.maximum(np.round(y), 0.0) if loss == "poisson" else y
     return X, labels if loss in CLASSIFICATION else targets, weight
 
 
 def losses(name, u, y, share, root):
-    """The mean of a loss, by its textbook formula; every sample has a share of 1, ``root`` is its square root."""
+    """Return the mean of a loss by its textbook formula; ``root`` holds the square roots of the sample weights."""
     r, margin = y - u, cp.multiply(y, u)
     values = {
         "squared": lambda: cp.square(r) / 2,
@@ -62,11 +62,11 @@ def penalties(name, w):
     }[name]()
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of CVXPY, at gaps that are far below ours
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # a warning of CVXPY, at gaps far below ours
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("loss", [*REGRESSION, *CLASSIFICATION])
-def test_the_objective_is_the_least(loss, penalty):
-    """The objective at coef_ and intercept_, by CVXPY's formulas, against CVXPY's own minimum."""
+def test_the_objective_is_the_minimum(loss, penalty):
+    """The objective at coef_ and intercept_, evaluated by CVXPY, equals CVXPY's minimum."""
     X, y, weights = small_data(loss)
     make = SparseClassifier if loss in CLASSIFICATION else SparseRegressor
     options = PARAMETERS.get(loss, {}) | PARAMETERS.get(penalty, {})

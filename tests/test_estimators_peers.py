@@ -1,4 +1,4 @@
-"""The estimators against other libraries that fit the same models, and against published coefficients."""
+"""The estimators compared with other libraries that fit the same models, and with published coefficients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_quantile_regression_of_scikit_learn(regression):
 
 @pytest.mark.parametrize("quantile", [0.25, 0.5, 0.75])
 def test_engel(data, quantile):
-    """The published coefficients of the median and the upper quartile, and the sums of the check losses."""
+    """The published coefficients of the median and the upper quartile, and the sums of the pinball losses."""
     table = np.genfromtxt(data / "quantile" / "engel.csv", delimiter=",", names=True, dtype=None, encoding="utf8")
     X, y = table["income"].astype(float)[:, None], table["foodexp"].astype(float)
     model = se.SparseRegressor("quantile", None, quantile=quantile, tol=1e-8, max_passes=100_000).fit(X, y)
@@ -75,7 +75,7 @@ def test_glmnet_quick_start(data):
 
 
 def test_logistic_regression_of_scikit_learn(classes):
-    """Their C is 1 / (alpha n), and their intercept has no penalty with this solver."""
+    """The C of scikit-learn is 1 / (alpha n), and with this solver its intercept has no penalty."""
     X, y = classes
     chosen = y != "cat"
     X, y = X[chosen], y[chosen]
@@ -89,7 +89,7 @@ def test_logistic_regression_of_scikit_learn(classes):
 
 @pytest.mark.parametrize("weighted", [True, False])
 def test_several_targets_are_fitted_one_by_one(regression, weighted):
-    """As in scikit-learn; a single column gives coefficients of a single target."""
+    """This is as in scikit-learn; a single column of y gives the coefficients of a single target."""
     X, y = regression
     Y, weight = np.column_stack([y, y[::-1], -2 * y]), np.linspace(0.5, 2.0, y.size) if weighted else None
     for ours, theirs in (
@@ -114,7 +114,7 @@ def labels(classes):
 
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
 def test_the_support_vector_machine_of_libsvm(labels, alpha):
-    """SVC has a squared L2 penalty and an intercept without one: 1/2 |w|^2 + C sum hinge, with C = 1 / (alpha n)."""
+    """SVC minimises 1/2 |w|^2 + C sum hinge with an unpenalised intercept, where C = 1 / (alpha n)."""
     X, y = labels
     ours = se.SparseClassifier("hinge", "elasticnet", alpha, l1_ratio=0.0, tol=1e-10).fit(X, y)
     theirs = machines.SVC(kernel="linear", C=1 / (alpha * y.size), tol=1e-8).fit(X, y)
@@ -124,7 +124,7 @@ def test_the_support_vector_machine_of_libsvm(labels, alpha):
 
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
 def test_the_l1_machine_of_liblinear(labels, alpha):
-    """LinearSVC with an L1 penalty takes the squared hinge, and would put a penalty on an intercept."""
+    """LinearSVC with an L1 penalty needs the squared hinge loss, and would penalise an intercept."""
     X, y = labels
     ours = se.SparseClassifier("squared_hinge", alpha=alpha, fit_intercept=False, tol=1e-10).fit(X, y)
     theirs = machines.LinearSVC(
@@ -175,7 +175,7 @@ def test_the_models_of_celer(regression, ours, theirs, options, intercept, stora
 
 
 def test_the_multi_task_lasso_of_celer(regression):
-    """By its path: its estimator needs a method that scikit-learn no longer has."""
+    """The path function is called, because celer's estimator needs a method that scikit-learn no longer has."""
     homotopy = pytest.importorskip("celer.homotopy")
     X, y = regression
     X, Y = np.asfortranarray(X), np.asfortranarray(np.column_stack([y, y[::-1]]))
@@ -198,7 +198,7 @@ def test_the_logistic_regression_of_celer(labels):
 
 @pytest.mark.parametrize("quantile", [0.1, 0.25, 0.5, 0.75, 0.9])
 def test_quantile_regression_of_statsmodels(quantile):
-    """On the food expenditure of Engel, which comes with it; it iterates reweighted least squares."""
+    """The data are Engel's food expenditures, which statsmodels includes; it iterates reweighted least squares."""
     models = pytest.importorskip("statsmodels.api")
     table = models.datasets.engel.load_pandas().data
     income, food = table["income"].to_numpy()[:, None], table["foodexp"].to_numpy()

@@ -1,4 +1,4 @@
-"""The estimators on data of the sizes that they are meant for: certified, and within the memory that was promised."""
+"""The estimators on data of realistic size: certified, and within the promised memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print((resident("VmHWM") - before) / X.nbytes, model.certificate_.error)
 @pytest.mark.parametrize("alpha", [0.01, 0.0])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_million_rows_fit_in_three_times_the_data(order, alpha):
-    """All memory above that of the process with its imports, X itself counted, in multiples of X."""
+    """The memory, in multiples of X, includes X but not that of the process after its imports."""
     code = MEMORY.format(order=order, alpha=alpha)
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     multiple, error = map(float, output.split())
@@ -44,7 +44,7 @@ def test_a_million_rows_fit_in_three_times_the_data(order, alpha):
 
 
 def text(messages=4000, words=55_000, telling=200, seed=0):
-    """Return which words occur in which messages, some of them more in one of two groups, and the groups."""
+    """Return a matrix of the words per message, and two groups of messages in which some words differ in frequency."""
     rng = np.random.default_rng(seed)
     chance = 1.0 / np.arange(1, words + 1)
     chance = np.minimum(0.5, 80 * chance / chance.sum())
@@ -64,7 +64,7 @@ def text(messages=4000, words=55_000, telling=200, seed=0):
     ids=["hinge and L1", "logistic and groups"],
 )
 def test_text(model, share):
-    """4,000 messages and 55,000 words, at three strengths relative to the one that leaves no word."""
+    """4,000 messages and 55,000 words, at three fractions of alpha_max."""
     X, y = text()
     model.set_params(alpha=share * model.path(X, y, n_alphas=1).alphas[0]).fit(X, y)
     assert model.certificate_.error <= 1e-4

@@ -1,4 +1,4 @@
-"""Estimators on data that lies elsewhere: in files that are read panel by panel, and on devices."""
+"""Estimators on data in files, which are read panel by panel, and on devices."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ X[:, 7] = 0.1  # a constant column, whose mean is not exact
 Y = X[:, :4] @ [1.0, -1.0, 0.5, 2.0] + RNG.standard_normal(90)
 WEIGHT = RNG.integers(0, 3, 90).astype(np.float64)
 TIGHT = 2.0 * X.nbytes
-"""Bytes that leave no room for all of X, twice, as methods would have it."""
+"""A memory bound in bytes, too small for the two copies of X that methods would make."""
 
 
 @pytest.fixture(autouse=True)
 def streamed_at_any_size(monkeypatch):
-    """Treat the small files of these tests as large ones are."""
+    """Stream the small files of these tests as if they were large."""
     monkeypatch.setattr(table, "SMALL", 0)
 
 
@@ -49,13 +49,13 @@ def test_a_small_file_is_read_into_memory(tmp_path, monkeypatch, kind):
     assert np.array_equal(model.coef_, se.Lasso(0.1).fit(X, Y).coef_)
 
 
-def test_the_name_of_a_file_is_told(tmp_path):
+def test_the_name_of_the_file_is_in_the_message(tmp_path):
     with pytest.raises(TypeError, match=r"np\.load\(X, mmap_mode='r'\)"):
         se.Lasso().fit(str(tmp_path / "X.npy"), Y)
 
 
 def in_file(folder: Path, kind: str, matrix: np.ndarray = X) -> object:
-    """Return a matrix in a file, as a user may hold it."""
+    """Return a matrix in a file, in one of the forms in which users pass it."""
     layout, _, dtype = kind.partition(" ")
     matrix = matrix.astype(dtype or "f8")
     path = folder / f"{kind}.npy"
@@ -86,7 +86,7 @@ def targets(model):
 
 
 def assert_same_fit(model, other, tol, samples=X):
-    """Both within the tolerance of the least objective, which the certificates tell."""
+    """Assert that both objectives are within the tolerance of the minimum, by their certificates."""
     one, two = (np.atleast_1d(fitted.certificate_) for fitted in (model, other))
     assert max(certificate.error for certificate in (*one, *two)) <= tol
     assert [c.primal_value for c in one] == pytest.approx([c.primal_value for c in two], rel=2 * tol)
@@ -95,7 +95,7 @@ def assert_same_fit(model, other, tol, samples=X):
 
 
 def quick(kind, name, intercept, weighted):
-    """Maps by all models with the intercept as weighted as the samples; of the others, some."""
+    """Return all cases with memory maps in which intercept and sample weights go together, and some other cases."""
     if kind in ("map-by-columns", "map-by-rows"):
         return intercept == weighted
     return intercept and weighted and name in ("squared", "squared, groups", "logistic, groups")
@@ -131,8 +131,8 @@ def test_the_fit_is_that_of_the_same_data_in_memory(kind, name, intercept, weigh
 @pytest.mark.parametrize(("dtype", "mean"), [("f8", 1e7), ("f4", 1e3)])
 @pytest.mark.parametrize("loss", ["squared", "sqrt", "huber"])
 def test_columns_with_large_means(loss, dtype, mean, tmp_path):
-    """The coefficients of the same columns without the means, to many digits."""
-    near = RNG.integers(-64, 64, (80, 6)) / 16.0  # exact in both precisions, and with the mean
+    """The coefficients agree to many digits with those of the same columns without the means."""
+    near = RNG.integers(-64, 64, (80, 6)) / 16.0  # exact in both precisions, also after the mean is added
     near[:, 4] = 0.0
     y, weight = 3.0 + near[:, 0] + RNG.standard_normal(80), RNG.uniform(0.5, 2.0, 80)
     model = se.SparseRegressor(loss, alpha=0.05, tol=1e-10)
@@ -141,8 +141,8 @@ def test_columns_with_large_means(loss, dtype, mean, tmp_path):
     assert far.coef_[4] == 0
 
 
-def test_the_certificate_is_that_of_the_data_as_given(tmp_path):
-    """Means of a million are taken off on the way, and a column of ones is left out."""
+def test_the_certificate_is_that_of_the_given_data(tmp_path):
+    """The fit subtracts means of a million and removes a column of ones."""
     far = X + 1e6
     model = se.Lasso(0.1).fit(in_file(tmp_path, "streamed-by-columns", far), Y, sample_weight=WEIGHT)
     loss = sb.Squared(Y, sample_weight=WEIGHT, scale=1 / WEIGHT.sum())
@@ -171,7 +171,7 @@ def test_several_targets_tasks_and_classes(kind, tmp_path):
     [("map-by-columns", None), ("map-by-rows", None), pytest.param("map-by-columns", 2, marks=pytest.mark.slow)],
 )
 def test_paths_and_folds(kind, n_jobs, tmp_path):
-    """Folds are rows of the file, which are read from it, in other processes too."""
+    """Folds are read as rows of the file, in other processes too."""
     source = in_file(tmp_path, kind)
     along, expected = (se.Lasso().path(data, Y, n_alphas=4, eps=0.1) for data in (source, X))
     assert np.allclose(along.alphas, expected.alphas)
@@ -188,7 +188,7 @@ def test_paths_and_folds(kind, n_jobs, tmp_path):
 
 
 def test_a_file_is_read_as_often_as_is_needed(tmp_path):
-    """One reading more than a solve takes, for the means; a prediction reads the columns that count."""
+    """A fit reads the file once more than a solve, for the means; a prediction reads only the nonzero columns."""
     source = in_file(tmp_path, "streamed-by-columns")
     model = se.Lasso(0.5).fit(source, Y)
     fitted = source.reads
@@ -228,8 +228,8 @@ def test_features_and_targets_of_one_file(tmp_path):
     assert np.allclose(model.predict(table[-10:, :-1]), model.predict(X[-10:]))
 
 
-def test_maps_that_show_no_part_of_a_file_are_arrays(tmp_path):
-    """What was written to a copy of it, and what strides make of it, is not what the file holds."""
+def test_maps_that_are_not_part_of_a_file_are_arrays(tmp_path):
+    """A copy-on-write map that was changed, and an array of other strides, do not have the contents of the file."""
     mapped = in_file(tmp_path, "map-by-rows")
     copied = np.load(tmp_path / "map-by-rows.npy", mmap_mode="c")
     copied[:] = X + 1.0
@@ -275,7 +275,7 @@ print((resident("VmHWM") - before), model.certificate_.error, score)
     ],
 )
 def test_a_file_larger_than_the_memory_bound_is_fitted_and_scored_within_it(model, arguments, order, memory, tmp_path):
-    """64 MB under a bound of 16 (32 for a finish), and 128 MB of a plain map in half of that, beyond what was there."""
+    """64 MB with a bound of 16 MB (32 for a finish), and a plain map of 128 MB in half of that, beyond the baseline."""
     rows = 2000 if memory else 4000
     rng = np.random.default_rng(0)
     matrix = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (rows, 4000), fortran_order=order == "F")
@@ -290,7 +290,7 @@ def test_a_file_larger_than_the_memory_bound_is_fitted_and_scored_within_it(mode
     assert peak <= (memory or matrix.nbytes / 2)
 
 
-# What is told -------------------------------------------------------------------------------------------------------
+# Messages -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -306,7 +306,7 @@ def test_an_entry_that_is_not_finite_is_named(kind, intercept, tmp_path):
         model.predict(in_file(tmp_path, f"{kind} f8" if " " not in kind else kind.replace("f4", "f8"), bad))
 
 
-def test_targets_weights_and_features_are_checked_as_ever(tmp_path):
+def test_targets_weights_and_features_are_checked_as_for_arrays(tmp_path):
     source = in_file(tmp_path, "map-by-columns")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         se.Lasso().fit(source, Y[1:])
@@ -330,7 +330,7 @@ def test_targets_weights_and_features_are_checked_as_ever(tmp_path):
         named.predict(source[:, 1:])
 
 
-def test_what_cannot_be_streamed_says_what_to_do(tmp_path):
+def test_models_that_cannot_stream_say_what_to_do(tmp_path):
     source = in_file(tmp_path, "streamed-by-columns")
     for refusing in (
         lambda: se.RobustPCA().fit(source),
@@ -364,7 +364,7 @@ ON_A_DEVICE = MODELS | {
 @pytest.mark.filterwarnings("ignore::saddleback.estimators.AlphaGridWarning")
 @pytest.mark.parametrize("name", ON_A_DEVICE)
 def test_a_device_fits_the_same_model(name):
-    """Torch's own CPU device, and tensors for X, y and weights; numpy arrays come back."""
+    """With the CPU device of torch, and tensors for X, y and weights; the fitted attributes are numpy arrays."""
     torch = pytest.importorskip("torch")
     model = clone(ON_A_DEVICE[name])
     model.set_params(tol=1e-3)

@@ -1,4 +1,4 @@
-"""What makes the estimators easy to use: groups by name, early ends, warnings, documentation and pictures."""
+"""Usability of the estimators: groups by name, interruptions, warnings, documentation and plots."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def table(rng):
 
 @pytest.fixture
 def slow_data(rng):
-    """A problem that takes minutes to an unreachable tolerance."""
+    """A problem that takes minutes, because its tolerance cannot be reached."""
     X = rng.standard_normal((400, 300))
     return X, X[:, :20].sum(axis=1) + rng.standard_t(2, 400)
 
@@ -96,7 +96,7 @@ def test_labels_need_no_names(table):
         (["age", "city"], "2 labels, but X has 7 columns: expected one label per column"),
     ],
 )
-def test_groups_that_are_wrong_are_refused_by_name(table, groups, match):
+def test_errors_of_wrong_groups_name_them(table, groups, match):
     with pytest.raises(ValueError, match=match):
         se.GroupLasso(groups=groups).fit(*table)
 
@@ -136,17 +136,17 @@ def test_weights_by_name_in_cross_validation_and_by_column(table):
         ("lists", {"age": 1.0}, "weights is a dict, but the groups have no names: pass a list of weights"),
     ],
 )
-def test_weights_by_wrong_names_are_refused(table, groups, weights, match):
+def test_weights_by_wrong_names_are_rejected(table, groups, weights, match):
     with pytest.raises(ValueError, match=match):
         se.GroupLasso(groups=BY_NAME[groups], weights=weights).fit(*table)
 
 
-def test_groups_that_nobody_reads_give_a_warning(table):
+def test_unused_groups_give_a_warning(table):
     with pytest.warns(UserWarning, match="groups was set"):
         se.SparseRegressor(groups=BY_INDEX).fit(*table)
 
 
-# Early ends ---------------------------------------------------------------------------------------------------------
+# Interruptions ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.not_on("mpi", reason="it is for the first signal that comes")
@@ -219,7 +219,7 @@ def test_the_end_of_the_grid_gives_a_warning(table):
         se.LassoCV(alphas=[1e-8, 1e-7, 1e-6], cv=3).fit(X, np.random.default_rng(0).standard_normal(80))
 
 
-def test_no_warning_inside_the_grid_nor_where_all_is_zero(table):
+def test_no_warning_inside_the_grid_or_if_all_coefficients_are_zero(table):
     X, y = table
     assert 0 < np.argmin(se.LassoCV(n_alphas=20, cv=3).fit(X, y).mean_loss_) < 19
     assert not np.any(se.LassoCV(alphas=[30.0, 20.0, 10.0], cv=3).fit(X, y).coef_)
@@ -230,7 +230,7 @@ def test_no_warning_inside_the_grid_nor_where_all_is_zero(table):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_parameter_and_attribute_is_documented(name, table):
-    """With a type and a meaning, each once; and nothing that is not there."""
+    """Each has a type and a description, exactly once, and nothing else is documented."""
     cls = getattr(se, name)
     doc = inspect.getdoc(cls)
     parameters, attributes = re.search(r"Parameters\n-+\n(.*?)\n\nAttributes\n-+\n(.*?)(?:\n\n|\Z)", doc, re.S).groups()
@@ -276,7 +276,7 @@ def test_every_estimator_takes_verbose_and_a_time_limit(name):
     assert {"verbose", "time_limit", "tol", "device"} <= set(inspect.signature(getattr(se, name)).parameters)
 
 
-# Pictures -----------------------------------------------------------------------------------------------------------
+# Plots --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_groups_have_one_colour_each(table, pyplot):
     assert len(axis.lines) == 7
 
 
-def test_several_classes_have_an_axis_each(table, pyplot):
+def test_each_class_has_its_own_axes(table, pyplot):
     X, y = table
     labels = np.array(["low", "mid", "top"])[np.digitize(y, [-1, 1])]
     model = se.SparseClassifierCV("squared_hinge", alphas=[0.1, 0.03], cv=2).fit(X, labels)

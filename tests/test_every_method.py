@@ -1,4 +1,4 @@
-"""What holds for every method: the optimum of each class that it accepts, a sentence for the others, honest work."""
+"""Every method: it reaches the optimum or says why it cannot treat the problem, and its passes count its work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TARGETS = np.column_stack([B, B[::-1]])
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, and the same objective for CVXPY as a function of its variables."""
+    """A problem, and the objective as a CVXPY expression of its variables."""
 
     problem: Callable[[], sb.Problem]
     oracle: Callable[..., tuple[Any, list[Any]]]
@@ -113,8 +113,8 @@ CASES = {
 }
 
 ACCURACY = {"spdc": 5e-3, "fobos": 1e-2, "osga": 1e-2}
-"""Suboptimality, relative to the objective at 0, of methods whose certificate closes slowly or not at all; the others
-have to end OPTIMAL."""
+"""Allowed suboptimality, relative to the objective at 0, for methods whose gap closes slowly or never. The other
+methods must end OPTIMAL."""
 
 OPTIONS: dict[tuple[str, str], dict[str, Any]] = {
     **{("spdc", case): {"rows_per_iteration": 3} for case in CASES},
@@ -124,10 +124,10 @@ OPTIONS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 WRONG = {("sp-bcd-published", case) for case in ("linear program", "pinball intercept", "hinge group")}
-"""Where the published method does not converge (docs/theory.md): its certificate must still be true."""
+"""Cases in which the published method does not converge (docs/theory.md). Its certificate must still be true."""
 
 WRONG_TOGETHER = {("sp-bcd-published", "basis pursuit")}
-"""The same where processes draw blocks of their own, under --backend mpi: its strengths are not for such draws."""
+"""The same with --backend mpi, where each process draws its own blocks: its strengths do not fit such draws."""
 
 MUST_ACCEPT = {
     "robust PCA": {"admm", "gs-admm", "pdmm", "pdhg", "pdhg-diagonal", "sp-bcd"},
@@ -151,12 +151,12 @@ def lacks(method: str, problem: sb.Problem, options: dict[str, Any]) -> bool:
 
 
 STAYS = ("operator lasso",)
-"""Cases whose A has no entries that could be moved to a device."""
+"""Cases in which A has no entries to move to a device."""
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("method", sb.methods())
-def test_reaches_the_optimum_or_says_what_is_missing(method, name, device, pytestconfig):
+def test_every_method_reaches_the_optimum_or_says_why_not(method, name, device, pytestconfig):
     problem = CASES[name].problem()
     wrong = WRONG | WRONG_TOGETHER if pytestconfig.getoption("--backend") == "mpi" else WRONG
     options = OPTIONS.get((method, name), {})
@@ -193,7 +193,7 @@ def test_reaches_the_optimum_or_says_what_is_missing(method, name, device, pytes
 
 
 class Counted(Dense):
-    """A dense matrix that counts the visits of its columns, as a share of all: half for each product."""
+    """A dense matrix that counts visited columns as a fraction of all columns: half a visit per product."""
 
     def __init__(self, array: np.ndarray) -> None:
         super().__init__(array)
@@ -224,14 +224,14 @@ class Counted(Dense):
 
 
 UNCOUNTED = {"sp-bcd", "pure-cd", "descent", "multipliers"}
-"""Their kernels do not go through the operator, or their passes also stand for the time of factorisations."""
+"""Methods whose kernels bypass the operator, or whose passes include the time of factorisations."""
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (40, 30)])
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in UNCOUNTED])
 def test_passes_are_the_visits_of_the_columns(method, shape, rng):
     array = np.asfortranarray(rng.standard_normal(shape))
-    # a nearly full x, since a product with zeros may be counted as the cheaper one that it is
+    # a nearly full x, since a product with zeros costs less and is counted as less
     problem = sb.Problem(sb.SquaredL2(0.1), array, sb.Squared(rng.standard_normal(shape[0])))
     model = replace(problem.model, A=Counted(array))
     chosen = make(method, {}).for_model(model)
@@ -247,8 +247,8 @@ def test_passes_are_the_visits_of_the_columns(method, shape, rng):
 
 @pytest.mark.parametrize("case", ["lasso", "pinball intercept", "linear program", "robust PCA"])
 @pytest.mark.parametrize("method", METHODS)
-def test_an_advance_that_is_asked_for_nothing_still_gets_ahead(method, case):
-    """Work is a sum of floats: what is left to a goal may be less than a rounding of it, and a loop must not stall."""
+def test_an_advance_by_a_tiny_amount_makes_progress(method, case):
+    """Work is a sum of floats, so that the remaining work may be below its rounding error. A loop must not stall."""
     problem = CASES[case].problem()
     options = OPTIONS.get((method, case), {})
     if method == "highs" or lacks(method, problem, options):
@@ -264,7 +264,7 @@ def test_an_advance_that_is_asked_for_nothing_still_gets_ahead(method, case):
 
 
 @pytest.mark.parametrize("method", sb.methods())
-def test_input_is_left_alone_and_a_seed_is_a_result(method):
+def test_the_input_is_unchanged_and_a_seed_determines_the_result(method):
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(B))
     x0, y0 = np.full(N, 0.1), np.full(M, 0.2)
     if lacks(method, problem, {}):
@@ -279,7 +279,7 @@ def test_input_is_left_alone_and_a_seed_is_a_result(method):
 
 @pytest.mark.not_on("mpi", reason="each process draws as many as the others, at least as many as asked for in all")
 @pytest.mark.parametrize("method", METHODS)
-def test_blocks_per_iteration_is_drawn_or_refused(method):
+def test_blocks_per_iteration_is_used_or_rejected(method):
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(B))
     if METHODS[method]().draws:
         result = sb.solve(problem, method=method, blocks_per_iteration=3, max_passes=20)
@@ -289,7 +289,7 @@ def test_blocks_per_iteration_is_drawn_or_refused(method):
             sb.solve(problem, method=method, blocks_per_iteration=3, max_passes=20)
 
 
-def test_the_page_of_the_methods_has_all_of_them_with_their_options():
+def test_the_page_on_methods_lists_all_methods_and_options():
     page = (Path(__file__).parents[1] / "docs" / "methods.md").read_text()
     rows = {row.split("|")[1].strip(" `"): row.split("|")[4] for row in page.splitlines() if row.startswith("| `")}
     assert {"auto", *rows} == set(sb.methods())

@@ -62,7 +62,7 @@ def write_mps(folder, sense="", marker=""):
 
 
 def assert_same(loaded, expected):
-    """Two problems are the same if they have the same values everywhere we look."""
+    """Assert that two problems are equal, by their values at random points."""
     f, g = loaded.model, expected.model
     for _ in range(5):
         x, y = rng.standard_normal(f.A.shape[1]), rng.standard_normal(f.A.shape[0])
@@ -115,7 +115,7 @@ def test_sparse_matrices_by_hand(write):
         ({"b": b, "penalty.alpha": 0.1}, sb.L1(0.1), sb.Squared(b)),
     ],
 )
-def test_every_argument_goes_by_its_name(write, arrays, penalty, loss):
+def test_arguments_are_stored_by_name(write, arrays, penalty, loss):
     assert_same(read_problem(write(A=A, **arrays)), sb.Problem(penalty, A, loss))
 
 
@@ -141,12 +141,12 @@ def test_every_argument_goes_by_its_name(write, arrays, penalty, loss):
         ),
     ],
 )
-def test_what_is_wrong_is_named(write, arrays, words):
+def test_error_messages_name_the_defect(write, arrays, words):
     with pytest.raises(ValueError, match=words):
         read_problem(write(**arrays))
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_files_are_rejected(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.npz"):
         read_problem(tmp_path / "none.npz")
     for name, words in (("text.npz", "numpy.savez"), ("text.mps", "MPS"), ("text.txt", "ending")):
@@ -178,14 +178,14 @@ def test_a_linear_program(tmp_path, sense, sign):
     assert loaded.row_names == ("LIMIT", "FLOOR", "FIXED", "RANGED")
 
 
-def test_integer_variables_are_refused(tmp_path):
+def test_integer_variables_are_rejected(tmp_path):
     pytest.importorskip("highspy")
     with pytest.raises(ValueError, match="integer"):
         read_problem(write_mps(tmp_path, marker=INTEGERS))
 
 
 def test_bounds_that_cross_are_named_with_their_file_and_column(tmp_path):
-    """HiGHS leaves the lower bound at 0 where only a negative upper bound is stated."""
+    """HiGHS keeps the lower bound 0 if the file states only a negative upper bound."""
     pytest.importorskip("highspy")
     path = write_mps(tmp_path)
     path.write_text(path.read_text().replace("UP BND       X            4.0", "UP BND       X           -2.0"))
@@ -198,7 +198,7 @@ def test_bounds_that_cross_are_named_with_their_file_and_column(tmp_path):
     assert read_problem(path).penalty.terms[1].lower[0] == -np.inf
 
 
-def test_without_highspy_the_way_to_get_it_is_said(tmp_path, monkeypatch):
+def test_without_highspy_the_message_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(ImportError, match=r"saddleback\[lp\]"):
         read_problem(write_mps(tmp_path))

@@ -1,4 +1,4 @@
-"""The finish: certified answers to 1e-8 where block passes crawl, and block passes where it fails."""
+"""The finish: certified to 1e-8 where block passes are slow, and block passes continue if it fails."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def went_back(result):
 
 
 def known_saddle(rng, m=40, n=12, scale=1.0):
-    """Return a weighted L1 + absolute problem built backwards from (x, y), with that pair."""
+    """Return a weighted L1 + absolute problem that is constructed from its solution (x, y), and that pair."""
     A = scale * rng.standard_normal((m, n))
     active = rng.choice(n, 4, replace=False)
     y = np.sign(rng.standard_normal(m))
-    y[rng.choice(m, active.size, replace=False)] = rng.uniform(-0.9, 0.9, active.size)  # as many, so that it is unique
+    y[rng.choice(m, active.size, replace=False)] = rng.uniform(-0.9, 0.9, active.size)  # for a unique solution
     pull = A.T @ y
     x = np.zeros(n)
     x[active] = -np.sign(pull[active]) * rng.uniform(0.5, 2, active.size)
@@ -65,7 +65,7 @@ def test_known_saddle_points(seed):
     assert np.allclose(result.y, y, atol=1e-5)
 
 
-def test_a_solution_given_as_the_start_stays(rng):
+def test_a_start_at_the_solution_is_kept(rng):
     problem, x, y = known_saddle(rng)
     result = sb.solve(problem, method="finish", tol=TOL, x0=x, y0=y)
     assert result.status is sb.Status.OPTIMAL
@@ -121,7 +121,7 @@ def test_every_loss_and_penalty_with_default_options(penalty, loss):
     result = sb.solve(problem, tol=TOL)
     assert result.status is sb.Status.OPTIMAL, result.message
     oracle = cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more])
-    oracle.solve(solver=cp.CLARABEL)  # to its own tolerances: it fails at smaller ones on some
+    oracle.solve(solver=cp.CLARABEL)  # Clarabel's default tolerances: with smaller ones it fails on some problems
     scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)
     assert abs(result.certificate.primal_value - oracle.value) <= 1e-6 * scale + 1e-8
 
@@ -132,7 +132,7 @@ def quantile(rng, m=300, n=30):
     return sb.Problem([sb.L1(0.02), sb.Zero()], [A, np.ones(m)], sb.Pinball(b, 0.9, scale=1 / m))
 
 
-def test_block_passes_go_over_and_say_so(rng):
+def test_block_passes_switch_to_the_finish_and_say_so(rng):
     result = sb.solve(quantile(rng), method="sp-bcd", tol=TOL)
     assert result.status is sb.Status.OPTIMAL
     assert result.method == "sp-bcd + finish"
@@ -146,8 +146,8 @@ def test_block_passes_go_over_and_say_so(rng):
     assert result.settings["finish_steps"] > 0
 
 
-def test_a_small_problem_with_a_start_nearby_goes_over_at_once(rng):
-    """Unless the start is the solution: then nothing is done at all."""
+def test_a_small_problem_with_a_close_start_switches_at_once(rng):
+    """If the start is the solution, there is neither a pass nor a finish."""
     problem = quantile(rng)
     first = sb.solve(problem, method="sp-bcd", tol=TOL)
     nearby = sb.solve(problem.with_alpha(0.015), tol=TOL, x0=first)
@@ -185,7 +185,7 @@ def test_any_storage_of_the_matrix(make, rng):
 
 
 def test_it_begins_with_the_columns_that_matter(rng):
-    """100 of 2000 columns, before anything is known."""
+    """It starts with 100 of 2000 columns, before the first pass."""
     A = rng.standard_normal((60, 2000))
     b = A[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(60)
     result = sb.solve(sb.Problem(sb.L1(4.0), A, sb.Absolute(b)), method="finish", tol=TOL)
@@ -197,7 +197,7 @@ def test_it_begins_with_the_columns_that_matter(rng):
 
 
 def solved_at_once(problem):
-    """Return the result of the interior point alone: block passes did not have to help."""
+    """Return the result of the interior point, after a check that no block passes were needed."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = sb.solve(problem, method="finish", tol=TOL)
@@ -254,7 +254,7 @@ def test_a_start_that_is_the_solution(penalty, rng):
     ],
 )
 def test_constraints_under_penalties_of_any_size(penalty, scale, rng):
-    """The products start in the units of the penalty, though no linear term tells them."""
+    """The complementarity products start in the units of the penalty, although there is no linear term."""
     A = rng.standard_normal((4, 8))
     x = rng.uniform(-1, 1, 8)
     result = solved_at_once(sb.Problem(penalty(scale), A, sb.Interval(A @ x - 0.1, A @ x)))
@@ -264,14 +264,14 @@ def test_constraints_under_penalties_of_any_size(penalty, scale, rng):
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
 def test_constraints_alone(scale, rng):
-    """Any point between the bounds will do, and y = 0 proves it, whatever the units are."""
+    """Any point between the bounds is a solution, and y = 0 proves it, in any units."""
     A = scale * rng.standard_normal((40, 12))
     u = A @ rng.uniform(0, 1, 12)
     problem = sb.Problem(sb.NonNegative(), A, sb.Interval(u - 0.1 * scale, u + 0.1 * scale))
     assert solved_at_once(problem).certificate.gap == 0.0
 
 
-# --- what defeats it ------------------------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------------------------
 
 
 def test_too_little_memory_ends_with_block_passes(rng):
@@ -283,7 +283,7 @@ def test_too_little_memory_ends_with_block_passes(rng):
 @pytest.mark.parametrize("method", ["finish", "sp-bcd"])
 @pytest.mark.parametrize("after", [0, 5])
 def test_a_singular_system_ends_with_block_passes(method, after, rng, monkeypatch):
-    """The factorisation fails at once, or on the way."""
+    """The factorisation fails at the first step, or later."""
     calls, original = [], interior_point.factored
 
     def failing(*arguments):
@@ -301,7 +301,7 @@ def test_a_singular_system_ends_with_block_passes(method, after, rng, monkeypatc
 
 
 @pytest.mark.parametrize("method", ["finish", "sp-bcd"])
-def test_directions_that_lead_nowhere_end_with_block_passes(method, rng, monkeypatch):
+def test_directions_without_progress_end_with_block_passes(method, rng, monkeypatch):
     monkeypatch.setattr(interior_point, "TO_THE_EDGE", 1e-9)
     result = sb.solve(quantile(rng), method=method, tol=1e-5)
     assert result.status is sb.Status.OPTIMAL
@@ -310,7 +310,7 @@ def test_directions_that_lead_nowhere_end_with_block_passes(method, rng, monkeyp
 
 @pytest.mark.parametrize("method", ["finish", "auto"])
 @pytest.mark.parametrize("loss", [sb.Absolute, sb.Squared, lambda b: sb.Hinge(np.where(b > 0, 1.0, -1.0))])
-def test_columns_that_depend_on_each_other(method, loss, rng):
+def test_linearly_dependent_columns(method, loss, rng):
     A = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20))
     b = rng.standard_normal(50)
     result = sb.solve(sb.Problem(sb.Zero(), A, loss(b)), method=method, tol=1e-6)
@@ -341,7 +341,7 @@ def test_problems_without_solution_keep_their_status(method):
 
 
 def test_a_program_that_is_neither_feasible_nor_bounded_is_infeasible():
-    """x_1 + x_2 = -1 has no solution in x >= 0; x_3 has no bound, and its pull must not hide that."""
+    """x_1 + x_2 = -1 has no solution in x >= 0. The unbounded x_3 must not hide that."""
     A = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
     problem = sb.Problem(sb.Linear([1.0, 1.0, -1.0, 0.5]) + sb.NonNegative(), A, sb.Equality([-1.0, 0.0]))
     for method in ("auto", "finish"):
@@ -365,7 +365,7 @@ def test_options_are_validated(rng):
     assert "finish" in sb.methods()
 
 
-def test_a_problem_that_it_cannot_treat_is_left_to_block_passes():
+def test_problems_without_a_finish_are_solved_by_block_passes():
     problem = sb.Problem(sb.Nuclear(0.1, (2, 2)), np.eye(4), sb.Absolute(np.ones(4)))
     result = sb.solve(problem, max_passes=20_000)
     assert result.status is sb.Status.OPTIMAL
@@ -397,7 +397,7 @@ def test_the_same_bits_at_any_number_of_threads(rng):
 
 
 def test_columns_without_a_penalty_are_not_settled(rng):
-    """No kink holds them: a step along what rounding has left of z would lead anywhere."""
+    """No kink holds them, and a step along the rounding error of z would be arbitrary."""
     A, b = rng.standard_normal((200, 70)), rng.standard_normal(200)
     free = sb.solve(sb.Problem(sb.L1(0.0), A, sb.Absolute(b)), method="finish", tol=1e-6)
     assert free.status is sb.Status.OPTIMAL
@@ -413,7 +413,7 @@ def test_columns_without_a_penalty_are_not_settled(rng):
 
 @pytest.mark.parametrize("loss", [sb.Absolute, lambda b: sb.Pinball(b, 0.3)])
 def test_a_single_group_that_is_held_at_0_or_not(loss, rng):
-    """At the end of a finish all its entries may count as fixed."""
+    """At the end of a finish all entries of the group may count as fixed."""
     A = rng.standard_normal((50, 30))
     b = A[:, :5] @ rng.standard_normal(5) + 0.1 * rng.standard_normal(50)
     for alpha in (0.3, 3.0, 10.0):
@@ -421,15 +421,15 @@ def test_a_single_group_that_is_held_at_0_or_not(loss, rng):
         assert result.certificate.error < 1e-7
 
 
-def test_block_passes_must_be_able_to_go_on_where_it_fails(rng):
-    """The interior point treats constraints, but descent, which would go on from a failed one, does not."""
+def test_the_method_must_be_able_to_continue_after_a_failed_finish(rng):
+    """The interior point accepts constraints, but descent, which would continue after a failure, does not."""
     problem = sb.Problem(sb.GroupL2(0.1, 2), rng.standard_normal((6, 8)), sb.Interval(-1.0, np.ones(6)))
     with pytest.raises(TypeError, match="cannot treat this problem: its loss has no Lipschitz gradient"):
         sb.solve(problem, method="descent", finish=True)
 
 
 def test_the_last_certificate_of_the_history_is_that_of_the_result(rng):
-    """The point is settled on its kinks after the last judgement, which changes its certificate."""
+    """The point is moved to its kinks after the last certificate, which changes the certificate."""
     A = rng.standard_normal((60, 120))
     problem = sb.Problem(sb.L1(2.0), A, sb.Absolute(A[:, :4].sum(axis=1) + 0.1 * rng.standard_t(2, 60)))
     result = sb.solve(problem, method="finish", tol=1e-6)

@@ -31,15 +31,15 @@ def regression(seed=0):
 def test_targets_far_from_zero_are_fitted_as_well_as_centred_ones(penalty, loss, mean, tol):
     A, b = regression()
     columns = [A, np.ones(M)]
-    moved = b + mean  # as rounded to float64 these are the data
+    moved = b + mean  # the data are the values after rounding to float64
     best = sb.solve(sb.Problem([penalty, sb.Zero()], columns, TARGETS[loss](moved - mean)), tol=1e-9)
     result = sb.solve(sb.Problem([penalty, sb.Zero()], columns, TARGETS[loss](moved)), tol=tol)
     assert result.status is sb.Status.OPTIMAL
     assert abs(result.objective - best.objective) <= tol * best.objective
 
 
-def test_an_offset_that_a_bound_stands_against_hides_nothing_either():
-    """No column is free here: whatever is measured against the free ones alone would not see it."""
+def test_an_offset_against_a_bound_hides_no_error():
+    """No column is free here, so that a measure based on free columns alone would miss the error."""
     A, b = regression()
     best = sb.solve(sb.Problem([sb.Zero(), sb.NonNegative()], [A, np.ones(M)], sb.Squared(b + 10)), tol=1e-9)
     far = sb.solve(sb.Problem([sb.Zero(), sb.NonNegative()], [A, np.ones(M)], sb.Squared(b + 1e6)), tol=1e-6)
@@ -79,7 +79,7 @@ def test_an_optimum_of_zero_is_recognised(name, tol):
 
 
 def test_zero_is_found_without_targets_from_any_start(rng):
-    """Iterates that halve for ever never come to 0."""
+    """Iterates that are halved in each step never become 0."""
     problem = sb.Problem(sb.Zero(), rng.standard_normal((40, 20)), sb.Absolute(np.zeros(40)))
     result = sb.solve(problem, x0=rng.standard_normal(20))
     assert result.status is sb.Status.OPTIMAL
@@ -89,7 +89,7 @@ def test_zero_is_found_without_targets_from_any_start(rng):
 @pytest.mark.parametrize("alpha", [1e-4, 1e-8, 1e-12])
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
 def test_a_small_penalty_is_minimised_and_not_lost_in_the_floor(loss, alpha):
-    """As alpha goes to 0 the solution is that of basis pursuit, and the optimum alpha times its norm."""
+    """As alpha tends to 0, the solution tends to that of basis pursuit, and the optimum to alpha times its norm."""
     A, b = interpolated()
     pursuit = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Equality(b)), tol=1e-8).objective
     result = sb.solve(sb.Problem(sb.L1(alpha), A, loss(b)), tol=1e-6)
@@ -100,7 +100,7 @@ def test_a_small_penalty_is_minimised_and_not_lost_in_the_floor(loss, alpha):
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 @pytest.mark.parametrize("loss", ["Squared", "Absolute", "Huber", "Pinball", "Norm2"])
-def test_the_relative_gap_has_no_units(loss, unit, rng):
+def test_the_relative_gap_does_not_depend_on_the_units(loss, unit, rng):
     """Targets, x and the loss in other units, at pairs near and far from an optimum of 0."""
     A, b = interpolated()
 
@@ -129,7 +129,7 @@ def test_a_long_dual_point_does_not_make_a_gap_small(length):
 def test_a_linear_objective_whose_terms_cancel_is_recognised(method, rng):
     A, x = rng.standard_normal((6, 12)), np.maximum(rng.standard_normal(12), 0.0)
     y = rng.standard_normal(6)
-    y -= (A @ x) @ y / ((A @ x) @ (A @ x)) * (A @ x)  # so that the optimum <b, y> is 0
+    y -= (A @ x) @ y / ((A @ x) @ (A @ x)) * (A @ x)  # makes the optimum <b, y> equal to 0
     cost = A.T @ y + np.where(x > 0, 0.0, rng.uniform(0.1, 1.0, 12))
     result = sb.solve(sb.Problem(sb.Linear(cost) + sb.NonNegative(), A, sb.Equality(A @ x)), method, tol=1e-6)
     assert result.status is sb.Status.OPTIMAL
@@ -172,7 +172,7 @@ def test_a_pair_that_violates_constraints_is_feasible_for_a_perturbed_problem(se
 
 
 def test_a_point_so_far_away_that_the_floor_overflows_is_not_optimal(rng):
-    """The floor is in proportion to the point: if it is infinite, a gap of 1e300 was a share of 0 of it."""
+    """The floor is proportional to the point. Relative to an infinite floor a gap of 1e300 would be 0."""
     problem = sb.Problem(sb.L1(0.5), rng.standard_normal((5, 8)), sb.Logistic(np.ones(5)))
     far = np.full(8, 1e300)
     assert sb.certify(problem, far, np.zeros(5)).relative_gap == np.inf

@@ -104,8 +104,8 @@ def test_scaling_is_the_largest(name, y):
 @every_function
 @examples(10)
 @given(v=vectors, y=coarse)
-def test_scaling_of_a_sum_stays_inside_of_every_part(name, v, y):
-    """A part whose set does not contain 0 may hold a point and no smaller multiple of it."""
+def test_scaling_of_a_sum_stays_inside_every_part(name, v, y):
+    """A set that does not contain 0 may contain a point but no smaller multiple of it."""
     parts = [bound(name).conjugate(), sb.GroupL2(0.5, 3).bind((SIZE,)).conjugate()]
     f_star = BlockSum(parts, [SIZE, SIZE], [True, True])
     point = np.concatenate([parts[0].domain.project(v), y])
@@ -129,7 +129,7 @@ def test_projections_are_idempotent_and_inside(name, v):
 @examples(30)
 @given(v=vectors, d=vectors)
 def test_recession_is_the_growth(name, v, d):
-    """f(x + t d) / t tends to the recession value for a direction inside the cone, on both sides of the conjugate."""
+    """f(x + t d) / t tends to the recession value for directions inside the cone, for f and for its conjugate."""
     f = bound(name)
     for side in (f, f.conjugate()):
         ray = side.recession(d)
@@ -180,7 +180,7 @@ def test_strong_convexity_is_the_quadratic_term():
 
 
 @every_function
-def test_what_is_infinite_somewhere_says_so(name):
+def test_a_function_that_is_infinite_somewhere_says_so(name):
     f = bound(name)
     corners = 20.0 * np.array(list(product([-1, 1], repeat=SIZE)))
     assert f.domain.everything == all(np.isfinite(f.value(x)) for x in corners)
@@ -200,7 +200,7 @@ SCALAR_LOSSES = {
 
 @pytest.mark.parametrize("name", SCALAR_LOSSES)
 def test_losses_by_their_formula(name, rng):
-    """Value and prox against the formula of the documentation and a scalar minimiser."""
+    """Value and prox agree with the formula of the documentation and with a scalar minimiser."""
     formula, loss = SCALAR_LOSSES[name], LOSSES[name]
     u, step = rng.standard_normal(SIZE) * 2, rng.uniform(0.3, 3, SIZE)
     assert loss.value(u) == pytest.approx(sum(formula(u[i], i) for i in range(SIZE)))
@@ -232,7 +232,7 @@ def test_penalties_by_their_formula(rng):
 
 
 def test_exact_zeros_and_exact_targets():
-    """A prox that should return 0 or b returns it to the last bit."""
+    """A prox whose exact result is 0 or b returns exactly that."""
     v = np.linspace(-0.2, 0.25, SIZE)
     assert np.all(sb.L1(1.0).prox(v, 0.3) == 0)
     assert np.all(sb.GroupL2(1.0, 3).prox(v, 0.3) == 0)
@@ -286,7 +286,7 @@ def test_matrix_arguments_keep_their_shape(rng):
         (sb.L1(1.0), sb.Absolute([1.0])),
     ],
 )
-def test_sums_that_the_catalogue_lacks_are_refused(first, second):
+def test_unsupported_sums_are_rejected(first, second):
     with pytest.raises(TypeError, match="cannot be added"):
         first + second
     with pytest.raises(TypeError, match="cannot be added"):
@@ -320,7 +320,7 @@ POINTS = arrays(np.float64, 4, elements=st.floats(-3, 3))
 @given(v=POINTS, step=st.floats(0.1, 10))
 @examples(10)
 def test_sums_over_coordinates_are_sums(first, second, v, step):
-    """The value is the sum, and a step from the prox in any coordinate goes up."""
+    """The value is the sum of the parts, and a step away from the prox in any coordinate increases the objective."""
     f, g = ADDABLE[first], ADDABLE[second]
     total = f + g
     assert np.isclose(total.value(v), f.value(v) + g.value(v))
@@ -335,7 +335,7 @@ def test_sums_over_coordinates_are_sums(first, second, v, step):
 
 @pytest.mark.parametrize("first", [name for name, term in PENALTIES.items() if not isinstance(term, Piece | Sum)])
 @pytest.mark.parametrize("second", [name for name, term in PENALTIES.items() if isinstance(term, Piece)])
-def test_a_sum_with_a_penalty_that_couples_coordinates_is_right_or_refused(first, second, rng):
+def test_a_sum_with_a_penalty_that_couples_coordinates_is_correct_or_rejected(first, second, rng):
     f, g = PENALTIES[first], PENALTIES[second]
     if g.kind not in f.accepts | {"nothing"}:
         with pytest.raises(TypeError, match="cannot be added"):
@@ -347,8 +347,8 @@ def test_a_sum_with_a_penalty_that_couples_coordinates_is_right_or_refused(first
 
 
 @pytest.mark.parametrize("term", [sb.L1(0.3), sb.ElasticNet(0.5, 0.3), sb.GroupL2(0.5, 3), sb.SparseGroup(0.5, 2, 0.4)])
-def test_the_value_next_to_a_sign_constraint_leaves_out_nothing_but_the_constraint(term, rng):
-    """Iterates may be slightly negative: their value has all finite slopes, however the function is taken apart."""
+def test_the_finite_value_next_to_a_sign_constraint_ignores_only_the_constraint(term, rng):
+    """Iterates may be slightly negative. Their value includes all finite slopes, for any split of the function."""
     f, g = (penalty.bind((SIZE,)) for penalty in (term + sb.Linear(B), sb.NonNegative() + sb.Linear(B) + term))
     blocks = np.array([1, 0])
     pairs = [(f, g), (f.restrict_blocks(blocks), g.restrict_blocks(blocks)), (f.hstack(f), g.hstack(g))]
@@ -387,7 +387,7 @@ def test_multiples(name, rng):
 
 
 @pytest.mark.parametrize("term", [sb.L1(1.0), sb.Zero(), sb.Box(0, 1), sb.Squared([1.0]), sb.Equality([1.0])])
-def test_negative_multiples_are_refused(term):
+def test_negative_multiples_are_rejected(term):
     with pytest.raises(ValueError, match=rf"-2 \* {type(term).__name__}: expected"):
         -2 * term
 
@@ -409,12 +409,12 @@ def test_sums_of_lists_and_signs(rng):
         sb.Squared(v) + sb.Absolute(v)
 
 
-def test_boxes_that_do_not_meet_leave_nothing():
+def test_disjoint_boxes_are_rejected():
     with pytest.raises(ValueError, match="leave nothing at index 0"):
         (sb.Box(0.0, 1.0) + sb.Box(2.0, 3.0)).bind((2,))
 
 
-def test_a_sum_with_something_else_is_refused():
+def test_a_sum_with_another_type_is_rejected():
     with pytest.raises(TypeError, match="value"):
         sb.L1(1.0) + 3
 
@@ -467,7 +467,7 @@ def test_dtypes_that_are_not_real(bad):
 @examples(30)
 @given(x=coarse)
 def test_subdifferential_has_the_slopes_to_both_sides(name, x):
-    """The ends of the interval are the derivatives to the left and to the right, infinite at a bound."""
+    """The ends of the interval are the left and the right derivative, infinite at a bound."""
     f = bound(name)
     x = f.domain.project(x)
     low, high = subdifferential(f, x, np.zeros(SIZE))
@@ -475,7 +475,7 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
         return
     step = 1e-6
     near_low, near_high = subdifferential(f, x, np.full(SIZE, 2 * step))
-    clear = (near_low == low) & (near_high == high)  # a difference across a kink that is nearer than the step is none
+    clear = (near_low == low) & (near_high == high)  # a difference quotient is wrong if a kink is nearer than its step
     for d in np.flatnonzero(clear & ~np.isnan(low)):
         for end, direction in ((high[d], step), (-low[d], -step)):
             there = x.copy()
@@ -491,7 +491,7 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
 @examples(30)
 @given(x=vectors)
 def test_curvature_is_the_slope_of_the_gradient(name, x):
-    """Row by row, away from kinks of the gradient; an upper bound for the norm, which is not separable."""
+    """Equality holds per row away from kinks of the gradient; for the norm, which is not separable, it is a bound."""
     f = bound(name)
     step = 1e-5
     before, after = curvature_at(f, x - step), curvature_at(f, x + step)
@@ -528,7 +528,7 @@ def test_a_row_with_a_weight_counts_that_many_times(name, x, counts):
 def test_rows_of_one_signature_differ_by_their_weights(name, x, seed):
     """If two rows have the same signature, one function is the other times the ratio of the weights."""
     f = bound(name)
-    counts = 2.0 ** np.random.default_rng(seed).integers(-3, 4, SIZE)  # exact, so that equal kinds stay equal
+    counts = 2.0 ** np.random.default_rng(seed).integers(-3, 4, SIZE)  # exact numbers, so that equal rows stay equal
     several = f.with_row_weights(counts)
     same = np.all(several.row_signature() == f.row_signature(), axis=1)
     assert np.all(same)

@@ -1,4 +1,4 @@
-"""Files that no run has written: they run nothing, and end in an error that names them or in a true certificate."""
+"""Forged checkpoints: they execute no code, and cause an error that names the file or end in a true certificate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def small() -> sb.Problem:
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A checkpoint, in parts."""
+    """The parts of a checkpoint."""
     path = tmp_path_factory.mktemp("saved") / "run"
     sb.solve(small(), max_passes=40, checkpoint=path, **OPTIONS)
     return read(path)
@@ -43,7 +43,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def parts(saved):
-    """A copy of it."""
+    """A copy of the parts of the checkpoint."""
     return copy.deepcopy(saved)
 
 
@@ -53,7 +53,7 @@ def resumed(path: Any, changed: Parts) -> sb.Result:
 
 
 def ends_well(path: Any, changed: Parts) -> bool:
-    """Return whether the run goes on, after an error that does not name the file has failed the test."""
+    """Return whether the run resumes; fail the test on an error that does not name the file."""
     try:
         resumed(path, changed)
     except ValueError as error:
@@ -64,13 +64,13 @@ def ends_well(path: Any, changed: Parts) -> bool:
 
 
 def modules() -> list[str]:
-    """Every module of the package; some cannot be imported without libraries that are not there."""
+    """Every module of the package that can be imported; some need optional libraries."""
     found = [each.name for each in pkgutil.walk_packages(sb.__path__, "saddleback.")]
     return ["saddleback", *(name for name in found if not name.endswith("__main__"))]
 
 
 def reachable(name: str) -> list[str]:
-    """Return the names of all attributes of a module, and of the attributes of those."""
+    """Return the names of all attributes of a module, and of their attributes."""
     try:
         module = import_module(name)
     except ImportError:
@@ -111,7 +111,7 @@ def calls(name: str, told: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("module", modules())
 def test_no_name_of_any_module_is_called(module, parts, tmp_path):
-    """The reproduction of a shell command in a checkpoint, through every module and all that it imports."""
+    """A checkpoint that tries to run a shell command, through every module and everything that it imports."""
     ran = tmp_path / "ran"
     worst = [*(f"{module}:{path}" for path in FRIENDS), f"{module}.os:system", "os:system", "builtins:eval"]
     entries = [entry for name in worst for entry in calls(name, f"touch {ran}")]
@@ -129,7 +129,7 @@ def test_no_name_of_any_module_is_called(module, parts, tmp_path):
 
 
 def test_classes_of_a_checkpoint_are_classes_and_only_those_of_a_run():
-    """All that the annotations of a run lead to can be stored, and nothing can that is not declared for it."""
+    """Every class in the annotations of a run can be stored, and no class can that is not declared for it."""
     assert all(
         isinstance(cls, type) and cls.__module__.startswith(("saddleback.", "test_")) for cls in CLASSES.values()
     )
@@ -142,7 +142,7 @@ def test_classes_of_a_checkpoint_are_classes_and_only_those_of_a_run():
 
 
 @pytest.mark.parametrize("kind", ["|O", "O", "|V8", "<U4", "<M8[s]", "<c16", ">f8", "<f16", "f8,f8", "nonsense"])
-def test_arrays_hold_numbers_alone(kind, parts, tmp_path):
+def test_arrays_hold_only_numbers(kind, parts, tmp_path):
     entry = next(entry for entry in parts.header["table"] if "array" in entry)
     entry["type"] = kind
     with pytest.raises(ValueError, match="does not know"):
@@ -182,8 +182,8 @@ def fields(parts: Parts, cls: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0, float("inf"), -1e300, "1", None, True, [], {"at": 0}])
 @pytest.mark.parametrize("field", ["seconds", "due", "state.passes", "incumbent.passes"])
-def test_a_clock_that_is_no_clock_is_told(field, value, parts, tmp_path):
-    """Such a run used to go on until the end of time."""
+def test_an_invalid_clock_is_reported(field, value, parts, tmp_path):
+    """Such a run used to continue without end."""
     owner, _, name = field.rpartition(".")
     cls = {"": "Run", "state": "RestartedState", "incumbent": "Incumbent"}[owner]
     fields(parts, cls)[name] = value
@@ -191,8 +191,8 @@ def test_a_clock_that_is_no_clock_is_told(field, value, parts, tmp_path):
         resumed(tmp_path / "run", parts)
 
 
-def test_passes_that_are_no_number_end_a_run(parts, tmp_path):
-    """Inside the layers nobody looks at them before they are added up."""
+def test_passes_that_are_not_a_number_end_a_run(parts, tmp_path):
+    """The layers do not check passes before they are added up."""
     fields(parts, "SPBCDState")["passes"] = float("nan")
     with pytest.raises(ValueError, match="could not continue from this file"):
         resumed(tmp_path / "run", parts)
@@ -205,7 +205,7 @@ def test_passes_that_are_no_number_end_a_run(parts, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("buffer", range(12))
-def test_numbers_that_no_run_has_end_in_a_true_certificate(buffer, parts, tmp_path):
+def test_impossible_numbers_end_in_a_true_certificate(buffer, parts, tmp_path):
     array = parts.arrays[f"buffer_{buffer}"]
     array[:] = 0
     if ends_well(tmp_path / "run", parts):
@@ -266,7 +266,7 @@ def test_entries_never_refer_to_themselves(parts, tmp_path):
         resumed(tmp_path / "run", Parts(parts.header | {"table": [*table, *chain]}, parts.arrays))
 
 
-def test_deep_json_is_told(parts, tmp_path):
+def test_deep_json_is_reported(parts, tmp_path):
     write(tmp_path / "run", parts)
 
     def deep(members: Any) -> Any:
@@ -306,7 +306,7 @@ ARCHIVES = {
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_archives_are_checked_before_memory_is_taken(name, parts, tmp_path):
+def test_archives_are_checked_before_memory_is_allocated(name, parts, tmp_path):
     path = tmp_path / "run"
     write(path, parts)
     rewrite_members(path, ARCHIVES[name])
@@ -314,7 +314,7 @@ def test_archives_are_checked_before_memory_is_taken(name, parts, tmp_path):
         sb.solve(small(), resume=path, **OPTIONS)
 
 
-def test_a_compressed_archive_is_told(parts, tmp_path):
+def test_a_compressed_archive_is_reported(parts, tmp_path):
     """A gigabyte of zeros is a megabyte when it is compressed."""
     text = np.frombuffer(json.dumps(parts.header).encode(), dtype=np.uint8)
     with (tmp_path / "run").open("wb") as stream:
@@ -323,8 +323,8 @@ def test_a_compressed_archive_is_told(parts, tmp_path):
         sb.solve(small(), resume=tmp_path / "run", **OPTIONS)
 
 
-def test_parts_that_share_their_bytes_are_told(parts, tmp_path):
-    """An archive may list the same bytes many times, and be larger than its file in the end."""
+def test_parts_that_share_their_bytes_are_reported(parts, tmp_path):
+    """An archive may list the same bytes many times, so that its contents are larger than the file."""
     path = tmp_path / "run"
     write(path, parts)
     with zipfile.ZipFile(path, "a") as archive:
@@ -343,8 +343,8 @@ def test_another_file_with_a_huge_part_is_not_overwritten(tmp_path):
         sb.solve(small(), checkpoint=path)
 
 
-def test_a_judge_of_another_problem_is_told(tmp_path):
-    """Its certificates would be those of the smaller problem."""
+def test_certificates_of_another_problem_are_reported(tmp_path):
+    """They would be certificates of a smaller problem."""
     from test_checkpoints import SMALL_MATRIX, pca
 
     assert stopped_after(1, tmp_path / "run", pca(SMALL_MATRIX))
@@ -356,8 +356,8 @@ def test_a_judge_of_another_problem_is_told(tmp_path):
         sb.solve(pca(SMALL_MATRIX), resume=tmp_path / "run")
 
 
-def test_a_direction_that_is_said_to_fall_has_to(tmp_path):
-    """Or a program with a solution would be called unbounded."""
+def test_a_stored_falling_direction_is_checked(tmp_path):
+    """Otherwise a program with a solution would be called unbounded."""
     make, options = PROBLEMS["linear program"], {"method": "r2hpdhg", "tol": 1e-9}
     assert stopped_after(3, tmp_path / "run", make(), **options)
     parts = read(tmp_path / "run")
@@ -368,27 +368,27 @@ def test_a_direction_that_is_said_to_fall_has_to(tmp_path):
         sb.solve(make(), resume=tmp_path / "run", **options)
 
 
-def test_a_point_that_is_called_better_than_it_is(parts, tmp_path):
+def test_a_stored_objective_that_is_too_low_is_reported(parts, tmp_path):
     fields(parts, "PrimalSide")["value"] -= 1.0
     with pytest.raises(ValueError, match="the best point has an objective of"):
         resumed(tmp_path / "run", parts)
 
 
-def test_a_bound_that_is_called_better_than_it_is(parts, tmp_path):
+def test_a_stored_bound_that_is_too_high_is_reported(parts, tmp_path):
     fields(parts, "DualSide")["value"] = fields(parts, "PrimalSide")["value"]
     with pytest.raises(ValueError, match="the best point has an error of"):
         resumed(tmp_path / "run", parts)
 
 
 @pytest.mark.parametrize("drawn", [{"n_blocks": 10**8}, {"drawn": 0}, {"drawn": 10**9}, {"drawn": -1, "n_blocks": -1}])
-def test_more_blocks_than_there_are_are_told(drawn, parts, tmp_path):
-    """A pass would take hours, and all of the memory."""
+def test_too_many_blocks_are_reported(drawn, parts, tmp_path):
+    """A pass would take hours and use all memory."""
     fields(parts, "KNice").update(drawn)
     with pytest.raises(ValueError, match="draws of"):
         resumed(tmp_path / "run", parts)
 
 
-def test_blocks_that_are_not_counted_are_told(parts, tmp_path):
+def test_numbers_of_blocks_that_are_not_positive_are_reported(parts, tmp_path):
     chosen = parts.header["table"][fields(parts, "SPBCDState")["choices"]["at"]]
     chosen["fields"]["blocks_per_iteration"] = 0
     with pytest.raises(ValueError, match="numbers of blocks are not positive"):
@@ -402,7 +402,7 @@ def test_texts_cannot_write_on_the_terminal(parts, tmp_path):
 
 
 def test_a_column_is_packed_once(tmp_path):
-    """A million copies of a few columns would be a matrix larger than any memory."""
+    """A million copies of a few columns would form a matrix larger than memory."""
     assert stopped_after(2, tmp_path / "run", lasso(), tol=1e-10)
     parts = read(tmp_path / "run")
     table = parts.header["table"]
@@ -413,8 +413,8 @@ def test_a_column_is_packed_once(tmp_path):
         sb.solve(lasso(), tol=1e-10, resume=tmp_path / "run")
 
 
-def test_many_arrays_in_one_buffer_are_told(parts, tmp_path):
-    """Each has to be looked at."""
+def test_many_arrays_in_one_buffer_are_reported(parts, tmp_path):
+    """Each array has to be checked."""
     place = len(parts.arrays)
     parts.arrays[f"buffer_{place}"] = np.zeros(20_000)
     entry = {"array": place, "type": "<f8", "shape": [20_000], "strides": [8], "offset": 0}
@@ -423,7 +423,7 @@ def test_many_arrays_in_one_buffer_are_told(parts, tmp_path):
         resumed(tmp_path / "run", parts)
 
 
-def test_what_is_not_marked_is_not_stored():
+def test_only_marked_classes_are_stored():
     class Mine(State):
         pass
 
@@ -450,7 +450,7 @@ class Endless(BaseException):
 
 
 def check_mutated(name: str, seeds: range, folder: Any) -> None:
-    """Go on from changed checkpoints: each ends in an error that names the file, or in a certificate that is true."""
+    """Resume from changed checkpoints: each ends in an error that names the file, or in a true certificate."""
     make, options, writes = HURT[name]
     problem, options = make(), {"max_passes": 2000, "time_limit": 2.0} | options
     expected = sb.solve(problem, **options)

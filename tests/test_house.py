@@ -1,4 +1,4 @@
-"""What ``make measure-house`` counts."""
+"""The measures of ``make measure-house``."""
 
 from __future__ import annotations
 

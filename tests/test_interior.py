@@ -1,4 +1,4 @@
-"""The interior point: atoms against the equations that they stand for, its linear system against dense algebra."""
+"""The interior point: atoms satisfy their equations, and the linear system agrees with dense algebra."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LEFT, RIGHT = np.linspace(-2, -0.1, SIZE), np.linspace(0.3, 1.1, SIZE)
 
 
 def kink_slope(v, mu):
-    """The k with v = mu / (right - k) - mu / (k - left)."""
+    """Return the k with v = mu / (right - k) - mu / (k - left)."""
     return np.array(
         [
             brentq(lambda k, a=a, c=c, p=p: mu / (c - k) - mu / (k - a) - p, a + 1e-13, c - 1e-13, xtol=1e-15)
@@ -67,7 +67,7 @@ def norm_height(v, mu):
 
 
 def norm_slope(v, mu):
-    """The inverse of (t, v) in the algebra of the cone, times mu, is (w, -k)."""
+    """Return the k for which mu times the inverse of (t, v), in the algebra of the cone, is (w, -k)."""
     return (WEIGHT / norm_height(v, mu))[CONES.group] * v
 
 
@@ -98,12 +98,12 @@ def test_on_the_central_path_the_step_is_the_derivative(name, seed, mu):
     atom.follow(dv)
     derivative = (slope(v + step * dv, mu + step * dmu) - slope(v - step * dv, mu - step * dmu)) / (2 * step)
     assert np.allclose(atom.slope_change(), derivative, atol=1e-6 * (1 + np.abs(derivative).max()))
-    # and the same from D and e, as the linear system has them
+    # the same from D and e, which the linear system uses
     moved = dense(Stiffness(atom.stiffness(), atom if name == "norm" else None)) @ dv + atom.offset()
     assert np.allclose(moved, atom.slope_change(), atol=1e-9 * (1 + np.abs(derivative).max()))
 
 
-# --- and anywhere else, where they solve the linearised equations ---------------------------------------------------
+# --- atoms off the central path, where they solve the linearised equations ------------------------------------------
 
 
 def off_centre(name, rng):
@@ -138,7 +138,7 @@ def test_pairs_solve_their_linearised_equations(name, corrected, rng):
 
 
 def arrow(head, tail):
-    """The matrix of the product with (head, tail) in the algebra of a cone."""
+    """Return the matrix of the product with (head, tail) in the algebra of a cone."""
     matrix = head * np.eye(tail.size + 1)
     matrix[0, 1:] = matrix[1:, 0] = tail
     return matrix
@@ -240,15 +240,15 @@ def test_the_quadratic_atom_is_its_derivative(rng):
     assert np.allclose(atom.slope() - before, 0.5 * change)
 
 
-def test_a_recentred_pair_keeps_its_aim_where_it_is_central(rng):
-    """Products that a step would leave between CENTRAL mu and mu / CENTRAL are wanted as they are."""
+def test_a_central_pair_keeps_its_target_products(rng):
+    """Products that a step leaves between CENTRAL mu and mu / CENTRAL are not changed by the recentring."""
     atom = bound_at(rng.uniform(-2, 2, SIZE), 0.5)
     atom.aim(0.5, corrected=False)
     atom.follow(np.zeros(SIZE))
     before = atom.pair.lacking.copy()
     atom.pair.recentre(0.5, 1.0, 1.0)
     assert np.allclose(atom.pair.lacking, before)
-    atom.pair.recentre(50.0, 1.0, 1.0)  # all products of 0.5 are too small then
+    atom.pair.recentre(50.0, 1.0, 1.0)  # then all products of 0.5 are too small
     assert np.allclose(atom.pair.lacking - before, 0.1 * 50.0 - 0.5)
 
 
@@ -268,7 +268,7 @@ COMPILED = {
 @examples(25)
 @given(seed=seeds)
 def test_normalised_functions_are_the_same(name, seed):
-    """A penalty, or the conjugate of a loss, is what its atoms make up."""
+    """A penalty, or the conjugate of a loss, is the sum of its atoms."""
     function = COMPILED[name]
     blocks = function.blocks()
     slopes, weight, norm = normalised(function.normal_form(), blocks)
@@ -312,7 +312,7 @@ def test_barriers_start_inside(name, seed, mu):
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_step_of_a_barrier_adds_up(name, rng):
-    """The slopes of all atoms change by what they were told to, and products as predicted."""
+    """The slopes of the atoms change by the given sum, and the products as predicted."""
     function = COMPILED[name]
     blocks = function.blocks()
     guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
@@ -332,7 +332,7 @@ def test_a_step_of_a_barrier_adds_up(name, rng):
     assert barrier.product() == pytest.approx(expected, rel=1e-9)
 
 
-def test_rounding_is_taken_over_by_the_slopes_of_kinks_and_norms(rng):
+def test_slopes_of_kinks_and_norms_absorb_rounding(rng):
     for function in (COMPILED["SparseGroup"], COMPILED["L1"], COMPILED["GroupL2"]):
         guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
         barrier = barrier_at(function.normal_form(), function.blocks(), guess)
@@ -353,7 +353,7 @@ def dense(stiffness):
 
 
 def random_stiffness(rng, fixed=False, zero=False):
-    """D with a diagonal of its own and two norms; some of it fixed, or without any D, where there is no norm."""
+    """Return a random D with a diagonal and two norms; outside the norms some entries are fixed or have D = 0."""
     norm = off_centre("norm", rng)
     at = rng.permutation(SIZE + 3)[:SIZE]
     norm.at = at
@@ -386,7 +386,7 @@ def test_stiffness_in_its_three_forms(seed):
 
 
 def exact_solution(matrix, right):
-    """Gaussian elimination in rational numbers."""
+    """Return the solution by Gaussian elimination in rational numbers."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     size = len(rows)
     for i in range(size):
@@ -466,7 +466,7 @@ def test_the_form_follows_from_the_sizes_and_the_zeros(rng):
 
 @pytest.mark.parametrize("form", [ByColumns, ByRows, Whole])
 def test_equal_rows_and_columns_still_have_a_direction(form, rng):
-    """A singular matrix is shifted, and refinement takes the shift out again."""
+    """A singular matrix is shifted, and iterative refinement corrects for the shift."""
     A = rng.standard_normal((6, 1)) @ np.ones((1, 8))
     f, g = Stiffness(np.full(8, 1e-14), None), Stiffness(np.full(6, 1e-14), None)
     found = form(as_operator(A, "A"), f, g).refined(A.T @ np.ones(6), A @ np.ones(8))
@@ -474,7 +474,7 @@ def test_equal_rows_and_columns_still_have_a_direction(form, rng):
     assert np.all(np.isfinite(found.dy))
 
 
-def test_what_is_not_finite_is_singular():
+def test_a_system_that_is_not_finite_counts_as_singular():
     system = ByColumns(as_operator(np.eye(2), "A"), Stiffness(np.ones(2), None), Stiffness(np.ones(2), None))
     with pytest.raises(SingularSystem):
         system.refined(np.array([np.nan, 1.0]), np.ones(2))
@@ -534,7 +534,7 @@ def test_what_is_missing_is_named(problem, lacking):
     assert lacking in InteriorPoint().missing(problem().model)
 
 
-def test_no_weight_no_variable():
+def test_rows_without_weight_have_no_variable():
     """Rows without weight have a dual variable that is fixed at 0."""
     compiled = sb.Hinge(Z, np.array([1.0, 0, 1, 0, 2, 1])).bind((SIZE,)).conjugate().normal_form()
     assert isinstance(compiled, NormalForm)
@@ -545,7 +545,7 @@ def test_no_weight_no_variable():
 
 
 def test_the_whole_matrix_is_factored_in_blocks(monkeypatch):
-    """With less work space LAPACK takes its unblocked code, which is several times slower."""
+    """With less workspace LAPACK uses its unblocked code, which is several times slower."""
     seen, factor = [], lapack.dsytrf
 
     def noting(matrix, **options):

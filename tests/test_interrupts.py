@@ -1,4 +1,4 @@
-"""Ctrl-C: it gives the best point, and is not forgotten, whenever it comes."""
+"""Ctrl-C: a solve returns its best point, and no interrupt is lost, whenever it comes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOL = 1e-6
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch):
-    """Signals of one test are not those of another, and the handler is what it was before."""
+    """Clear signals after each test, and check that the handler is the same as before."""
     monkeypatch.setattr(Interrupts, "_last", -float("inf"))
     before = signal.getsignal(signal.SIGINT)
     yield
@@ -47,12 +47,12 @@ def lasso(data):
 
 
 def at_the_end(info: sb.Info) -> None:
-    """Press Ctrl-C when the run is about to end by itself."""
+    """Press Ctrl-C when the solve is about to end by itself."""
     if info.certificate.error <= TOL:
         press()
 
 
-def test_ctrl_c_in_the_last_slice_is_told(lasso):
+def test_ctrl_c_in_the_last_slice_is_reported(lasso):
     result = sb.solve(lasso, tol=TOL, callback=at_the_end)
     assert result.status is sb.Status.INTERRUPTED
     assert result.certificate.error <= TOL
@@ -60,7 +60,7 @@ def test_ctrl_c_in_the_last_slice_is_told(lasso):
     assert np.array_equal(result.x, sb.solve(lasso, tol=TOL).x)
 
 
-def test_ctrl_c_at_a_limit_and_beside_a_proof_is_told(lasso):
+def test_ctrl_c_at_a_limit_or_during_a_proof_is_reported(lasso):
     assert sb.solve(lasso, tol=0, max_passes=5, callback=lambda info: press()).status is sb.Status.INTERRUPTED
     Interrupts._last = -float("inf")
     empty = sb.Problem(sb.Box(0.0, 1.0), np.eye(2), sb.Equality([5.0, 5.0]))
@@ -93,7 +93,7 @@ def test_a_path_that_is_interrupted_between_two_solves_keeps_its_results(data, m
 
 @pytest.mark.parametrize("at", [3, 7])
 def test_cross_validation_ends_with_a_solve_that_was_about_to_end(at, data, monkeypatch):
-    """In the path over all rows, and in one of a fold."""
+    """This holds in the path over all rows, and in the path of a fold."""
     calls = []
 
     class Pressed(Session):
@@ -109,7 +109,7 @@ def test_cross_validation_ends_with_a_solve_that_was_about_to_end(at, data, monk
 
 
 def test_a_loop_over_short_solves_can_be_left(lasso):
-    """Each Ctrl-C falls into another one, and the loop does not look at their status."""
+    """Each Ctrl-C comes during another solve, and the loop ignores the status of the solves."""
 
     def loop() -> None:
         for _ in range(50):
@@ -128,7 +128,7 @@ def test_ctrl_c_twice_raises_at_once(lasso):
         sb.solve(lasso, callback=twice)
 
 
-def test_what_nobody_has_asked_about_is_raised():
+def test_an_interrupt_that_no_solve_has_handled_is_raised():
     with pytest.raises(KeyboardInterrupt), Interrupts(SERIAL):
         press()
     Interrupts._last = -float("inf")
@@ -148,7 +148,7 @@ def test_an_error_is_not_hidden_by_ctrl_c(lasso):
         sb.solve(lasso, callback=fail)
 
 
-def test_other_threads_and_handlers_are_left_alone(lasso):
+def test_other_threads_and_handlers_are_not_changed(lasso):
     found: list[sb.Result] = []
     thread = threading.Thread(target=lambda: found.append(sb.solve(lasso)))
     thread.start()

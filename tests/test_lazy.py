@@ -1,4 +1,4 @@
-"""The lazy dual: its closed form against the loop it replaces, and lazy runs against eager ones."""
+"""The lazy dual: its closed form agrees with the loop that it replaces, and lazy runs agree with eager ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ROWS = 40
 SKIPPABLE = [name for name, loss in LOSSES.items() if isinstance(loss.bind((SIZE,)).conjugate(), PiecewiseQuadratic)]
 
 
-def test_most_losses_can_be_skipped():
+def test_most_losses_have_a_lazy_dual():
     assert len(SKIPPABLE) >= 12
 
 
 def random_rows(seed):
-    """Return members of the family, with every degenerate parameter, and where their steps begin."""
+    """Return rows with random and degenerate parameters, and the starting points of their steps."""
     rng = np.random.default_rng(seed)
     middle, half = rng.normal(size=ROWS), rng.choice([0.0, 0.3, 1.0], ROWS)
     lower = rng.choice([-INF, -3.0, -0.5, 0.0, 0.2], ROWS)
@@ -46,7 +46,7 @@ def random_rows(seed):
 
 
 def loop(dual, y, u, step, count):
-    """Return y and the sum of its iterates by taking every step, and the size of the largest on the way."""
+    """Return y and the sum of its iterates by taking every step, and the size of the largest iterate."""
     y, total, largest = y.copy(), np.zeros_like(y), np.abs(y)
     for t in range(count.max(initial=0)):
         y = np.where(t < count, dual.prox(y + step * u, step), y)
@@ -56,7 +56,7 @@ def loop(dual, y, u, step, count):
 
 
 def native_steps(dual, y, u, step, count):
-    """The same through the kernel: it has no columns, so that all rows are left behind."""
+    """Return the same from the compiled kernel, which has no columns here, so that no row is touched."""
     y, total = y.copy(), np.zeros_like(y)
     kernel = _native.Kernel(
         [_native.Matrix(np.zeros((y.size, 0), order="F"))], np.zeros(1, np.int64), np.zeros(0, np.int64),
@@ -92,7 +92,7 @@ def test_native_closed_form_is_that_of_numpy(seed, steps):
 
 @examples(100)
 @given(st.integers(0, 10**6), st.integers(0, 1000), st.integers(0, 1000))
-def test_steps_in_two_stretches_are_steps_in_one(seed, first, second):
+def test_two_runs_of_steps_equal_one_run(seed, first, second):
     dual, y, u, step = random_rows(seed)
     counts = [np.full(ROWS, count) for count in (first, second, first + second)]
     half, head = repeated_steps(dual, y, u, step, counts[0])
@@ -104,9 +104,9 @@ def test_steps_in_two_stretches_are_steps_in_one(seed, first, second):
 
 
 def test_a_kink_is_crossed_on_both_sides_by_hand():
-    """Slopes -1 and 1, u = -2, step 1: y falls by 3 above 0 and by 1 below, and 0 is a stop on the way."""
+    """Slopes -1 and 1, u = -2, step 1: y falls by 3 above 0 and by 1 below 0, and stops once at 0."""
     dual = PiecewiseQuadratic(*(np.array([value]) for value in (-1.0, 1.0, 0.0, -2.5, 9.0)))
-    expected = [4.0, 1.0, -0.0, -1.0, -2.0, -2.5, -2.5]  # from 7; 1 - 2 = -1 is the end of the kink
+    expected = [4.0, 1.0, -0.0, -1.0, -2.0, -2.5, -2.5]  # from 7; 1 - 2 = -1 is the edge of the kink
     for count in range(1, 8):
         y, total = repeated_steps(dual, np.array([7.0]), np.array([-2.0]), np.ones(1), np.array([count]))
         assert y == pytest.approx(expected[count - 1])
@@ -137,7 +137,7 @@ def both_duals(problem, backend, K, calls=3, iterations=133):
 @pytest.mark.parametrize("penalty", ["coordinates", "groups"])
 @pytest.mark.parametrize("loss", SKIPPABLE)
 def test_lazy_is_eager(loss, penalty, K, backend, rng):
-    """399 iterations of every loss that can be skipped, sample weights of 0 included, from a y outside its domain."""
+    """399 iterations of every loss with a lazy dual, with some sample weights of 0 and a start outside the domain."""
     n = 20
     A = sparse.csc_matrix(rng.standard_normal((SIZE, n)) * (rng.random((SIZE, n)) < 0.15))
     eager, late = both_duals(sb.Problem(penalties(n)[penalty], A, LOSSES[loss]), backend, K)
@@ -177,7 +177,7 @@ def test_same_bits_at_any_thread_count():
         assert result.certificate == results[0].certificate
 
 
-def test_lazy_where_that_is_faster():
+def test_the_dual_is_lazy_if_that_is_faster():
     """Few draws of sparse columns are lazy; many draws, dense columns and other losses are not."""
     model = sparse_problem().model
     per_block = model.A.traits.stored / len(model.blocks)
@@ -190,7 +190,7 @@ def test_lazy_where_that_is_faster():
     assert not lazy.pays(sb.Problem(sb.L1(0.1), np.ones((500, 4)), sb.Squared(np.ones(500))).model, 1)
 
 
-def test_lazy_and_eager_solve_alike():
+def test_lazy_and_eager_solves_agree():
     problem = sparse_problem(quantile=0.3)
     chosen, forced = (sb.solve(problem, blocks_per_iteration=2, tol=1e-8, dual=dual) for dual in ("auto", "eager"))
     assert (chosen.settings["dual"], forced.settings["dual"]) == ("lazy", "eager")
@@ -206,12 +206,12 @@ def test_lazy_and_eager_solve_alike():
         (sb.Problem(sb.L1(1.0), sparse.linalg.aslinearoperator(np.eye(3)), sb.Squared(np.ones(3))), "lazy", "entries"),
     ],
 )
-def test_what_cannot_be_lazy_says_why(problem, dual, match):
+def test_losses_without_a_lazy_dual_say_why(problem, dual, match):
     with pytest.raises(ValueError, match=match):
         sb.solve(problem, dual=dual)
 
 
-def test_the_kernel_refuses_what_it_cannot_skip():
+def test_the_kernel_rejects_losses_without_a_lazy_dual():
     kernel = _native.Kernel(
         [_native.Matrix(np.ones((2, 1), order="F"))], np.array([0, 1]), np.array([0]), (np.zeros(1),) * 5, np.zeros(1),
         _native.RowLoss.logistic(np.ones(2), np.ones(2)),

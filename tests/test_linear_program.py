@@ -1,4 +1,4 @@
-"""Linear programs: recognised, solved by us and by HiGHS, and proved to have no solution where they have none."""
+"""Linear programs: recognised, solved by our methods and by HiGHS, and proved to have no solution if there is none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NETLIB = {
     "israel": -896644.82186,
 }
 HARD = {"kb2", "share2b"}
-"""What r2hpdhg alone does not bring to 1e-4 in 10,000 passes."""
+"""Programs that r2hpdhg alone does not solve to 1e-4 in 10,000 passes."""
 
 
 def program(cost, lower, upper, A, row_lower, row_upper):
@@ -51,14 +51,14 @@ def program(cost, lower, upper, A, row_lower, row_upper):
 
 
 def solvable(seed, m=15, n=25):
-    """Return a program that was built from a feasible pair of points, so that it has a solution."""
+    """Return a program that is constructed from a feasible pair of points, so that it has a solution."""
     rng = np.random.default_rng(seed)
     A = sparse.random(m, n, 0.4, "csc", rng=rng, data_rvs=rng.standard_normal)
     x, y = rng.standard_normal(n).round(1), rng.standard_normal(m)
-    kind = rng.integers(0, 4, n)  # free, at least, at most, between
+    kind = rng.integers(0, 4, n)  # free, bounded below, bounded above, bounded on both sides
     lower = np.where(kind % 2 == 1, np.minimum(x, 0), -np.inf)
     upper = np.where(kind >= 2, np.maximum(x, 0) + 0.5, np.inf)
-    u, rows = A @ x, rng.integers(0, 3, m)  # equal, at most, between
+    u, rows = A @ x, rng.integers(0, 3, m)  # equal, bounded above, bounded on both sides
     row_lower = np.where(rows == 0, u, np.where(rows == 2, u - 1, -np.inf))
     row_upper = np.where(rows == 0, u, u + rng.random(m))
     slack = np.where(kind == 0, 0.0, np.where(kind == 1, 1.0, np.where(kind == 2, -1.0, 0.3)) * rng.random(n))
@@ -66,7 +66,7 @@ def solvable(seed, m=15, n=25):
 
 
 def optimum(problem):
-    """Return HiGHS's verdict through scipy: an answer that shares no code with ours."""
+    """Return the status and optimum of HiGHS by scipy, which shares no code with ours."""
     p = as_linear_program(problem.model)
     A = sparse.csr_matrix(problem.A)
     low, high = np.isfinite(p.row_lower), np.isfinite(p.row_upper)
@@ -78,11 +78,11 @@ def optimum(problem):
     )
 
 
-# --- recognised by what the functions say ---------------------------------------------------------------------------
+# --- recognised by the functions ------------------------------------------------------------------------------------
 
 
 def is_linear_on_a_box(term, rng):
-    """Return whether a function is a sum over coordinates, and the value halfway between points is their mean."""
+    """Return whether a function is a sum over coordinates, and its value at a midpoint is the mean of the values."""
     f = term.bind((SIZE,))
     pairs = [(f.domain.project(x), f.domain.project(z)) for x, z in 3 * rng.standard_normal((20, 2, SIZE))]
     halfway = all(np.isclose(f.value((x + z) / 2), (f.value(x) + f.value(z)) / 2) for x, z in pairs)
@@ -112,7 +112,7 @@ def test_its_parts_are_those_that_were_given():
         assert np.array_equal(getattr(p, name), given_part), name
 
 
-def test_auto_takes_highs_unless_options_ask_for_another_method():
+def test_auto_chooses_highs_unless_options_need_another_method():
     problem = solvable(0)
     assert sb.solve(problem, max_passes=20).method == "highs"
     assert sb.solve(problem, max_passes=20, blocks_per_iteration=3).method == "sp-bcd"
@@ -144,7 +144,7 @@ numbers = st.integers(-3, 3).map(float)
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 4))
 @examples(60, derandomize=True)
-def test_degenerate_programs_get_the_verdict_of_highs(data, m, n):
+def test_degenerate_programs_agree_with_highs(data, m, n):
     """Small integers: empty rows and columns, equal rows, fixed columns, ties, no solution, and single entries."""
     pytest.importorskip("highspy")
     vector = st.lists(numbers, min_size=n, max_size=n).map(np.array)
@@ -165,7 +165,7 @@ def test_degenerate_programs_get_the_verdict_of_highs(data, m, n):
 
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_by_first_order_alone(data, name):
-    """To relative 1e-4 in residuals and gap: ten of the twelve, within the default 10,000 passes."""
+    """Ten of the twelve reach a relative 1e-4 in residuals and gap within the default 10,000 passes."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
     result = sb.solve(loaded, tol=1e-4, finish=False)
@@ -178,7 +178,7 @@ def test_netlib_by_first_order_alone(data, name):
 
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_by_the_default(data, name):
-    """HiGHS: all twelve to a certified 1e-8, each a vertex."""
+    """HiGHS solves all twelve to a certified 1e-8, each at a vertex."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
     result = sb.solve(loaded, tol=1e-8)
@@ -190,7 +190,7 @@ def test_netlib_by_the_default(data, name):
 
 @pytest.mark.parametrize("name", NETLIB)
 def test_netlib_by_our_own_methods(data, name):
-    """r2hpdhg with the finish behind it: all twelve to a certified 1e-8, in a few hundred passes."""
+    """r2hpdhg followed by the finish solves all twelve to a certified 1e-8, in a few hundred passes."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
     result = sb.solve(loaded, "r2hpdhg", tol=1e-8)
@@ -200,7 +200,7 @@ def test_netlib_by_our_own_methods(data, name):
 
 @pytest.mark.parametrize("method", ["auto", "sp-bcd"])
 def test_large_bounds_are_bounds(method):
-    """Only inf is infinite: 2e20 holds x back, and -3e20 <= 1e21 x makes x at least -0.3."""
+    """Only inf is infinite: 2e20 is a bound on x, and -3e20 <= 1e21 x means that x is at least -0.3."""
     problem = program([-1.0], [0.0], [1e22], np.ones((1, 1)), [0.0], [2e20])
     assert sb.solve(problem, method).objective == pytest.approx(-2e20, rel=1e-5)
     scaled = program([1.0], [-np.inf], [np.inf], np.array([[1e21]]), [-3e20], [1e22])
@@ -212,7 +212,7 @@ def test_large_bounds_are_bounds(method):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_prices_are_those_of_highs(seed):
-    """A random program with a unique solution: shadow prices and reduced costs have the sign and value of HiGHS."""
+    """For random programs with a unique solution, shadow prices and reduced costs equal those of HiGHS."""
     rng = np.random.default_rng(seed)
     A, x = rng.standard_normal((4, 7)), rng.random(7)
     cost = rng.random(7) + A.T @ rng.standard_normal(4)
@@ -230,8 +230,8 @@ def test_a_point_is_a_vertex_if_active_constraints_determine_it(rng):
         assert is_vertex(problem.model, linear, np.array(point, dtype=float)) is expected, point
 
 
-def test_a_point_that_is_not_feasible_is_no_vertex():
-    """Two bounds and the row are active at each of them, but one bound or the row is violated."""
+def test_an_infeasible_point_is_not_a_vertex():
+    """Two bounds and the row are active at each point, but one bound or the row is violated."""
     problem = program(np.zeros(2), np.zeros(2), [2.0, 2.0], np.ones((1, 2)), [-np.inf], [3.0])
     linear = as_linear_program(problem.model)
     for point in ((2.0, 2.0), (0.0, 3.0), (3.0, 0.0)):
@@ -240,8 +240,8 @@ def test_a_point_that_is_not_feasible_is_no_vertex():
 
 @given(st.integers(0, 10**6))
 @examples(40, derandomize=True)
-def test_a_vertex_is_one_by_the_rank_of_its_active_rows(seed):
-    """Feasible points of random programs with small integers, against numpy's rank of all active rows and bounds."""
+def test_a_point_is_a_vertex_if_its_active_rows_have_full_rank(seed):
+    """Feasible points of random programs with small integers, compared with numpy's rank of all active constraints."""
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 7, 2)
     A, x = rng.integers(-1, 2, (m, n)).astype(float), rng.integers(0, 3, n).astype(float)
@@ -252,8 +252,8 @@ def test_a_vertex_is_one_by_the_rank_of_its_active_rows(seed):
     assert is_vertex(problem.model, as_linear_program(problem.model), x) is bool(expected)
 
 
-def test_the_test_for_a_vertex_is_left_out_where_it_takes_long():
-    """A block of 1,200 active rows and 900 columns between their bounds: its factorisation fills."""
+def test_the_test_for_a_vertex_is_skipped_if_it_takes_long():
+    """A block of 1,200 active rows and 900 columns between their bounds has a factorisation with much fill-in."""
     A = sparse.random(1200, 900, 0.01, "csc", rng=np.random.default_rng(0))
     x = np.ones(900)
     problem = program(np.zeros(900), np.zeros(900), np.full(900, 2.0), A, A @ x, A @ x)
@@ -275,7 +275,7 @@ def test_other_problems_have_no_prices(rng):
 # --- HiGHS as a method ------------------------------------------------------------------------------------------------
 
 
-def test_highs_takes_linear_programs_only(rng):
+def test_highs_accepts_only_linear_programs(rng):
     pytest.importorskip("highspy")
     problem = sb.Problem(sb.L1(0.1), rng.standard_normal((4, 3)), sb.Squared(np.ones(4)))
     with pytest.raises(TypeError, match=r"not a linear program.*method='sp-bcd'"):
@@ -295,7 +295,7 @@ def test_every_operator_reaches_highs(rng):
     for source in (A, A.astype(np.float32).astype(float), sparse.csr_matrix(A), sparse.linalg.aslinearoperator(A)):
         problem = sb.Problem(sb.Linear(cost) + sb.NonNegative(), source, sb.Equality(A @ x))
         if as_linear_program(problem.model) is None:
-            continue  # a LinearOperator is one block, whose functions are not asked one coordinate at a time
+            continue  # a LinearOperator is one block, so that its functions are not split into coordinates
         values.append(sb.solve(problem, "highs", tol=1e-9).certificate.primal_value)
     parts = sb.Problem(
         [sb.Linear(cost[:2]) + sb.NonNegative(), sb.Linear(cost[2:]) + sb.NonNegative()],
@@ -307,7 +307,7 @@ def test_every_operator_reaches_highs(rng):
     assert np.allclose(values, values[0], rtol=1e-5)
 
 
-def test_a_limit_ends_highs_with_what_it_has():
+def test_a_limit_ends_highs_with_its_current_point():
     pytest.importorskip("highspy")
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((300, 600)), rng.random(600)
@@ -320,8 +320,8 @@ def test_a_limit_ends_highs_with_what_it_has():
     assert stopped.status is sb.Status.INTERRUPTED
 
 
-def test_what_highs_leaves_is_gone_on_with():
-    """No certificate is within 0: after the answer of HiGHS the passes are those of r2hpdhg, and nothing gets worse."""
+def test_r2hpdhg_continues_from_the_point_of_highs():
+    """No certificate reaches tol=0: after HiGHS the passes are those of r2hpdhg, and the result gets no worse."""
     pytest.importorskip("highspy")
     result = sb.solve(solvable(1), "highs", tol=0, max_passes=200, finish=False)
     assert result.status is sb.Status.MAX_PASSES
@@ -331,7 +331,7 @@ def test_what_highs_leaves_is_gone_on_with():
 
 
 def hard(m, entries, infeasible=False):
-    """Return a random sparse program, the worst for a simplex method; the last row may contradict the others."""
+    """Return a random sparse program, the worst case of a simplex method; the last row may contradict the others."""
     rng = np.random.default_rng(0)
     A = sparse.random(m, 2 * m, entries / m / (2 * m), "csc", rng=rng)
     x = np.where(rng.random(2 * m) < 0.5, rng.random(2 * m) + 0.5, 0.0)
@@ -343,8 +343,8 @@ def hard(m, entries, infeasible=False):
     return sb.Problem(sb.Linear(cost) + sb.NonNegative(), A, sb.Equality(b))
 
 
-def test_highs_does_not_outlive_its_time_limit(monkeypatch):
-    """At the limit the run waits for HiGHS, which may be a little late, so that no thread of it is left."""
+def test_no_thread_of_highs_outlives_a_solve(monkeypatch):
+    """At the time limit the solve waits for HiGHS, which may be a little late, so that no thread remains."""
     before, real = threading.active_count(), simplex.run
 
     def late(*args):
@@ -371,13 +371,13 @@ assert simplex.Running(simplex.stated(problem.model), 1e-6, 0.5).answer(0.0) is 
 
 
 def test_an_interpreter_that_exits_waits_for_highs():
-    """A daemon thread that returns from HiGHS while the interpreter is finalised aborts the process."""
+    """A daemon thread that returned from HiGHS during finalisation of the interpreter would abort the process."""
     ended = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (0, "ended\n"), ended.stderr
 
 
-def test_highs_has_a_limit_and_leaves_the_warnings_alone(monkeypatch):
-    """Filters of warnings belong to the process: a thread that changes them changes them for all."""
+def test_highs_has_a_time_limit_and_does_not_change_warning_filters(monkeypatch):
+    """Warning filters belong to the process: a thread that changes them changes them for all threads."""
     filters, real, limits = warnings.filters, simplex.linprog, []
 
     def watched(*args, **options):
@@ -396,7 +396,7 @@ def test_highs_has_a_limit_and_leaves_the_warnings_alone(monkeypatch):
 
 
 def without_solution(problem, kind):
-    """Return a variant of a program without a solution, and what it is."""
+    """Return a variant of a program without a solution, and whether it is infeasible or unbounded."""
     p = as_linear_program(problem.model)
     A = sparse.csc_matrix(problem.A)
     bounded = np.isfinite(p.row_lower) | np.isfinite(p.row_upper)
@@ -413,7 +413,7 @@ def without_solution(problem, kind):
     if kind == "opposite columns":
         A = sparse.hstack([A, A[:, [j]], -A[:, [j]]]).tocsc()
         cost = np.append(p.cost, [-1 - abs(p.cost[j]), 0.0])
-    else:  # a column that no row holds back
+    else:  # a column that no row bounds
         A = sparse.hstack([A, sparse.csc_matrix((A.shape[0], 1))]).tocsc()
         cost = np.append(p.cost, -1.0)
     return program(cost, lower, upper, A, p.row_lower, p.row_upper), sb.Status.UNBOUNDED
@@ -433,7 +433,7 @@ def test_random_programs_without_a_solution(seed, kind, method):
 
 
 def is_proof(problem, status, ray):
-    """Return what a few lines of numpy say of a ray, entries that rounding explains taken for 0."""
+    """Return whether a ray is a proof by a few lines of numpy, in which rounding errors count as 0."""
     p, A = as_linear_program(problem.model), problem.model.A.entries(compressed=True).toarray()
     image = -A.T @ ray if status is sb.Status.INFEASIBLE else A @ ray
     size = abs(A).T @ abs(ray) if status is sb.Status.INFEASIBLE else abs(A) @ abs(ray)
@@ -444,7 +444,7 @@ def is_proof(problem, status, ray):
         return bool(np.all(own) and np.all(rows) and p.cost @ ray < 0)
     bound = np.where(image > 0, p.upper, np.where(image < 0, p.lower, 0.0))
     side = np.where(ray > 0, p.row_upper, np.where(ray < 0, p.row_lower, 0.0))
-    return bool(bound @ image + side @ ray < 0)  # infinite or NaN where a bound that is needed is not there
+    return bool(bound @ image + side @ ray < 0)  # infinite or NaN if a necessary bound does not exist
 
 
 def assert_proved(problem, result, status):
@@ -465,7 +465,7 @@ def test_netlib_without_a_solution(data, name, kind, method):
 
 
 def test_a_ray_shows_which_rows_conflict():
-    """2 x1 + x2 <= 10 and x1 + x2 >= 20 cannot hold together with x1 >= 0; x2 <= 5 has nothing to do with it."""
+    """2 x1 + x2 <= 10 and x1 + x2 >= 20 cannot hold together with x1 >= 0; x2 <= 5 is not part of the proof."""
     A = np.array([[2.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
     problem = program([1.0, 2.0], [0.0, 0.0], [np.inf] * 2, A, [-np.inf, 20, -np.inf], [10, np.inf, 5])
     for method in ("auto", "r2hpdhg", "sp-bcd"):
@@ -482,8 +482,8 @@ def test_a_ray_shows_which_rows_conflict():
     assert sb.solve(solvable(0)).ray is None
 
 
-def test_without_a_solution_the_proof_is_shown_and_no_gap():
-    """Objective, gap and infeasibilities of a point mean nothing where there is no solution."""
+def test_without_a_solution_the_summary_has_the_proof_and_no_gap():
+    """The objective, gap and infeasibilities of a point mean nothing if there is no solution."""
     A = np.array([[2.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
     conflict = program([1.0, 2.0], [0.0, 0.0], [np.inf] * 2, A, [-np.inf, 20, -np.inf], [10, np.inf, 5])
     falling = sb.Problem(
@@ -502,8 +502,8 @@ def test_without_a_solution_the_proof_is_shown_and_no_gap():
             assert not any(word in shown for word in ("objective=", "gap", "infeasibility", "tolerance"))
 
 
-def test_a_ray_is_shaped_like_its_variable(rng):
-    """Blocks of x, and an empty row that 0 does not satisfy."""
+def test_a_ray_has_the_shape_of_its_variable(rng):
+    """The problem has blocks of x, and an empty row that 0 does not satisfy."""
     falling = sb.Problem(
         [sb.Linear([-1.0]) + sb.NonNegative(), sb.NonNegative()], [np.ones((1, 1))] * 2, sb.Interval([0.0], [np.inf])
     )
@@ -538,30 +538,30 @@ NEARLY = np.array([[1.0, -1.0], [1.0, -(1 + 1e-6)]])
     ],
 )
 def test_far_solutions_are_solutions(problem, value, method):
-    """Optima at 1e6 times the size of the data, and a solution of nearly parallel rows: none is excluded."""
+    """Optima at 1e6 times the size of the data, and solutions of nearly parallel rows, are not excluded."""
     result = sb.solve(problem(), method)
     assert result.status is sb.Status.OPTIMAL
     assert result.objective == pytest.approx(value, rel=1e-5, abs=1e-9)
 
 
-def test_what_is_not_proved_ends_at_a_limit():
-    """Feasible, at 1e6, and strictly convex: whatever the iterates suggest, no ray proves the contrary."""
+def test_a_solve_without_proof_ends_at_a_limit():
+    """The problem is strictly convex and feasible, at 1e6, so that no ray can prove the contrary."""
     result = sb.solve(sb.Problem(sb.SquaredL2(1.0), NEARLY, sb.Equality([0.0, -1.0])), max_passes=2000)
     assert result.status in (sb.Status.MAX_PASSES, sb.Status.OPTIMAL)
     assert result.ray is None
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-10, 1e-14, 2.0**-52])
-def test_exact_arithmetic_decides_where_rounding_does_not(gap):
-    """x1 = x2 = (x1 + 1) / (1 + gap) has the solution 1 / gap: the ray (-1, 1) is one up to 2^-52, but not exactly."""
+def test_exact_arithmetic_decides_if_rounding_cannot(gap):
+    """x1 = x2 = (x1 + 1) / (1 + gap) has the solution 1 / gap: (-1, 1) is a ray up to 2^-52, but not exactly."""
     problem = sb.Problem(sb.NonNegative(), np.array([[1.0, -1.0], [1.0, -(1 + gap)]]), sb.Equality([0.0, -1.0]))
     assert sb.certify_ray(problem, [-1.0, 1.0]).proves is None
     parallel = sb.Problem(sb.NonNegative(), np.array([[1.0, -1.0], [1.0, -1.0]]), sb.Equality([0.0, -1.0]))
     assert sb.certify_ray(parallel, [-1.0, 1.0]).proves is sb.Status.INFEASIBLE
 
 
-def test_a_ray_is_judged_by_what_it_proves():
-    """x1 + x2 >= 3 with x <= 1: the direction -1 of y proves that no x is feasible, unless x2 may escape upwards."""
+def test_certify_ray_returns_what_a_ray_proves():
+    """x1 + x2 >= 3 with x <= 1: the direction -1 of y proves that no x is feasible, unless x2 has no upper bound."""
     held = program([1.0, 1.0], [-np.inf] * 2, [1.0, 1.0], np.ones((1, 2)), [3.0], [np.inf])
     proof = sb.certify_ray(held, [-1.0])
     assert proof.proves is sb.Status.INFEASIBLE
@@ -574,7 +574,7 @@ def test_a_ray_is_judged_by_what_it_proves():
 
 
 def test_no_ray_separates_a_feasible_point(rng):
-    """All right-hand sides are 0 and 0 is within the bounds."""
+    """All right-hand sides are 0, and x = 0 is within the bounds."""
     A = rng.standard_normal((4, 6))
     problem = program(-np.ones(6), np.zeros(6), np.full(6, np.inf), A, np.zeros(4), np.full(4, np.inf))
     for _ in range(50):
@@ -582,13 +582,13 @@ def test_no_ray_separates_a_feasible_point(rng):
 
 
 def test_bounds_alone_may_contradict_each_other():
-    """b = 0, and 1 <= x with x1 + x2 = 0: infeasible though no right-hand side says so."""
+    """1 <= x with x1 + x2 = 0 is infeasible, although b = 0."""
     problem = program([1.0, 1.0], [1.0, 1.0], [np.inf, np.inf], np.ones((1, 2)), [0.0], [0.0])
     assert sb.solve(problem).status is sb.Status.INFEASIBLE
 
 
 def test_the_search_for_a_proof_keeps_the_time_limit(monkeypatch):
-    """HiGHS is asked for what is left of the time, and not at all after its end."""
+    """HiGHS gets the remaining time as its limit, and is not called when no time remains."""
     given = []
 
     def run(program, tol, seconds):
@@ -603,15 +603,15 @@ def test_the_search_for_a_proof_keeps_the_time_limit(monkeypatch):
     assert given[0] < 0.5
 
 
-def test_a_search_looks_at_the_clock():
+def test_a_search_checks_the_clock():
     search = unsolvable.Search(unsolvable.constraints_alone(hard(100, 1000).model))
     begin = time.perf_counter()
     assert search.advance(1e9, Clock(0.2, SERIAL)) > 1.0
     assert time.perf_counter() - begin < 5.0
 
 
-def test_a_ray_is_judged_for_the_matrix_as_it_is_now():
-    """2 x = 1 and 2 x = 3 cannot both hold; 2 x = 1 and 6 x = 3 can."""
+def test_a_ray_is_checked_for_the_present_matrix():
+    """2 x = 1 and 2 x = 3 cannot both hold, but 2 x = 1 and 6 x = 3 can."""
     A = sparse.csc_matrix([[2.0], [2.0]])
     problem = sb.Problem(sb.NonNegative(), A, sb.Equality([1.0, 3.0]))
     problem.row_names = ("first", "second")
@@ -628,7 +628,7 @@ def test_a_ray_is_judged_for_the_matrix_as_it_is_now():
 
 
 def hostile(seed):
-    """Return a small program of integers, entries from 1e-7 to 1e7, big-M, nearly parallel rows, or badly scaled."""
+    """Return a small program with integers, entries from 1e-7 to 1e7, big-M, nearly parallel rows, or bad scaling."""
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 7, 2)
     kind = rng.integers(0, 5)
@@ -655,7 +655,7 @@ def hostile(seed):
 
 
 def assert_not_refuted(seed):
-    """A verdict that there is no solution is one in rational arithmetic; an optimum may use its tolerance."""
+    """Assert that rational arithmetic confirms "no solution"; an optimum may differ by its tolerance."""
     data = hostile(seed)
     result = sb.solve(program(*data), max_passes=1000)
     if result.ray is not None:

@@ -1,4 +1,4 @@
-"""Sparse matrices that are wrong inside: each gives an error that names A, or the right answer; none reads outside."""
+"""Sparse matrices with invalid arrays: each gives an error that names A, or the right result, without bad reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ IN_PLACE = {
     "a value is nan": _put("data", 0, np.nan),
     "a value is inf": _put("data", 0, np.inf),
 }
-"""Corruptions that keep the arrays: they can also happen after the Problem was made."""
+"""Corruptions that keep the arrays, so that they can also happen after the Problem was made."""
 
 REPLACED = {
     "indptr is empty": _replace("indptr", lambda a: a[:0]),
@@ -137,7 +137,7 @@ def _losses():
 @pytest.mark.parametrize("loss", _losses(), ids=["squared", "absolute"])
 @pytest.mark.parametrize("layout", ["csc", "csr"])
 @pytest.mark.parametrize("corrupt", CORRUPTIONS.values(), ids=CORRUPTIONS)
-def test_a_malformed_matrix_is_refused_by_name(corrupt, layout, loss):
+def test_a_malformed_matrix_is_rejected_by_name(corrupt, layout, loss):
     A = _matrix(layout)
     corrupt(A)
     with pytest.raises(REFUSALS, match=NAMED):
@@ -148,7 +148,7 @@ def test_a_malformed_matrix_is_refused_by_name(corrupt, layout, loss):
 @pytest.mark.parametrize("loss", _losses(), ids=["squared", "absolute"])
 @pytest.mark.parametrize("layout", ["csc", "csr"])
 @pytest.mark.parametrize("corrupt", CORRUPTIONS.values(), ids=CORRUPTIONS)
-def test_a_matrix_that_is_damaged_later_is_refused_by_name(corrupt, layout, loss, use):
+def test_a_matrix_that_is_damaged_later_is_rejected_by_name(corrupt, layout, loss, use):
     A = _matrix(layout)
     problem = sb.Problem(sb.L1(0.1), A, loss)
     corrupt(A)
@@ -203,7 +203,7 @@ OTHER_FORMATS = {
 
 
 @pytest.mark.parametrize(("layout", "corrupt"), OTHER_FORMATS.values(), ids=OTHER_FORMATS)
-def test_other_malformed_formats_are_refused_by_name(layout, corrupt):
+def test_other_malformed_formats_are_rejected_by_name(layout, corrupt):
     A = _matrix(layout)
     corrupt(A)
     with pytest.raises(REFUSALS, match=NAMED):
@@ -226,10 +226,10 @@ def test_a_matrix_without_entries_is_zero(layout):
 
 
 @pytest.mark.parametrize("layout", ["csc", "csr"])
-def test_a_matrix_that_is_changed_later_is_solved_as_it_is_now(layout):
+def test_a_matrix_that_is_changed_later_is_solved_with_its_new_entries(layout):
     A, b = _matrix(layout), np.linspace(-1.0, 2.0, M)
     problem = sb.Problem(sb.L1(0.05), A, sb.Absolute(b))
-    sb.solve(problem)  # what is found out about A must not outlive a change of it
+    sb.solve(problem)  # cached facts about A must not survive a change of A
     A.data *= -2
     changed = sb.solve(problem, tol=1e-10)
     expected = sb.solve(sb.Problem(sb.L1(0.05), A.copy(), sb.Absolute(b)), tol=1e-10)
@@ -250,7 +250,7 @@ def test_entries_that_are_added_later_count(layout):
 
 
 @pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
-def test_rows_that_are_added_later_are_refused():
+def test_rows_that_are_added_later_are_rejected():
     A = _matrix("csc")
     problem = sb.Problem(sb.L1(0.1), A, sb.Absolute(np.ones(M)))
     A.resize((2_000_000, N))
@@ -260,7 +260,7 @@ def test_rows_that_are_added_later_are_refused():
 
 
 @pytest.mark.parametrize("layout", ["csc", "csr"])
-def test_a_sound_matrix_is_not_copied(layout):
+def test_a_valid_matrix_is_not_copied(layout):
     A = _matrix(layout)
     for part in (A.data, A.indices, A.indptr):
         part.flags.writeable = False

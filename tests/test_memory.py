@@ -1,4 +1,4 @@
-"""What is as large as the data: evaluated in panels, kept as what makes it again, and not copied."""
+"""Arrays as large as the data are evaluated in panels, stored in smaller forms, and not copied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOSSES = [
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_panels_give_what_the_whole_gives(rng, monkeypatch, loss, weighted):
+def test_panels_give_the_same_result_as_the_whole(rng, monkeypatch, loss, weighted):
     b, u, step = rng.standard_normal(50), rng.standard_normal(50), rng.random(50) + 0.5
     g = loss(b, rng.integers(0, 3, 50) if weighted else None).bind((50,))
     g_star = g.conjugate()
@@ -59,7 +59,7 @@ def test_a_point_inside_is_returned_itself(monkeypatch):
 
 
 def test_scaling_is_that_of_all_panels(monkeypatch):
-    """One coordinate asks for a smaller multiple, and another, far from it, forbids any."""
+    """One coordinate requires a smaller multiple, and another one, in another panel, allows none."""
     low, high = np.full(20, -1.0), np.full(20, 1.0)
     function = PiecewiseQuadratic(low, high, np.zeros(20), np.full(20, -np.inf), np.full(20, np.inf))
     y = np.zeros(20)
@@ -70,7 +70,7 @@ def test_scaling_is_that_of_all_panels(monkeypatch):
     assert np.isnan(PiecewiseQuadratic(low, high, *function.parameters()[2:]).conjugate().domain.largest_multiple(y))
 
 
-def test_read_only_data_stay_where_they_are(rng):
+def test_read_only_data_are_not_copied(rng):
     b = rng.standard_normal((30, 20)).astype(np.float32)
     copied = sb.Problem(sb.Nuclear(2.0, b.shape), sb.Identity(), sb.Huber(b, 0.5))
     b.flags.writeable = False
@@ -101,8 +101,8 @@ def test_a_low_rank_point_is_known_by_its_factors(rng):
     assert point.times(1.0) is point
 
 
-def test_the_best_pair_is_made_again(rng):
-    """Judgements at every pass, most of which are not the last: what they kept is what is returned."""
+def test_the_best_pair_is_restored(rng):
+    """There is a certificate at every pass, and the pair that was stored with the best one is returned."""
     B = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((40, 30))
     problem = sb.Problem(sb.Nuclear(5.0, B.shape), sb.Identity(), sb.Huber(B, 0.3))
     seen = []
@@ -117,7 +117,7 @@ def test_the_best_pair_is_made_again(rng):
 def test_a_view_that_others_can_write_through_is_copied(rng):
     b = rng.standard_normal(12)
     view = b.view()
-    view.flags.writeable = False  # as the columns of a pandas frame are
+    view.flags.writeable = False  # like the columns of a pandas DataFrame
     loss = sb.Squared(view)
     before = loss.b.copy()
     b *= 100.0
@@ -125,7 +125,7 @@ def test_a_view_that_others_can_write_through_is_copied(rng):
 
 
 def test_robust_pca_takes_little_memory(rng, monkeypatch):
-    """Arrays of the data's size in float64 count two: there are two of them, and what is small beside them."""
+    """The peak is two arrays of the size of the data in float64, plus small arrays."""
     monkeypatch.setattr(chunks, "PANEL", 1 << 12)
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
     X = rng.standard_normal((4000, 5)) @ rng.standard_normal((5, 150)) + 0.1 * rng.standard_normal((4000, 150))
@@ -151,7 +151,7 @@ def three_blocks(rng, rows, columns, rank):
 
 
 def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
-    """The four of the result among them: blocks of x and of -A'y are judged one after the other."""
+    """These include the four of the result: the blocks of x and of -A'y are evaluated one after the other."""
     monkeypatch.setattr(chunks, "PANEL", 1 << 12)
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
     sb.solve(three_blocks(rng, 20, 15, 2), tol=1e-3)  # what is imported late
@@ -169,7 +169,7 @@ def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
     assert result.status is sb.Status.OPTIMAL
     assert result.method == "alternating"
     assert solving <= 6.0 * result.y.nbytes
-    assert certifying <= 6.5 * result.y.nbytes  # it has copies of what it is given
+    assert certifying <= 6.5 * result.y.nbytes  # it copies its data
     assert again.error == pytest.approx(result.certificate.error, rel=1e-5)
 
 
@@ -199,7 +199,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / X.nbytes)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
 def test_a_memory_map_takes_less_than_eight_times_its_size(rng, tmp_path):
-    """All of the process: the pages of the file and the interpreter are among the eight."""
+    """The factor of eight includes the pages of the file and the interpreter."""
     rows, columns, rank = 20000, 2000, 20
     X = rng.standard_normal((rows, rank), np.float32) @ rng.standard_normal((rank, columns), np.float32)
     X += 0.1 * rng.standard_normal((rows, columns), np.float32)

@@ -1,4 +1,4 @@
-"""Methods against what they must equal: iterates by hand, each other, and points that must not move."""
+"""Methods compared with iterates by hand and with each other; saddle points must not move."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lasso(rng, m=8, n=6):
 
 @pytest.mark.parametrize("loss", ["Squared", "Absolute", "Logistic", "Interval", "Norm2"])
 def test_all_blocks_is_diagonally_preconditioned_pdhg(loss, rng, backend):
-    """K = J: x by prox, y by prox at A(2 x+ - x), iterate by iterate."""
+    """With K = J: x by prox, then y by prox at A(2 x+ - x), iterate by iterate."""
     model = sb.Problem(sb.L1(0.3), rng.standard_normal((SIZE, 9)), LOSSES[loss]).model
     method = make("sp-bcd", {"backend": backend, "restarts": False, "finish": False}).for_model(model)
     state = method.init(model, start(model, 9))
@@ -41,7 +41,7 @@ def test_all_blocks_is_diagonally_preconditioned_pdhg(loss, rng, backend):
 
 
 def test_all_blocks_with_one_strength_is_pdhg(rng):
-    """The paper's PDCP is the same sequence, one dual step ahead."""
+    """The PDCP method of the paper gives the same sequence, one dual step ahead."""
     model = lasso(rng).model
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
@@ -138,7 +138,7 @@ STAYS = ["sp-bcd", "pure-cd", "sp-bcd-published", "pdhg", "pdhg-diagonal", "admm
 
 @pytest.mark.parametrize("method", STAYS)
 def test_no_movement_from_a_saddle_point(method, rng):
-    """Built backwards: x* and y* first, then b and the weights that make them a saddle point."""
+    """x* and y* are chosen first, then b and the weights for which they are a saddle point."""
     A = rng.standard_normal((7, 5))
     x, y = np.array([1.0, 0.0, -2.0, 0.0, 0.5]), rng.standard_normal(7)
     z = -A.T @ y
@@ -164,8 +164,8 @@ def test_draws_are_distinct_and_uniform(J, K):
     assert np.allclose(share, K / J, atol=5 * np.sqrt(K / J / 2000))
 
 
-def test_every_pair_is_drawn_alike():
-    """K-nice sampling: each pair of blocks comes together with probability K (K - 1) / J (J - 1)."""
+def test_every_pair_is_equally_likely():
+    """K-nice sampling draws each pair of blocks with probability K (K - 1) / (J (J - 1))."""
     draws = KNice(5, 3, 1).draw(20000)
     together = np.array(
         [[np.mean(np.any(draws == a, axis=1) & np.any(draws == b, axis=1)) for a in range(5)] for b in range(5)]

@@ -1,6 +1,6 @@
-"""Processes that solve together get what one gets alone, and end together.
+"""Several MPI processes get the same results as one process, and end together.
 
-Most of this runs in processes of its own, started by the ``mpiexec`` that is installed beside mpi4py.
+Most tests run in separate processes, started by the ``mpiexec`` that is installed with mpi4py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 
 
 def start(processes, *command, timeout=180):
-    """Run a command in so many processes, and return it with what it printed."""
+    """Run a command on the given number of processes, and return it with its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI", "PMIX"))}
     return subprocess.run(
         [MPIEXEC, "-n", str(processes), *map(str, command)],
@@ -44,7 +44,7 @@ def start(processes, *command, timeout=180):
 
 
 def told(processes, *programs):
-    """Return what programs of ``mpi_programs.py`` tell."""
+    """Return the output of programs of ``mpi_programs.py``."""
     done = start(processes, sys.executable, HERE / "mpi_programs.py", *programs)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -52,7 +52,7 @@ def told(processes, *programs):
 
 @pytest.fixture(scope="module")
 def two():
-    """What two processes tell, all in one run."""
+    """The output of all programs on two processes, from one run."""
     return told(2, "answers", "ways", "estimators", "operators", "decisions", "refused")
 
 
@@ -67,17 +67,17 @@ def assert_as_alone(answers):
         assert tuple(found["shape"]) == np.shape(alone.x), name
 
 
-def test_the_answer_is_that_of_one_process(two):
+def test_the_result_is_that_of_one_process(two):
     assert_as_alone(two["answers"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 3, 4])
-def test_the_answer_is_the_same_on_any_number_of_processes(processes):
+def test_the_result_is_the_same_on_any_number_of_processes(processes):
     assert_as_alone(told(processes, "answers")["answers"])
 
 
-def test_other_ways_to_the_same_answer(two):
+def test_other_options_give_the_same_result(two):
     alone = {
         name: sb.solve(sb.Problem(*PROBLEMS[name]()), tol=TOL).certificate.primal_value
         for name in ("lasso", "group_hinge", "linear_program")
@@ -89,7 +89,7 @@ def test_other_ways_to_the_same_answer(two):
 
 
 def test_estimators_fit_the_same_models(two):
-    """On two processes as on one, whether the data are in memory or in files."""
+    """Two processes and one process agree, with data in memory and in files."""
     X, y = regression()
     assert set(two["estimators"]) == set(MODELS)
     for name, model in MODELS.items():
@@ -99,7 +99,7 @@ def test_estimators_fit_the_same_models(two):
             assert found["value"] == pytest.approx(alone, rel=2 * TOL), name
 
 
-def test_a_spread_operator_is_the_operator(two):
+def test_a_distributed_operator_equals_the_operator(two):
     assert two["operators"] == 336
 
 
@@ -108,7 +108,7 @@ def test_clock_interrupts_and_callbacks_count_for_all(two):
     assert two["decisions"] == expected | {"one that looks": "MAX_PASSES"}
 
 
-def test_what_cannot_be_spread_is_refused_on_all(two):
+def test_problems_that_cannot_be_distributed_are_rejected_on_all_processes(two):
     messages = two["refused"]
     assert "differ in their values" in messages["losses"]
     assert "differ in X" in messages["samples"]
@@ -130,7 +130,7 @@ def test_what_cannot_be_spread_is_refused_on_all(two):
 @pytest.mark.parametrize(
     ("name", "said"), [("fails", "rank 1 of 2 has failed (OSError: the disk of rank 1 is gone)"), ("dies", "signal 9")]
 )
-def test_a_process_that_ends_ends_the_others(name, said, tmp_path):
+def test_a_process_that_fails_ends_the_others(name, said, tmp_path):
     done = start(2, sys.executable, HERE / "mpi_programs.py", name, tmp_path / "time")
     ended = time.time()
     assert done.returncode != 0
@@ -139,8 +139,8 @@ def test_a_process_that_ends_ends_the_others(name, said, tmp_path):
 
 
 @pytest.mark.parametrize("processes", [2, 3])
-def test_a_run_goes_on_from_its_checkpoint(processes, tmp_path):
-    """With the same bits on as many processes, and to the same answer on others, one among them."""
+def test_a_run_resumes_from_its_checkpoint(processes, tmp_path):
+    """It has the same bits on the same number of processes, and the same result on another number, including one."""
     ends = told(2, "kept", tmp_path)["kept"]
     for name, (passes, x, y, status, _) in told(processes, "resumed", tmp_path)["resumed"].items():
         assert status == "OPTIMAL"
@@ -170,11 +170,11 @@ def test_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     alone = sb.solve(sb.Problem(penalty, A, loss))
     assert json.loads(done.stdout)["objective"] == pytest.approx(alone.certificate.primal_value, rel=2e-6)
-    assert len((tmp_path / "x.csv").read_text().splitlines()) == 2 + A.shape[1] + A.shape[0]  # names, status
+    assert len((tmp_path / "x.csv").read_text().splitlines()) == 2 + A.shape[1] + A.shape[0]  # names and status
 
 
 def test_the_suite_runs_on_two_processes():
-    """What holds for one process holds for two: tests of the loop, each run by both; `make test-backends` has more."""
+    """Both processes run the same tests of the solve; ``make test-backends`` runs more of them."""
     options = ["-p", "no:cacheprovider", "--backend", "mpi", "-x", "-m", "not slow"]
     done = start(2, sys.executable, "-m", "pytest", *options, HERE / "test_solve.py")
     assert done.returncode == 0, done.stdout
@@ -201,13 +201,13 @@ def test_strengths_satisfy_the_inequality_of_stratified_draws(sizes, K, rng):
     np.fill_diagonal(pairs, p)
     largest = np.linalg.eigvalsh(pairs * (At.T @ At))[-1]
     assert largest <= p * p
-    assert largest > 0.2 * p * p  # and not by wasting it
+    assert largest > 0.2 * p * p  # and the inequality is not too loose
 
 
 @pytest.mark.parametrize("descent", [ArrayDescentKernel, NativeDescentKernel])
 @pytest.mark.parametrize("penalty", [sb.L1(0.3), sb.GroupL2(0.3, 2)])
-def test_descent_side_by_side_goes_no_further_than_it_falls(descent, penalty, rng):
-    """Two processes with the same columns: each goes the whole way, and together they go half of it."""
+def test_parallel_descent_steps_only_as_far_as_the_objective_falls(descent, penalty, rng):
+    """If two processes have the same columns, each takes the whole step, and together they take half of it."""
     A, b = np.asfortranarray(rng.standard_normal((20, 6))), rng.standard_normal(20)
     model = sb.Problem(penalty, A, sb.Squared(b)).model
 
@@ -227,7 +227,7 @@ def test_descent_side_by_side_goes_no_further_than_it_falls(descent, penalty, rn
     assert values[-1] == pytest.approx(alone.certificate.primal_value, rel=1e-6)
 
 
-def test_processes_draw_independently_and_alike():
+def test_processes_draw_independently_and_equally_many_blocks():
     strata = Strata([np.arange(10), np.arange(10, 14)], own=1)
     other = Strata(strata.members, own=0)
     assert (strata.size, strata.drawn(7), strata.share(5), strata.expected(5)) == (10, 5, 0.5, 7)
@@ -237,7 +237,7 @@ def test_processes_draw_independently_and_alike():
     assert np.bincount(mine.ravel(), minlength=10) == pytest.approx(200, abs=60)
 
 
-def test_a_division_keeps_blocks_whole():
+def test_a_partition_does_not_split_blocks():
     blocks = Blocks(None, np.array([0, 5, 6, 7, 12]))
     same = np.ones(12)
     assert [part.tolist() for part in division(blocks, same, 2)] == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
@@ -274,7 +274,7 @@ def test_a_zarr_array_is_a_column_file(tmp_path, rng):
     np.testing.assert_array_equal(sb.ColumnFile(tmp_path / "A.zarr")[3:8], A[:, 3:8])
 
 
-def test_files_that_have_no_columns(tmp_path):
+def test_files_without_columns(tmp_path):
     np.save(tmp_path / "vector.npy", np.ones(3))
     sparse.save_npz(tmp_path / "rows.npz", sparse.csr_matrix(np.eye(3)))
     np.savez(tmp_path / "other.npz", B=np.eye(3))

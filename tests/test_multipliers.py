@@ -1,4 +1,4 @@
-"""The proximal method of multipliers: its envelope, its Newton systems, its answers, and when it is the default."""
+"""The proximal method of multipliers: its envelope, its Newton systems, its results, and when it is the default."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_agrees_with_the_block_method(loss, penalty):
 
 @given(st.integers(0, 10_000), st.sampled_from(list(LOSSES)), st.floats(0.01, 10.0))
 def test_the_envelope_is_the_proximal_maximum(seed, loss, mu):
-    """max_y <y, u> - g*(y) - mu/2 ||y - c||^2, by the proximal map of g, which knows nothing of envelopes."""
+    """max_y <y, u> - g*(y) - mu/2 ||y - c||^2, computed independently by the proximal map of g."""
     rng = np.random.default_rng(seed)
     A, b = data(seed, 8, 3)
     model = sb.Problem(sb.L1(1.0), A, LOSSES[loss](b)).model
@@ -61,7 +61,7 @@ def test_the_envelope_is_the_proximal_maximum(seed, loss, mu):
     state.mu = mu
     u = 3.0 * rng.standard_normal(8)
     centre = state.centre
-    near = model.g.prox(u + mu * centre, mu)  # the v with the least g(v) + ||v - (u + mu c)||^2 / (2 mu)
+    near = model.g.prox(u + mu * centre, mu)  # the minimiser v of g(v) + ||v - (u + mu c)||^2 / (2 mu)
     value = model.g.finite_value(near) + np.sum((near - u - mu * centre) ** 2) / (2 * mu)
     envelope = state.envelope()
     assert envelope.finite_value(u) == pytest.approx(value, rel=1e-9, abs=1e-9)
@@ -108,7 +108,7 @@ def test_a_vertex_is_as_good_as_that_of_a_simplex_method(seed, share):
     assert np.count_nonzero(result.x) <= m
 
 
-def test_it_is_the_default_where_both_sides_have_kinks_and_no_groups():
+def test_it_is_the_default_if_both_sides_have_kinks_and_no_groups():
     A, b = data(2)
     method = {name: sb.solve(sb.Problem(sb.L1(3.0), A, loss(b))).method for name, loss in LOSSES.items()}
     assert all(method[name].startswith("multipliers") for name in ("absolute", "hinge", "pinball", "epsilon"))
@@ -117,7 +117,7 @@ def test_it_is_the_default_where_both_sides_have_kinks_and_no_groups():
     assert sb.solve(sb.Problem(sb.L1(3.0), A, sb.Absolute(b)), blocks_per_iteration=1).method.startswith("sp-bcd")
 
 
-def test_it_yields_to_the_interior_point_where_most_coordinates_are_free():
+def test_the_interior_point_takes_over_if_most_coordinates_are_free():
     A, b = data(3, 300, 900)
     alpha = 0.03 * sb.alpha_max(sb.L1(1.0), A, sb.Absolute(b))
     result = sb.solve(sb.Problem(sb.L1(alpha), A, sb.Absolute(b)), tol=1e-8)
@@ -144,8 +144,8 @@ def test_a_start_at_the_solution_needs_no_step():
 
 
 @pytest.mark.parametrize("alpha", [2.0, 1e3])
-def test_a_run_that_has_nothing_left_to_gain_spoils_no_later_start(alpha):
-    """With tol=0 a run goes on at its solution: mu stays within bounds, and so does a start from its result."""
+def test_a_run_beyond_its_solution_does_not_spoil_a_later_start(alpha):
+    """With tol=0 a run continues at its solution: mu stays within bounds, also after a start from the result."""
     A, b = data(7)
     problem = sb.Problem(sb.L1(alpha), A, sb.Absolute(b))
     result = sb.solve(problem, method="multipliers", layers=False, tol=0, max_passes=1500)
@@ -164,7 +164,7 @@ def test_a_matrix_without_entries(A):
     assert np.array_equal(result.x, [0.0, 0.0])
 
 
-def test_what_it_cannot_treat_is_said():
+def test_the_reason_why_a_problem_is_rejected():
     A, b = data(5)
     with pytest.raises(TypeError, match="its loss is not made of slopes, quadratic terms and bounds"):
         sb.solve(sb.Problem(sb.L1(1.0), A, sb.Logistic(np.sign(b))), method="multipliers")

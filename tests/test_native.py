@@ -1,4 +1,4 @@
-"""The compiled core against plain restatements in numpy."""
+"""The compiled core compared with plain numpy code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def coordinate_prox(parameters, v, step):
 
 
 def group_prox(b, h, weight):
-    """Bisect on rho; slow and independent of the compiled Newton iteration."""
+    """Bisect on rho, which is slow and independent of the compiled Newton iteration."""
     if np.linalg.norm(b) <= weight:
         return np.zeros_like(b)
     low, high = 0.0, np.linalg.norm(b) / h.min()
@@ -149,7 +149,7 @@ class Problem:
 
 
 def free(n):
-    """Parameters of the zero function."""
+    """Return the parameters of the zero function."""
     return np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, -INF), np.full(n, INF)
 
 
@@ -212,7 +212,7 @@ def assert_same_sweep(problem, iterations=7, size=None, tolerance=1e-10, lazy=Fa
 
 
 def layouts(A):
-    """The same matrix in every layout that is accepted."""
+    """Return the same matrix in every accepted layout."""
     m, n = A.shape
     wide = np.zeros((m + 3, n + 2), A.dtype, order="F")
     wide[1 : m + 1, 1 : n + 1] = A
@@ -366,7 +366,7 @@ def test_large_sweep_matches_numpy(kind):
 
 @pytest.mark.parametrize("n", [63, 64, 65, 127, 128, 129, 300])
 def test_runs_of_columns_match_numpy(n):
-    """Columns are taken in runs of up to 64, here across the edges of three matrices."""
+    """Columns are processed in runs of up to 64, here across the boundaries of three matrices."""
     rng = np.random.default_rng(n)
     m, third = 9, n // 3
     dense = np.asfortranarray(rng.normal(size=(m, third)))
@@ -435,7 +435,7 @@ def test_group_prox_is_optimal(seed, scale, spread):
 
 
 def dual_prox(loss, v, sigma):
-    """The dual proximal map alone: no column moves, and u is zero."""
+    """Return the dual proximal map alone: no column moves, and u is zero."""
     m = len(v)
     kernel = _native.Kernel(
         [matrix(np.zeros((m, 0), order="F"))], np.zeros(1, np.int64), np.zeros(0, np.int64), free(0), np.zeros(0),
@@ -507,7 +507,7 @@ def test_callables_replace_the_proximal_maps():
     assert_same_sweep(problem, size=6)
 
 
-# ---------------------------------------------------------------- borders
+# ---------------------------------------------------------------- invalid input
 
 
 def small():
@@ -554,7 +554,7 @@ def test_vectors_of_wrong_size_or_kind(which):
             problem.kernel().sweep(draws, *arguments)
 
 
-def test_read_only_outputs_are_refused():
+def test_read_only_outputs_are_rejected():
     problem = small()
     arguments = problem.start()
     arguments[3].flags.writeable = False
@@ -611,13 +611,13 @@ M = sp.csc_matrix(np.ones((4, 3)))
         {"penalty": (*free(3)[:4], np.ones(3)), "group_weight": np.ones(2)},
     ],
 )
-def test_bad_problems_are_refused(change):
+def test_bad_problems_are_rejected(change):
     _native.Kernel(**kernel_arguments())
     with pytest.raises((TypeError, ValueError)):
         _native.Kernel(**(kernel_arguments() | change))
 
 
-def test_bad_products_are_refused():
+def test_bad_products_are_rejected():
     A = np.ones((4, 3))
     for call in (
         lambda: matrix(A).matvec(np.ones(4)),
@@ -656,7 +656,7 @@ def test_bad_products_are_refused():
         (M.indptr, M.indices[::2], M.data[::2], 4),
     ],
 )
-def test_bad_matrices_are_refused(arrays):
+def test_bad_matrices_are_rejected(arrays):
     with pytest.raises((TypeError, ValueError)):
         _native.Matrix(*arrays)
 
@@ -693,12 +693,12 @@ def test_a_kernel_keeps_its_matrices_alive():
         ("callable", -1, address(PLAIN), 0, False),
     ],
 )
-def test_bad_losses_are_refused(parameters):
+def test_bad_losses_are_rejected(parameters):
     with pytest.raises((TypeError, ValueError)):
         row_loss(parameters)
 
 
-def test_descent_refuses_a_loss_without_gradient():
+def test_descent_rejects_a_loss_without_gradient():
     loss = _native.RowLoss.callable(4, address(PLAIN), 0, False)
     with pytest.raises(ValueError, match="descent needs"):
         _native.Descent([matrix(M)], np.arange(4), np.arange(3), free(3), np.zeros(3), loss, 2)
@@ -737,7 +737,7 @@ def _descent(starts, order, measured=None):
     return _native.Descent([A], *blocks, free(len(order)), weight, loss, 2, measured)
 
 
-def test_descent_takes_over_the_first_blocks_only():
+def test_descent_reuses_only_the_first_blocks():
     known = _descent([0, 2, 3], [0, 1, 2])
     _descent([0, 2, 3, 4], [0, 1, 2, 3], known)
     for starts, order in (
@@ -751,7 +751,7 @@ def test_descent_takes_over_the_first_blocks_only():
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 1000, 70_000])
-def test_a_digest_tells_every_change(size):
+def test_a_digest_detects_every_change(size):
     values = np.random.default_rng(0).standard_normal(size)
     before = _native.digest(values)
     assert _native.digest(values.copy()) == before

@@ -1,8 +1,8 @@
-"""Every operator that is made of another one has the facts of that one, combined as is stated here, or says why not.
+"""Every operator that wraps other operators combines their facts as stated here, or the exception has a reason.
 
-A fact is a field of ``Traits``, or an attribute that the contract declares. One that a wrapper forgets would silently
-take its default, which decides how a problem is solved. So each wrapper is tried on operators with values that are not
-the default, and a fact that is added, or a new wrapper, fails here until it has its line.
+A fact is a field of ``Traits``, or an attribute that the contract declares. A fact that a wrapper forgets would
+silently have its default value, which affects how a problem is solved. So each wrapper is tested on operators with
+other values than the default. A new fact or a new wrapper fails here until it has a line in the tables.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ A = np.asfortranarray(np.random.default_rng(0).standard_normal((M, N)))
 
 DENSE = Dense(A)
 DEFAULT = object()
-"""Where a wrapper leaves a fact at its default on purpose, for the reason beside it."""
+"""Facts that a wrapper leaves at their default on purpose, each with the reason."""
 
 
 MARKS: dict[str, Any] = {
@@ -60,11 +60,11 @@ MARKS: dict[str, Any] = {
     "budget": 1e4,
     "device": "one",
 }
-"""Of each fact a value that is not that of a matrix in memory."""
+"""A value of each fact that differs from that of a matrix in memory."""
 
 
 def marked(fact: str | None = None) -> Dense:
-    """Return a matrix of which one fact has the value above."""
+    """Return a matrix with one fact set to its value in the table above."""
     operator = Dense(A)
     if fact in TRAITS & set(MARKS):
         operator.traits = replace(operator.traits, **{fact: MARKS[fact]})
@@ -125,18 +125,18 @@ SIDE_BY_SIDE: dict[str, Any] = {
     "budget": least_of("budget"),
     "device": device_of_all,
 }
-"""What holds for columns side by side, wherever they are."""
+"""Rules for columns side by side, in one process or in several."""
 
 STACKED = SIDE_BY_SIDE | {
     "panels": panels_side_by_side,
-    "first_adjoint": DEFAULT,  # each part may have been looked at with another y
-    "holders": DEFAULT,  # columns of several processes are one operator each, and go beside each other there
+    "first_adjoint": DEFAULT,  # each part may have been scanned with another y
+    "holders": DEFAULT,  # each process has one operator, and the processes' operators are side by side
 }
 
 SHARDED = SIDE_BY_SIDE | {
     "first_adjoint": lambda a, b: a.first_adjoint and b.first_adjoint and (np.ones(M), np.ones(2 * N)),
     "holders": lambda a, b: (np.repeat([0, 1], N), 2, 0),
-    "panels": DEFAULT,  # the panels of a process are of its own columns, which need not be neighbours in the whole
+    "panels": DEFAULT,  # the panels of a process are in its own columns, which need not be neighbours in A
 }
 
 TASKS: dict[str, Any] = {
@@ -144,20 +144,20 @@ TASKS: dict[str, Any] = {
     "splits": same("splits"),
     "entries_known": same("entries_known"),
     "stored": lambda a: Q * a.traits.stored,
-    "launch_cost": lambda a: Q * a.traits.launch_cost,  # one product per task, each of which has to begin
+    "launch_cost": lambda a: Q * a.traits.launch_cost,  # one product per task, each with its start-up cost
     "tasks": lambda a: Q,
     "panels": lambda a: None if a.traits.panels is None else Q * a.traits.panels,
     "reads_columns": same("reads_columns"),
     "budget": same("budget"),
     "device": same("device"),
-    "first_adjoint": DEFAULT,  # that y is of one task
-    "identity_scales": DEFAULT,  # an identity takes its shape from the loss, tasks included
-    "holders": DEFAULT,  # it is spread as a whole: its parts are never
+    "first_adjoint": DEFAULT,  # that y belongs to one task
+    "identity_scales": DEFAULT,  # an identity has the shape of the loss, including tasks
+    "holders": DEFAULT,  # it is distributed as a whole, and its parts never are
 }
 
 
 class TwoProcesses:
-    """The first of two processes, which knows what the other one tells."""
+    """The first of two processes, with the messages of the other process given."""
 
     rank, size = 0, 2
 
@@ -193,7 +193,7 @@ def assert_fact(found: Operator, fact: str, expected: Any, *of: Operator) -> Non
 
 def test_every_fact_of_the_contract_has_a_line():
     assert set(STACKED) == set(SHARDED) == set(TASKS) == FACTS
-    assert set(MARKS) == FACTS - {"shape", "holders"}  # no operator inside of another has these as it likes
+    assert set(MARKS) == FACTS - {"shape", "holders"}  # an operator inside another one cannot choose these
     assert [fact for fact in MARKS if np.array_equal(MARKS[fact], fact_of(DENSE, fact))] == []
 
 
@@ -229,7 +229,7 @@ def test_tasks_have_the_facts_of_their_matrix(is_marked, fact):
 
 
 def test_check_knows_the_rounding_under_a_matrix_variable():
-    """Products in float32 that say nothing of it; this raised a ProbeError."""
+    """The products are in float32 and do not declare it, which used to raise a ProbeError."""
     single = A.astype(np.float32)
     coarse = LinearOperator(
         A.shape,
@@ -240,8 +240,8 @@ def test_check_knows_the_rounding_under_a_matrix_variable():
     assert sb.check(sb.Problem(sb.L1(1.0), coarse, sb.Squared(np.ones((M, Q))))).tests
 
 
-def test_linear_operators_are_found_inside_of_others(rng):
-    """What is asked of them, as the rounding that their products tell, is asked of the operator itself."""
+def test_linear_operators_are_found_inside_others(rng):
+    """Properties such as the rounding of their products are read from the operator itself."""
     coarse = Abstract(aslinearoperator(A.astype(np.float32)), "A")
     for outside in (coarse, Stacked([marked(), coarse]), Tasks(coarse, Q)):
         assert linear_operators(outside) == [coarse]
@@ -251,7 +251,7 @@ def test_linear_operators_are_found_inside_of_others(rng):
 
 
 def test_bytes_in_memory():
-    """In float32 half as many; of a matrix variable those of its matrix, and of processes those of each."""
+    """Half as many in float32; those of its matrix for a matrix variable; those of each process with MPI."""
     single, double = Dense(A.astype(np.float32)), marked()
     assert bytes_in_memory(single) == 4 * M * N
     assert bytes_in_memory(Stacked([single, double])) == 12 * M * N
@@ -261,7 +261,7 @@ def test_bytes_in_memory():
 
 @pytest.fixture
 def matrices(tmp_path):
-    """One operator of every kind, and some of them under a matrix variable or side by side with another."""
+    """One operator of every kind, and some with a matrix variable or side by side with another one."""
     for order in ("C", "F"):
         np.save(tmp_path / f"{order}.npy", np.array(A, order=order))
     kinds: dict[str, Any] = {
@@ -284,12 +284,12 @@ def matrices(tmp_path):
 
 
 SAME: dict[str, tuple[Callable[[Operator], Operator], set[str]]] = {
-    "by columns": (lambda op: op.ordered("columns"), {"first_adjoint"}),  # a copy is made before anything is looked at
+    "by columns": (lambda op: op.ordered("columns"), {"first_adjoint"}),  # a copy is made before its facts are read
     "by rows": (lambda op: op.ordered("rows"), {"first_adjoint"}),
     "with memory": (with_memory, set()),
     "collected": (collected, set()),
 }
-"""Ways to the same operator in another form, and the facts that may change on them."""
+"""Conversions to another form of the same operator, and the facts that each may change."""
 
 
 @pytest.mark.parametrize("way", list(SAME))
@@ -302,7 +302,7 @@ def test_another_form_has_the_same_facts(way, matrices):
 
 
 KEPT = ("splits", "entries_known", "tasks")
-"""Facts of some rows and columns, in memory or not; all others say where entries lie, and how many there are."""
+"""Facts that a part of the rows and columns keeps; all others describe where entries lie and their number."""
 
 
 def test_a_part_has_the_facts_that_do_not_depend_on_where_it_lies(matrices):
@@ -320,9 +320,9 @@ def test_on_a_device_an_operator_has_the_same_facts(matrices):
     pytest.importorskip("torch")
     for name, operator in matrices.items():
         if "file" in name or name == "LinearOperator":
-            continue  # these cannot be moved there
+            continue  # these cannot be moved to a device
         there = open_device("cpu").operator(operator)
         for fact in FACTS - {"device"}:
             assert_fact(there, fact, same(fact), operator)
-        mixed = name == "identity, stacked"  # of entries and of vectors
+        mixed = name == "identity, stacked"  # of entries and of vectors on the device
         assert there.traits.device == (None if mixed else open_device("cpu")), name

@@ -1,4 +1,4 @@
-"""Operators: adjointness, agreement with dense arithmetic, and data left as it was."""
+"""Operators: adjointness, agreement with dense arithmetic, and unchanged data."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_sums_and_restriction(name, rng):
 
 @pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, sparse.csc_matrix, sparse.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_scan_is_what_separate_readings_find(make, dtype, rng):
-    """Squares of columns and rows and A'y, with columns that fill no group of four; NaN is found on the way."""
+def test_a_scan_agrees_with_separate_readings(make, dtype, rng):
+    """A scan gives the squares of columns and rows and A'y, for columns in incomplete groups of four; it finds NaN."""
     dense = (rng.standard_normal((33, 70)) * (rng.random((33, 70)) < 0.5)).astype(dtype)
     y = rng.standard_normal(33)
     plain, scanned = as_operator(make(dense), "A"), as_operator(make(dense), "A", y)
@@ -163,7 +163,7 @@ def test_gram_matrices(name, columnar, rng):
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_gram_matrices_of_many_rows_go_by_panels(is_sparse, rng, monkeypatch):
-    """Whatever the panels and threads, the sum is over all rows."""
+    """For any panels and threads, the sum is over all rows."""
     monkeypatch.setattr("saddleback.operators.gram.PANEL", 1000)
     rows, weight = rng.standard_normal((3000, 40)) * (rng.random((3000, 40)) < 0.5), rng.random(3000)
     operator = as_operator(sparse.csr_matrix(rows) if is_sparse else rows, "A").ordered("columns")
@@ -208,7 +208,7 @@ def test_identity():
 
 @pytest.mark.parametrize("make", [np.asfortranarray, sparse.csc_matrix])
 def test_data_is_neither_copied_nor_changed(make):
-    """What the kernels read is the user's own memory."""
+    """The kernels read the memory of the user's array."""
     matrix = make(A)
     before = matrix.copy()
     problem = sb.Problem(sb.L1(0.1), matrix, sb.Squared(np.ones(7)))
@@ -263,8 +263,8 @@ def test_unaligned_and_mixed_index_data(rng):
 
 @pytest.mark.parametrize("method", ["auto", "r2hpdhg", "gs-admm"])
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_linear_operator_may_give_back_its_argument(method, beside, rng):
-    """Results are changed in place by those who asked for them, so that they must be nobody else's."""
+def test_a_linear_operator_may_return_its_argument(method, beside, rng):
+    """Callers change results in place, so that a result must not be shared with anything else."""
     b, matrix = rng.standard_normal(6), rng.standard_normal((6, 3))
     same = LinearOperator((6, 6), matvec=lambda x: x, rmatvec=lambda y: y, dtype=float)
     problem = sb.Problem(sb.L1(0.3), same, sb.Squared(b))
@@ -284,7 +284,7 @@ def test_columns_of_a_large_identity_are_few():
 
 
 class Products:
-    """All that an operator needs."""
+    """The attributes that an operator needs."""
 
     shape = A.shape
 

@@ -1,4 +1,4 @@
-"""Whatever is passed as an option, the error names the option and shows the value in one line."""
+"""For any invalid value of an option, the error names the option and shows the value in one line."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ MASKED = {
 
 
 @pytest.mark.parametrize(("name", "use"), MASKED.items(), ids=MASKED)
-def test_masked_entries_are_refused(name, use):
+def test_masked_entries_are_rejected(name, use):
     def masked(values):
         hidden = np.zeros(values.shape, dtype=bool)
         hidden.flat[2] = True

@@ -1,4 +1,4 @@
-"""Every penalty with every loss against CVXPY, over shapes, sparsity, intercepts, empty and duplicate columns."""
+"""Every penalty with every loss compared with CVXPY, for many shapes, sparsities, intercepts and degenerate columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOL = 1e-6
 def test_agrees_with_cvxpy(penalty, loss, seed):
     case = random_case(penalty, loss, 1000 * seed + 17 * PENALTIES.index(penalty) + LOSSES.index(loss))
     if has_no_minimiser(case.problem, penalty):
-        # nothing to agree with but the infimum, which the dual value must not exceed
+        # there is only an infimum, which the dual value must not exceed
         result = sb.solve(case.problem, max_passes=2000, tol=TOL)
         if result.certificate.dual_infeasibility == 0:
             assert result.certificate.dual_value <= case.optimum() + 1e-7
@@ -36,7 +36,7 @@ def test_agrees_with_cvxpy(penalty, loss, seed):
 
 
 def random_program(seed):
-    """Return a small linear program with free, signed and boxed columns, and HiGHS's verdict."""
+    """Return a small linear program with free, signed and bounded columns, and the status of HiGHS."""
     rng = np.random.default_rng(seed)
     m, n = rng.integers(2, 9), rng.integers(2, 12)
     A = np.round(rng.standard_normal((m, n)), 2) * (rng.random((m, n)) < 0.7)
@@ -60,8 +60,8 @@ def random_program(seed):
 
 
 @pytest.mark.parametrize("seed", [*range(120), 229, 394, 572])  # the last three have rays of both kinds
-def test_linear_programs_get_the_verdict_of_highs(seed):
-    """Optimal, infeasible or unbounded."""
+def test_linear_programs_have_the_status_of_highs(seed):
+    """The status is optimal, infeasible or unbounded."""
     problem, verdict = random_program(seed)
     expected = {0: sb.Status.OPTIMAL, 2: sb.Status.INFEASIBLE, 3: sb.Status.UNBOUNDED}.get(verdict.status)
     if expected is None:

@@ -1,4 +1,4 @@
-"""Methods from outside the library: the contract that they keep, and what happens when they do not."""
+"""User-defined methods: the contract that they satisfy, and the errors if they violate it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_object_of_the_catalogue_is_the_method_of_that_name(problem):
 
 
 class InPlace(ArrowHurwicz):
-    """The same, but its arrays change after they were offered."""
+    """The same method, but it changes its arrays after offering them."""
 
     name = "in-place"
 
@@ -180,7 +180,7 @@ def test_a_method_that_breaks_the_contract_is_named(problem, method, said):
         sb.solve(problem, method=method())
 
 
-def test_what_is_no_method_is_named(problem):
+def test_an_object_that_is_not_a_method_is_named(problem):
     with pytest.raises(TypeError, match="method is of type int: expected a name"):
         sb.solve(problem, method=3)
     with pytest.raises(TypeError, match=r"the class PDHG \(pass an object of it, PDHG\(\)\)"):
@@ -195,7 +195,7 @@ def test_the_state_of_an_unknown_method_is_not_written(problem, tmp_path, option
         sb.solve(problem, method=ArrowHurwicz(), **{option: tmp_path / "run.npz"})
 
 
-def test_without_layers_a_method_is_bare(problem):
+def test_without_layers_only_the_method_runs(problem):
     def iterates(**options):
         seen = []
         limits = {"tol": 0, "max_passes": 40, "check_every": 1}
@@ -211,7 +211,7 @@ def test_without_layers_a_method_is_bare(problem):
     assert not np.array_equal(xs, wrapped)
 
 
-def test_without_layers_rows_stay_as_they_are(rng):
+def test_without_layers_equal_rows_are_not_merged(rng):
     A, b = np.repeat(rng.standard_normal((10, 8)), 3, axis=0), np.repeat(rng.standard_normal(10), 3)
     rows = []
 
@@ -236,8 +236,8 @@ def test_layers_and_their_options_contradict_each_other(problem):
         sb.solve(problem, layers=0)
 
 
-def test_a_callback_sees_the_iterates_themselves(problem):
-    """The iterates of PDHG, by its formulas; the best pair so far is another."""
+def test_a_callback_receives_the_iterates(problem):
+    """``info.current`` has the iterates of PDHG by its formulas, and ``info.x`` the best point so far."""
     seen, best = [], []
 
     def look(info):

@@ -1,4 +1,4 @@
-"""Paths: the same answers as solves from scratch, certified one by one, from less work."""
+"""Paths: the same results as separate solves, each certified, with less work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_less_work_than_from_scratch():
     assert sum(result.passes for result in results) < 0.9 * sum(result.passes for result in cold)
 
 
-def test_what_a_path_shares_changes_nothing():
+def test_data_shared_along_a_path_do_not_change_the_results():
     A, b = data(m=60, n=40)
     for penalty in (sb.L1(1.0), sb.GroupL2(1.0, 4)):
         results = sb.path(penalty, A, sb.Squared(b), n_alphas=6, eps=0.05)
@@ -76,7 +76,7 @@ def test_what_a_path_shares_changes_nothing():
             alone = sb.solve(problem.with_alpha(alpha), x0=_start(results[k - 2 : k], alpha))
             assert np.array_equal(alone.x, results[k].x)
             assert alone.passes == results[k].passes
-            problem = sb.Problem(penalty, A, sb.Squared(b))  # nothing known of it
+            problem = sb.Problem(penalty, A, sb.Squared(b))  # with no cached properties
 
 
 def test_a_problem_that_was_solved_is_plain_data():
@@ -86,8 +86,8 @@ def test_a_problem_that_was_solved_is_plain_data():
     assert np.array_equal(sb.solve(pickle.loads(pickle.dumps(problem))).x, x)
 
 
-def test_alphas_that_nearly_agree_do_not_lead_astray():
-    """The way from one solution to the next is then that of their errors."""
+def test_nearly_equal_alphas_do_not_spoil_the_extrapolation():
+    """The difference of two such solutions is mostly the difference of their errors."""
     A, b = data(m=100, n=60)
     loss = sb.Logistic(np.sign(b))
     first = sb.alpha_max(sb.L1(1.0), A, loss)
@@ -129,7 +129,7 @@ def test_solutions_on_a_straight_line_are_predicted():
     start = _start(last, alphas[2])
     assert np.allclose(start.x[0], np.sign(b) * (np.abs(b) - 0.4), atol=1e-6)
     assert np.allclose(start.x[1], 7.0)
-    beyond = _start(last[::-1], 1.0)  # where soft thresholding has left nothing of two of them
+    beyond = _start(last[::-1], 1.0)  # soft thresholding has set two of them to 0
     assert np.allclose(beyond.x[0], [2.0, -1.0, 0.0, 0.0], atol=1e-6)
     assert _start(last[:1], 0.5) is last[0]
 
@@ -158,19 +158,19 @@ def test_options_go_to_every_solve():
     )
     assert [result.status for result in results] == [sb.Status.MAX_PASSES] * 3
     judged = sum(len(result.history) for result in results)
-    assert len(seen) <= judged <= len(seen) + 3  # the point that is returned may have a last entry of its own
+    assert len(seen) <= judged <= len(seen) + 3  # the returned point may have an additional last entry
     assert all(result.method == "pdhg" for result in sb.path(sb.L1(1.0), A, sb.Squared(b), [9.0], method="pdhg"))
 
 
-def test_an_interrupted_path_ends_there():
+def test_a_path_ends_with_the_interrupted_solve():
     A, b = data()
     results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, callback=lambda info: True)
-    assert [result.status for result in results] == [sb.Status.OPTIMAL]  # which the first certificate has told
+    assert [result.status for result in results] == [sb.Status.OPTIMAL]  # the first certificate has called the callback
     results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, tol=0, callback=lambda info: True)
     assert [result.status for result in results] == [sb.Status.INTERRUPTED]
 
 
-def test_the_first_value_starts_where_asked():
+def test_the_first_solve_starts_from_the_given_point():
     A, b = data(n=80)
     loss = sb.Absolute(b)
     solved = sb.solve(sb.Problem(sb.L1(5.0), A, loss), tol=1e-5)
@@ -180,8 +180,8 @@ def test_the_first_value_starts_where_asked():
         assert np.array_equal(warm.x, solved.x)
 
 
-def test_a_result_is_a_start():
-    """solve(x0=result) takes over both points and the primal weight."""
+def test_a_result_is_accepted_as_a_start():
+    """solve(x0=result) uses both points and the primal weight of the result."""
     A, b = data(n=80)
     problem = sb.Problem(sb.L1(5.0), A, sb.Absolute(b))
     first = sb.solve(problem, tol=1e-4)
@@ -205,7 +205,7 @@ def test_a_problem_shares_its_matrix_with_those_of_other_alphas():
 
 
 def test_a_term_with_another_alpha():
-    """Only alpha changes: f(alpha) - f(0) is alpha times the unit, whatever is added."""
+    """Only alpha changes: f(alpha) - f(0) is alpha times f(1) - f(0), for any additional terms."""
     x = np.linspace(0.1, 0.9, 6)
     terms: list[Term] = [
         sb.L1(2.0, np.arange(6.0)) + sb.Linear(x),

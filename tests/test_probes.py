@@ -1,4 +1,4 @@
-"""User code cannot fool the certificate: what breaks an identity is an error, and what is right never is."""
+"""Probes of user code: a violated identity is an error, and correct code never is."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NoConjugate(OneNorm):
 
 
 class NoConstraint:
-    """A projection whose value forgets the constraint."""
+    """A projection whose value ignores the constraint."""
 
     def value(self, x):
         return 0.0
@@ -64,7 +64,7 @@ class NoConstraint:
 
 
 class NotTheProjection:
-    """Onto the simplex, but not to its nearest point."""
+    """A map onto the simplex, but not to the nearest point."""
 
     def value(self, x):
         return 0.0 if abs(x.sum() - 1) < 1e-9 and x.min() > -1e-9 else np.inf
@@ -155,7 +155,7 @@ def test_the_data_of_an_operator_may_change_between_solves(outputs, rng):
 
 
 def test_certify_tests_a_loss_at_the_dual_point_of_its_bound(rng, monkeypatch):
-    """That is y after it was scaled, once."""
+    """That point is y after it was scaled once."""
 
     class Loss:
         separable = True
@@ -192,7 +192,7 @@ def test_an_operator_that_changes_its_input_is_an_error(data):
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_right_operators_pass(scale, dtype, data):
+def test_correct_operators_pass(scale, dtype, data):
     A, b = data
     operator = aslinearoperator((scale * A).astype(dtype))
     result = sb.solve(sb.Problem(sb.L1(0.1 * scale), operator, sb.Squared(b)), tol=1e-4, max_passes=500)
@@ -200,7 +200,7 @@ def test_right_operators_pass(scale, dtype, data):
 
 
 def mutants(seed, count):
-    """Yield problems in which one function is a mutant, each with the right problem."""
+    """Yield problems in which one function has a mistake, each with the correct problem."""
     for i in range(count):
         rng = np.random.default_rng([seed, i])
         m, n = (int(size) for size in rng.integers(4, 25, 2))
@@ -214,7 +214,7 @@ def mutants(seed, count):
 
 
 def check_mutants(seed, count):
-    """Return how many mutants were refused, after making sure that no other ends in a false answer."""
+    """Return the number of rejected mutants, and assert that no other mutant ends in a false result."""
     refused = 0
     for given, right in mutants(seed, count):
         try:
@@ -235,17 +235,17 @@ def check_mutants(seed, count):
     return refused
 
 
-def test_mutants_never_end_in_a_false_answer():
-    assert check_mutants(1, 20) >= 10  # some mistakes, such as the sign of an even conjugate, are none
+def test_mutants_never_end_in_a_false_result():
+    assert check_mutants(1, 20) >= 10  # some changes, such as the sign in an even conjugate, are no mistakes
 
 
 @pytest.mark.slow
-def test_many_mutants_never_end_in_a_false_answer():
+def test_many_mutants_never_end_in_a_false_result():
     assert check_mutants(2, 400) >= 200
 
 
-def test_a_conjugate_that_is_wrong_where_random_points_do_not_see_it_is_found_at_the_end(data):
-    """It is right for subgradients of moderate size, and wrong at those that the problem needs."""
+def test_a_conjugate_that_passes_random_probes_is_detected_at_the_solution(data):
+    """It is correct for subgradients of moderate size, and wrong for those at the solution."""
     A, b = data
 
     class Late(OneNorm):
@@ -262,12 +262,12 @@ def test_a_conjugate_that_is_wrong_where_random_points_do_not_see_it_is_found_at
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
-def test_check_refuses_wrong_functions(wrong):
+def test_check_rejects_wrong_functions(wrong):
     with pytest.raises(sb.ProbeError, match=f"of {wrong.__name__} do not belong together"):
         sb.check(wrong(), 7)
 
 
-def test_check_reports_what_it_has_tested(data):
+def test_check_lists_its_tests(data):
     A, b = data
     report = sb.check(sb.Problem(OneNorm(), aslinearoperator(A), sb.Huber(b, 1.0)))
     assert {subject for subject, _ in report.tests} == {"penalty", "A", "loss"}
@@ -314,7 +314,7 @@ def test_separable_has_to_be_true(data):
 
 
 def random_right(rng):
-    """Return a catalogue term as a user's own object, its bound function and its size, of any scale."""
+    """Return a catalogue term of any scale as a user-defined object, its bound function and its size."""
     n = int(rng.integers(1, 51))
     strength, unit = 10 ** rng.uniform(-8, 8, 2)
     b, weights, labels = unit * rng.standard_normal(n), rng.uniform(0, 2, n), rng.choice([-1.0, 1.0], n)
@@ -351,7 +351,7 @@ def random_right(rng):
 
 
 def check_right(seed, count):
-    """Probe right functions at random points, at their subgradients, and at any other pair of points."""
+    """Probe correct functions at random points, at their subgradients, and at arbitrary pairs of points."""
     for i in range(count):
         rng = np.random.default_rng([seed, i])
         own, n = random_right(rng)
@@ -369,12 +369,12 @@ def check_right(seed, count):
             raise AssertionError(f"{own!r}, seed {[seed, i]}") from error
 
 
-def test_right_functions_pass():
+def test_correct_functions_pass():
     check_right(3, 60)
 
 
 @pytest.mark.slow
-def test_many_right_functions_pass():
+def test_many_correct_functions_pass():
     check_right(4, 10_000)
 
 

@@ -1,4 +1,4 @@
-"""Problems: shapes of the variables, blocks, and what is refused."""
+"""Problems: shapes of the variables, blocks, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def test_shapes_of_the_variables(rng):
     assert flat.x.shape == (2, 3)
 
 
-def test_matrix_variable_is_one_problem_a_task(rng):
-    """With an entrywise penalty the tasks do not meet."""
+def test_a_matrix_variable_is_one_problem_per_task(rng):
+    """With an entrywise penalty the tasks are independent."""
     A, b = rng.standard_normal((8, 5)), rng.standard_normal((8, 2))
     together = sb.solve(sb.Problem(sb.L1(0.5), A, sb.Squared(b)), tol=1e-10)
     apart = [sb.solve(sb.Problem(sb.L1(0.5), A, sb.Squared(b[:, k])), tol=1e-10).x for k in range(2)]
     assert np.allclose(together.x, np.column_stack(apart), atol=1e-5)
 
 
-def test_scalar_bounds_take_the_rows_of_a(rng):
+def test_scalar_bounds_apply_to_all_rows_of_a(rng):
     A = rng.standard_normal((3, 4))
     problem = sb.Problem(sb.Linear(A.sum(axis=0)) + sb.Box(-10, 10), A, sb.Interval(-1.0, 1.0))
     result = sb.solve(problem)
@@ -100,7 +100,7 @@ def test_bad_problems(make, error, match):
         make(np.ones((4, 3)))
 
 
-def test_crossing_bounds_are_refused():
+def test_crossing_bounds_are_rejected():
     for f in (sb.Box(0, 1) + sb.Box(2, 3), sb.NonNegative() + sb.Box(-2, -1)):
         with pytest.raises(ValueError, match="leave nothing"):
             sb.Problem(f, np.eye(2), sb.Squared(np.ones(2)))
@@ -126,8 +126,8 @@ def test_matrix_variable_with_an_empty_column_settled_in_part(rng):
     assert sb.solve(problem, max_passes=20_000).status is sb.Status.UNBOUNDED
 
 
-def test_arguments_are_those_of_the_users_problem(rng):
-    """An empty column is left out inside, which the user need not know."""
+def test_arguments_refer_to_the_original_problem(rng):
+    """An empty column is removed internally, which the user need not know."""
     A = rng.standard_normal((6, 5))
     A[:, 4] = 0.0
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(rng.standard_normal(6)))
@@ -168,7 +168,7 @@ def test_matrix_penalties_know_their_shape(rng):
     assert sb.solve(problem).x.shape == (2, 3)
 
 
-def test_parameters_of_a_matrix_variable_go_by_entry_or_by_row():
+def test_parameters_of_a_matrix_variable_are_per_entry_or_per_row():
     A, b = np.ones((5, 4)), np.ones((5, 3))
     sb.Problem(sb.L1(1.0, np.ones(4)), A, sb.Squared(b, np.ones(5)))
     sb.Problem(sb.L1(1.0, np.ones((4, 3))), A, sb.Squared(b, np.ones((5, 3))))
@@ -177,7 +177,7 @@ def test_parameters_of_a_matrix_variable_go_by_entry_or_by_row():
             sb.Problem(sb.L1(1.0, weights), A, sb.Squared(b))
 
 
-def test_problems_and_functions_show_what_they_are():
+def test_repr_of_problems_and_functions():
     problem = sb.Problem(sb.L1(0.5), np.eye(3), sb.Pinball(np.ones(3), 0.3))
     assert "L1(alpha=0.5)" in repr(problem)
     assert "3 x 3" in repr(problem)
@@ -197,7 +197,7 @@ class OwnWithRepr(Own):
         return "OwnWithRepr(alpha=1)"
 
 
-def test_functions_of_ones_own_are_shown_by_name():
+def test_repr_of_user_functions_is_their_name():
     assert repr(sb.Linear(np.ones(3)) + Own()) == "Linear(c=array(3,)) + Own"
     assert repr(Own() + sb.Linear(np.ones(3))) == "Own + Linear(c=array(3,))"
     assert repr(OwnWithRepr() + sb.Linear(np.ones(3))) == "OwnWithRepr(alpha=1) + Linear(c=array(3,))"

@@ -1,4 +1,4 @@
-"""PURE-CD: one step by its formulas, the Lyapunov function behind its strengths, and solved problems."""
+"""PURE-CD: one step by its formulas, the Lyapunov function of its strengths, and solved problems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_coverage_counts_samples(J, K):
 @pytest.mark.parametrize("loss", ["Squared weighted", "Hinge", "Logistic", "Interval", "Norm2"])
 @pytest.mark.parametrize("penalty", [sb.L1(0.1), sb.GroupL2(0.1, [[0, 4], [1], [2, 3, 5]])])
 def test_one_step_by_its_formulas(loss, penalty, backend, rng):
-    """From random x and y, with sets of rows and blocks instead of vectors."""
+    """The step starts from random x and y; it is written with sets of rows and blocks instead of vectors."""
     if backend == "native" and loss == "Norm2":
         backend = "auto"
     model = sb.Problem(penalty, sparse_matrix(rng, SIZE, SIZE), LOSSES[loss]).model
@@ -77,7 +77,7 @@ def test_one_step_by_its_formulas(loss, penalty, backend, rng):
 
 
 def growth(model, K, strengths, theta, x, y, saddle):
-    """Return by how much ||x - x*||^2_{h J/K} + ||y - y*||^2_{sigma / pi} grows in expectation over all samples."""
+    """Return the expected growth of ||x - x*||^2_{h J/K} + ||y - y*||^2_{sigma / pi} over all samples."""
     J = len(model.blocks)
     pi = theta * K / J
     _, state = init(model, K, backend="numpy")
@@ -97,7 +97,7 @@ def growth(model, K, strengths, theta, x, y, saddle):
 
 
 def saddle_problem(seed):
-    """Return a tiny problem built backwards from its saddle point, with rows of one to all blocks."""
+    """Return a tiny problem that is constructed from its saddle point, with rows that touch one to all blocks."""
     rng = np.random.default_rng(seed)
     m, n = 4, 4
     A = rng.standard_normal((m, n)) * (rng.random((m, n)) < rng.uniform(0.3, 1.0))
@@ -111,7 +111,7 @@ def saddle_problem(seed):
 
 @pytest.mark.parametrize("K", [1, 2, 3, 4])
 def test_strengths_make_the_lyapunov_function_fall(K):
-    """0 violations with the strengths of the rule; with h a third smaller there are some."""
+    """There are no violations with the strengths of the rule, and some if h is smaller by a third."""
     violations = {1.0: 0, 1.5: 0}
     for seed in range(25):
         model, saddle, rng = saddle_problem(seed)
@@ -132,8 +132,8 @@ def test_native_equals_numpy_for_every_loss(loss, as_sparse, rng):
     same_iterates(sb.Problem(sb.L1(0.3), A if as_sparse else A.toarray(), LOSSES[loss]), 2)
 
 
-def test_stored_zeros_touch_nothing(rng):
-    """theta counts the blocks that are not 0 in a row, so that only these may move it."""
+def test_stored_zeros_touch_no_rows(rng):
+    """theta counts the blocks with nonzero entries in a row, so that only these blocks may move the row."""
     A = sparse_matrix(rng, SIZE, 9, density=0.8)
     A.data[::2] = 0.0
     same_iterates(sb.Problem(sb.L1(0.3), A, LOSSES["Hinge"]), 2)
@@ -160,7 +160,7 @@ def same_iterates(problem, K):
 
 
 def cases():
-    """Every loss and every penalty once, and all pairs among the slow tests."""
+    """Return every loss and every penalty once; all other pairs are slow tests."""
     for p, penalty in enumerate(ORACLE_PENALTIES):
         for q, loss in enumerate(ORACLE_LOSSES):
             fast = (p - q) % len(ORACLE_LOSSES) == 0
@@ -181,8 +181,8 @@ def test_agrees_with_cvxpy(penalty, loss):
     assert abs(result.certificate.primal_value - optimum) <= 3 * TOL * scale + 1e-8
 
 
-def test_what_is_reported_is_in_the_domain_of_the_dual(rng):
-    """The y of the method leaves the domain of g*, on the way; what the method offers does not."""
+def test_offered_dual_points_are_in_the_dual_domain(rng):
+    """The iterates y leave the domain of g*, but the points that the method offers do not."""
     problem = sb.Problem(sb.L1(0.01), sparse_matrix(rng, 30, 20), sb.Hinge(np.where(rng.random(30) < 0.5, 1.0, -1.0)))
     method, state = init(problem.model, 1)
     left = False
@@ -210,7 +210,7 @@ def test_same_bits_at_any_thread_count(rng):
         assert result.y.tobytes() == results[0].y.tobytes()
 
 
-def test_a_linear_operator_is_refused():
+def test_a_linear_operator_is_rejected():
     operator = sparse.linalg.aslinearoperator(np.eye(3))
     with pytest.raises(TypeError, match="needs the entries of A"):
         sb.solve(sb.Problem(sb.L1(1.0), operator, sb.Squared(np.ones(3))), method="pure-cd")

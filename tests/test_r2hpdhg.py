@@ -1,4 +1,4 @@
-"""r2hpdhg against what it must equal: pdhg without anchor and reflection, its own formulas, CVXPY, and still points."""
+"""r2hpdhg compared with pdhg (without anchor and reflection), its formulas and CVXPY; solutions must not move."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def start(model):
 
 @pytest.mark.parametrize("loss", ["Squared", "Absolute", "Logistic", "Interval", "Norm2"])
 def test_without_anchor_and_reflection_a_step_is_one_of_pdhg(loss, rng):
-    """The sequence of ``pdhg`` is one dual step ahead of z -> T(z)."""
+    """The iterates of ``pdhg`` are one dual step ahead of z -> T(z)."""
     model = sb.Problem(sb.L1(0.3), rng.standard_normal((SIZE, 9)), LOSSES[loss]).model
     pdhg = make("pdhg", {})
     theirs = pdhg.init(model, start(model))
@@ -36,7 +36,7 @@ def test_without_anchor_and_reflection_a_step_is_one_of_pdhg(loss, rng):
 
 
 def test_an_epoch_by_hand(rng):
-    """z <- (k+1)/(k+2) (2 T(z) - z) + z0/(k+2), from the strengths of the norm rule, until the first restart."""
+    """z <- (k+1)/(k+2) (2 T(z) - z) + z0/(k+2), with the strengths of the norm rule, until the first restart."""
     A, b = rng.standard_normal((5, 7)), rng.standard_normal(5)
     model = sb.Problem(sb.L1(0.1), A, sb.Absolute(b)).model
     method = make("r2hpdhg", {"finish": False})
@@ -54,7 +54,7 @@ def test_an_epoch_by_hand(rng):
     assert state.report().restarts == 0
 
 
-def test_the_anchor_pulls_less_and_less(rng):
+def test_the_weight_of_the_anchor_decreases(rng):
     at, ahead, anchor = (Point(*rng.standard_normal((3, 4))) for _ in range(3))
     assert np.allclose(halpern(0, at, ahead, anchor).x, (2 * ahead.x - at.x + anchor.x) / 2)
     assert np.allclose(halpern(10**9, at, ahead, anchor).y, 2 * ahead.y - at.y, atol=1e-8)
@@ -75,7 +75,7 @@ def test_the_error_is_the_norm_of_the_step_in_the_metric_of_the_method(rng):
     ("error", "last", "length", "pays"),
     [(0.2, 0.1, 20, True), (0.3, 0.4, 20, False), (0.3, 0.2, 20, True), (0.9, 0.8, 20, False), (0.9, 0.8, 360, True)],
 )
-def test_when_a_restart_pays(error, last, length, pays):
+def test_the_conditions_of_a_restart(error, last, length, pays):
     point = Point(*np.zeros((3, 1)))
     assert Epoch(point, length=length, first=1.0, last=last).pays(error, 1000) is pays
 
@@ -90,8 +90,8 @@ def test_a_solution_does_not_move(rng):
     assert np.allclose(result.y, y, atol=1e-9)
 
 
-def test_too_weak_strengths_are_mended(rng):
-    """A quarter of the strengths that the norm asks for lets the iterates explode, until the method has noticed."""
+def test_strengths_that_are_too_weak_are_corrected(rng):
+    """With a quarter of the necessary strengths the iterates diverge, until the method detects it."""
     A = rng.standard_normal((6, 9))
     problem = sb.Problem(sb.Zero(), A, sb.Equality(A @ rng.standard_normal(9)))
     method = R2HPDHG()
@@ -102,7 +102,7 @@ def test_too_weak_strengths_are_mended(rng):
         state = method.advance(state, 20.0)
     assert np.all(state.base.primal > weak.primal)
     assert np.all(state.base.dual > weak.dual)
-    assert np.allclose(state.y, 0.0, atol=1e-9)  # which it never is exactly, and without costs only 0 has no gap
+    assert np.allclose(state.y, 0.0, atol=1e-9)  # a gap is never exactly 0, and without costs only x = 0 has none
     assert sb.certify(problem, state.x, np.zeros(6)).error < 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Data of any size: right answers where squares are numbers, a named error where they are not, never a warning."""
+"""Data of any size: correct results unless squares overflow or underflow, otherwise a clear error; never a warning."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LOSSES = [sb.Squared, sb.Absolute, sb.Huber, sb.Norm2, sb.Equality]
 
 @pytest.mark.parametrize("made", [np.asarray, sparse.csc_matrix, sparse.csr_matrix])
 @pytest.mark.parametrize(("scale", "word"), [(1e160, "overflow"), (1e300, "overflow"), (1e-160, "underflow")])
-def test_a_matrix_whose_squares_are_no_numbers_is_refused(made, scale, word):
+def test_a_matrix_whose_squares_overflow_or_underflow_is_rejected(made, scale, word):
     with pytest.raises(ValueError, match=rf"A has a column of length .*, whose squares {word}: .*; change the units"):
         sb.Problem(sb.L1(0.1), made(A * scale), sb.Squared(B))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_targets_whose_squares_are_no_numbers_are_refused(loss):
+def test_targets_whose_squares_overflow_or_underflow_are_rejected(loss):
     with pytest.raises(
         ValueError, match=r"the data of the loss has a vector of length 2e\+120, whose squares overflow"
     ):
@@ -33,7 +33,7 @@ def test_targets_whose_squares_are_no_numbers_are_refused(loss):
         sb.Problem(sb.L1(0.1), A, loss(B * 1e-200))
 
 
-def test_nothing_is_refused_for_being_zero():
+def test_zeros_are_accepted():
     problem = sb.Problem(sb.L1(0.1), np.zeros((12, 8)), sb.Squared(np.zeros(12)))
     assert sb.solve(problem).status is sb.Status.OPTIMAL
 
@@ -41,7 +41,7 @@ def test_nothing_is_refused_for_being_zero():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("of_A", [1e-110, 1e-40, 1e40, 1e110])
 @pytest.mark.parametrize("of_b", [1e-110, 1.0, 1e100])
-def test_what_is_accepted_ends_with_a_status_and_without_a_warning(loss, of_A, of_b):
+def test_accepted_data_end_with_a_status_and_without_a_warning(loss, of_A, of_b):
     if not 1e-150 < of_b / of_A < 1e150:
         with pytest.raises(
             ValueError, match=r"x would have entries of .*, whose squares (over|under)flow; expected size"
@@ -54,7 +54,7 @@ def test_what_is_accepted_ends_with_a_status_and_without_a_warning(loss, of_A, o
     sb.certify(problem, result.x, result.y)
 
 
-def test_a_gradient_whose_square_is_no_number_is_refused():
+def test_a_gradient_whose_square_overflows_or_underflows_is_rejected():
     with pytest.raises(
         ValueError, match=r"the gradient of the loss at 0 has entries up to .*: y would have entries of"
     ):
@@ -76,7 +76,7 @@ PARAMETERS = {
 
 @pytest.mark.parametrize("name", list(PARAMETERS))
 @pytest.mark.parametrize("excess", [10.0, np.inf])
-def test_a_parameter_that_cannot_be_computed_with_is_refused_by_its_name(name, excess):
+def test_a_parameter_out_of_range_is_rejected_by_name(name, excess):
     largest, make = PARAMETERS[name]
     with pytest.raises(
         ValueError, match=rf"^{name} has the value .*: expected numbers of at most {largest:.0e} in".replace("+", r"\+")
@@ -88,7 +88,7 @@ def test_a_parameter_that_cannot_be_computed_with_is_refused_by_its_name(name, e
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("penalty", [sb.L1, sb.SquaredL2, lambda alpha: sb.NonNegative() + sb.Linear(alpha)])
 def test_solutions_do_not_depend_on_units(unit, penalty):
-    """In units of 1e100 for A and b, alpha and c are of the size of A'b, 1e200."""
+    """If A and b are in units of 1e100, alpha and c have the size of A'b, which is 1e200."""
     plain = sb.solve(sb.Problem(penalty(0.5), A, sb.Squared(B)), tol=1e-9)
     result = sb.solve(sb.Problem(penalty(0.5 * unit**2), A * unit, sb.Squared(B * unit)), tol=1e-9)
     assert result.status is sb.Status.OPTIMAL
@@ -96,7 +96,7 @@ def test_solutions_do_not_depend_on_units(unit, penalty):
 
 
 @pytest.mark.parametrize("tiny", [1e-121, 5e-324])
-def test_weights_that_cannot_be_divided_by_are_refused(tiny):
+def test_weights_too_small_to_divide_by_are_rejected(tiny):
     weight = np.where(np.arange(12) == 3, tiny, 1.0)
     with pytest.raises(
         ValueError, match=r"^sample_weight has the value .* at index \[3\]: expected 0 or numbers of at le"
@@ -110,7 +110,7 @@ def test_weights_that_cannot_be_divided_by_are_refused(tiny):
 
 @pytest.mark.parametrize("scale", [1e130, 1e250, 1e-130])
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
-def test_a_linear_operator_whose_squares_are_no_numbers_is_refused(loss, scale):
+def test_a_linear_operator_whose_squares_overflow_or_underflow_is_rejected(loss, scale):
     problem = sb.Problem(sb.L1(0.1), aslinearoperator(A * scale), loss(B))
     with pytest.raises(
         ValueError, match=r"^matvec of A returned numbers of size .*: expected sizes from 1e-120 to 1e\+1"
@@ -120,7 +120,7 @@ def test_a_linear_operator_whose_squares_are_no_numbers_is_refused(loss, scale):
 
 @pytest.mark.parametrize("scale", [1e-115, 1e-90, 1e90, 1e115])
 def test_the_norm_of_an_operator_is_found_in_any_unit(scale):
-    """Lanczos works with squares of A'A, the fourth power of the entries."""
+    """The Lanczos method squares A'A, which is the fourth power of the entries."""
     expected = np.linalg.norm(A, 2)
     found, _ = operator_norm(lambda x: scale * (A @ x), lambda y: scale * (A.T @ y), 8)
     assert np.sqrt(found) / scale == pytest.approx(expected, rel=1e-9)
@@ -133,7 +133,7 @@ def test_certificates_of_points_far_away_do_not_warn():
         sb.certify(problem, np.full(8, 1e250))
 
 
-def test_starts_that_nothing_can_be_computed_from_are_refused():
+def test_starts_out_of_range_are_rejected():
     problem = sb.Problem(sb.L1(0.1), A, sb.Squared(B))
     with pytest.raises(ValueError, match=r"^x0 has entries up to 1e\+151 in size: expected at most 1e\+150; scale it"):
         sb.solve(problem, x0=np.full(8, -1e151))
@@ -142,12 +142,12 @@ def test_starts_that_nothing_can_be_computed_from_are_refused():
 
 
 def test_steps_of_osga_do_not_overflow():
-    """After many steps of no use alpha is tiny, and one that helps lets it grow by more than a number can hold."""
+    """After many failed steps alpha is tiny, and a successful step would multiply it by a factor that overflows."""
     model, method = sb.Problem(sb.L1(0.1), A, sb.Absolute(B)).model, OSGA()
     state = method.init(model, Start(np.zeros(8), np.zeros(12)))
     for _ in range(100):
         state.alpha = 1e-9
-        state.minorant.eta = 1e3  # a promise that the next step beats by far
+        state.minorant.eta = 1e3  # a predicted decrease that the next step exceeds by far
         state = method.advance(state, 1.0)
     assert np.isfinite(state.value)
     assert 0 < state.alpha <= 0.7

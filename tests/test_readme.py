@@ -1,4 +1,4 @@
-"""What the documentation shows, runs."""
+"""The code in the documentation runs, and its links are valid."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_links_lead_somewhere(page):
-    """Every link to a file, and every link to a heading of a page."""
+def test_the_links_are_valid(page):
+    """This covers links to files and links to headings of pages."""
     path = ROOT / page
     links = re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text(encoding="utf-8"))
     for target, anchor in links:
@@ -62,7 +62,7 @@ def test_the_files_and_folders_that_a_page_names_exist(page):
     names = re.findall(r"`([\w.]+/[\w./]*)`", (ROOT / page).read_text(encoding="utf-8"))
     roots = ROOT, ROOT / "src/saddleback"
     missing = [name for name in names if not any((root / name).exists() for root in roots)]
-    assert {name for name in missing if not name.startswith(("out/", "build/"))} == set()  # those are made by runs
+    assert {name for name in missing if not name.startswith(("out/", "build/"))} == set()  # runs create those
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
@@ -95,7 +95,7 @@ def test_the_page_on_own_code_runs(capsys):
 
 
 def test_the_page_on_modelling_runs():
-    """Every recipe is solved, and where another library can solve it too, the answers agree."""
+    """Every recipe is solved, and if another library can solve it too, the results agree."""
     names, results = {}, []
     for block in python_blocks((ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")):
         exec(block, names)
@@ -106,7 +106,7 @@ def test_the_page_on_modelling_runs():
     x = cp.Variable(names["n"])
     differences = 0.5 * cp.norm1(names["D"] @ x)
     denoised = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - names["noisy"]) + differences))
-    constant = 0.5 * names["noisy"] @ names["noisy"]  # which a penalty cannot hold
+    constant = 0.5 * names["noisy"] @ names["noisy"]  # which a penalty cannot express
     assert results[6].objective + constant == pytest.approx(denoised.solve(solver="CLARABEL"), rel=1e-5)
     residual, sparse = names["A"] @ x - names["b"], 0.1 * cp.norm1(x)
     absolute = cp.Problem(cp.Minimize(cp.norm1(residual) + differences + sparse))
@@ -121,8 +121,8 @@ def test_the_page_on_modelling_runs():
     assert results[8].objective == pytest.approx(squared.solve(solver="CLARABEL"), rel=1e-5)
 
 
-def test_the_examples_on_scaling_that_stand_alone_run(tmp_path, monkeypatch, capsys):
-    """Those that make their data, one of them in a file."""
+def test_the_self_contained_examples_on_scaling_run(tmp_path, monkeypatch, capsys):
+    """These are the examples that generate their data, one of them in a file."""
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks((ROOT / "docs" / "scaling.md").read_text(encoding="utf-8"))
     alone = [block for block in blocks if "default_rng" in block or "make_lasso" in block]
@@ -137,7 +137,7 @@ def test_the_examples_draw_a_picture_in_a_minute(example, tmp_path):
     picture = tmp_path / "picture.png"
     before = os.times().children_user
     subprocess.run([sys.executable, str(example), str(picture)], check=True, env={**os.environ, "MPLBACKEND": "Agg"})
-    assert os.times().children_user - before < 60  # processor time, which other processes leave alone
+    assert os.times().children_user - before < 60  # CPU time, which other processes do not affect
     assert picture.stat().st_size > 10_000
 
 

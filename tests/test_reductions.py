@@ -1,4 +1,4 @@
-"""Reductions: a smaller problem with the same optimum, and its points brought back to the rows and columns as given."""
+"""Reductions: a smaller problem with the same optimum, and its points mapped back to the original rows and columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from saddleback.functions.points import DensePoint
 from saddleback.reductions import drop_empty, merge_rows
 
 M, N, COPIES = 8, 5, 3
-ROW = np.tile(np.arange(M), COPIES)  # which distinct row each row is
+ROW = np.tile(np.arange(M), COPIES)  # the index of the distinct row of each row
 
 LOSSES = {
     "Squared": lambda b, **kw: sb.Squared(b, **kw),
@@ -44,14 +44,14 @@ def merged(problem):
 @pytest.mark.parametrize("name", LOSSES)
 @examples(15)
 @given(seed=st.integers(0, 10_000), weighted=st.booleans())
-def test_merged_values_are_those_of_the_rows_as_given(name, seed, weighted):
-    """P at any x, and D at any y that has every row's share of the merged one."""
+def test_merged_values_are_those_of_the_original_rows(name, seed, weighted):
+    """P agrees at any x, and D at any y that splits the merged value among the rows."""
     rng = np.random.default_rng(seed)
     A, b, weight = repeated_data(rng, weighted)
     problem = sb.Problem(sb.L1(0.1), sparse.csc_matrix(A), LOSSES[name](b, sample_weight=weight))
     reduction = merged(problem)
     g, small = problem.model.g, reduction.model.g
-    assert reduction.model.A.shape[0] <= M * (1 + np.any(weight == 0))  # whatever the weights are
+    assert reduction.model.A.shape[0] <= M * (1 + np.any(weight == 0))  # for any weights
     x = rng.standard_normal(N)
     u = reduction.model.A.matvec(x)
     assert np.allclose(reduction.restore_u(u), problem.model.A.matvec(x), atol=1e-13)
@@ -90,7 +90,7 @@ def test_integer_weights_are_repeated_rows(make, method, rng):
     assert one.certificate.primal_value == pytest.approx(other.certificate.primal_value, rel=1e-8)
 
 
-def test_rows_with_other_targets_or_other_losses_stay_apart(rng):
+def test_rows_with_other_targets_or_other_losses_are_not_merged(rng):
     A, b, _ = repeated_data(rng)
     apart = sb.Problem(sb.L1(0.3), A, sb.Absolute(rng.standard_normal(b.size)))
     assert merged(apart).model.A.shape[0] == b.size
@@ -98,20 +98,20 @@ def test_rows_with_other_targets_or_other_losses_stay_apart(rng):
     assert merged(sb.Problem(sb.L1(0.3), A, sb.Hinge(z))).model.A.shape[0] == 2 * M
 
 
-def test_rows_that_differ_in_their_labels_alone_may_come_in_any_order(rng):
-    """Whatever stands between them."""
+def test_rows_that_differ_only_in_their_labels_may_come_in_any_order(rng):
+    """Other rows may lie between them."""
     z = np.where(rng.random(600) < 0.5, 1.0, -1.0)
     A = sparse.csr_matrix(np.eye(3)[rng.integers(3, size=600)])
     assert merged(sb.Problem(sb.L1(0.3), A, sb.Hinge(z))).model.A.shape[0] == 6
 
 
-def test_few_equal_rows_are_not_worth_it(rng):
+def test_a_few_equal_rows_are_not_merged(rng):
     A, b = rng.standard_normal((40, N)), rng.standard_normal(40)
     A[1], b[1] = A[0], b[0]
     assert merged(sb.Problem(sb.L1(0.3), A, sb.Absolute(b))).model.A.shape[0] == 40
 
 
-def test_losses_that_are_no_sum_over_rows_stay(rng):
+def test_losses_that_are_not_a_sum_over_rows_are_not_merged(rng):
     A, b, _ = repeated_data(rng)
     assert merged(sb.Problem(sb.L1(0.3), A, sb.Norm2(b))).model.A.shape[0] == b.size
     assert merged(sb.Problem(sb.L1(0.3), A, sb.Squared(np.stack([b, b], 1)))).model.A.shape[0] == 2 * b.size

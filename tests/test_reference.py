@@ -1,4 +1,4 @@
-"""Reference answers on real data, as far as the plain methods reach them."""
+"""Reference results on real data, to the accuracy that the methods reach without the finish."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from saddleback.io.problem_files import read_problem
     ],
 )
 def test_engel_quantiles(data, quantile, optimum):
-    """Food expenditure on income, intercept and slope free. Centred and scaled income: the same model."""
+    """Food expenditure on income, with free intercept and slope. Centring and scaling income gives the same model."""
     income, food = _engel(data)
     X = np.column_stack([np.ones(income.size), (income - income.mean()) / income.std()])
     result = sb.solve(sb.Problem(sb.Zero(), X, sb.Pinball(food, quantile)), tol=1e-8, max_passes=100_000)
@@ -43,7 +43,7 @@ def _engel(data):
 
 
 def test_glmnet_quick_start(data):
-    """min ||y - Xb||^2 + 8 ||b||_1, written as 1/2 ||.||^2 + 4 ||.||_1."""
+    """Minimise ||y - Xb||^2 + 8 ||b||_1, written as 1/2 ||.||^2 + 4 ||.||_1."""
     file = np.load(data / "glmnet" / "QuickStartExample.npz")
     X, y = file["X"], file["y"]
     result = sb.solve(sb.Problem(sb.L1(4.0), X, sb.Squared(y)), tol=1e-10)
@@ -52,7 +52,7 @@ def test_glmnet_quick_start(data):
 
 
 def test_robust_pca_small(data):
-    """.4 nuclear(L) + .1 norm1(S) + .5 norm_F(L + S - Y)^2, as two blocks under a squared loss and as three."""
+    """0.4 nuclear(L) + 0.1 norm1(S) + 0.5 norm_F(L + S - Y)^2, as two blocks with a squared loss and as three."""
     file = loadmat(data / "rpca" / "verySmall_l1.mat")
     Y = file["Y"]
     two = sb.Problem([sb.Nuclear(0.4, Y.shape), sb.L1(0.1)], [sb.Identity()] * 2, sb.Squared(Y))
@@ -65,7 +65,7 @@ def test_robust_pca_small(data):
 
 
 def test_heart_scale_svm(data):
-    """Linear SVM with C = 1 and a free intercept: 1/2 ||w||^2 + sum hinge; LIBSVM's dual objective, negated."""
+    """A linear SVM with C = 1 and a free intercept, 1/2 ||w||^2 + sum hinge, and LIBSVM's negated dual objective."""
     X, labels = _svmlight(data / "libsvm" / "heart_scale", 13)
     problem = sb.Problem([sb.SquaredL2(1.0), sb.Zero()], [X, np.ones(labels.size)], sb.Hinge(labels))
     result = sb.solve(problem, tol=1e-7, max_passes=100_000)
@@ -88,7 +88,7 @@ def _svmlight(path, columns):
 
 
 def test_grplasso_splice(data):
-    """-loglik + 25 sum sqrt(df) ||beta_g||: Pos.1 * Pos.2 in sum contrasts, blocks orthonormalised to X'X = nI."""
+    """-loglik + 25 sum sqrt(df) ||beta_g||, for Pos.1 * Pos.2 in sum contrasts, with blocks such that X'X = nI."""
     lines = [
         line.replace('"', "").split(",")
         for line in (data / "memset" / "grplasso_splice_400.csv").read_text().splitlines()
@@ -131,7 +131,7 @@ def test_grplasso_splice(data):
     ],
 )
 def test_netlib(data, name, optimum):
-    """The linear programs that the block method alone brings to 1e-6."""
+    """The linear programs that the block method alone solves to 1e-6."""
     pytest.importorskip("highspy")
     loaded = read_problem(data / "netlib" / f"{name}.mps.gz")
     result = sb.solve(loaded, tol=1e-6, max_passes=100_000)
@@ -141,9 +141,9 @@ def test_netlib(data, name, optimum):
 
 @pytest.mark.slow
 def test_memset_group_hinge(data):
-    """The balanced MEMset Donor set, lambda = 1e-4, to a certified 1e-4: the interval holds the reference optimum.
+    """The balanced MEMset Donor set, lambda = 1e-4, to a certified 1e-4; the bounds enclose the reference optimum.
 
-    Seeds 0 to 4 took 906, 857, 807, 877 and 810 passes, where 900 are wanted; which weight a restart meets is chance.
+    Seeds 0 to 4 took 906, 857, 807, 877 and 810 passes; the goal is 900. The weight at a restart depends on the seed.
     """
     A, labels, groups, _ = load_memset(data)
     assert A.shape == (16830, 2604)

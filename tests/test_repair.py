@@ -1,4 +1,4 @@
-"""Repair of dual points: closer to feasible, inside the domain of the loss, and better bounds."""
+"""Dual repair: points become closer to feasible, stay inside the domain of the loss, and give better bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hinge(rng, m=200, n=60):
     return sb.Problem(sb.GroupL2(2.0, 5), A, sb.Hinge(labels)).model
 
 
-def test_a_feasible_point_stays(rng):
+def test_a_feasible_point_is_not_moved(rng):
     model = hinge(rng)
     y = 1e-3 * model.g_star.domain.project(rng.standard_normal(200))
     z = -model.A.rmatvec(y)
@@ -30,7 +30,7 @@ def test_a_feasible_point_stays(rng):
 
 @pytest.mark.parametrize("loss", [sb.Absolute, sb.Pinball, sb.EpsilonInsensitive, sb.Hinge])
 @pytest.mark.parametrize("penalty", [sb.L1(5.0), sb.GroupL2(2.0, 5), sb.SparseGroup(4.0, 5, 0.5)])
-def test_it_comes_closer_and_stays_inside(loss, penalty, rng):
+def test_a_repaired_point_is_closer_to_feasible_and_inside_the_domain(loss, penalty, rng):
     A = rng.standard_normal((200, 60))
     b = A[:, :3].sum(axis=1) + rng.standard_normal(200)
     b = np.sign(b) if loss is sb.Hinge else b

@@ -1,4 +1,4 @@
-"""The experiments: what is recorded is what the methods do, and what is written is what was found."""
+"""The experiments: traces record the iterations of the methods, and tables contain the recorded results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def problem():
 def test_a_trace_counts_the_iterations_of_the_method_and_nothing_else(problem):
     found = trace(problem, Contender("ISTA", "ista"), budget=10)
     np.testing.assert_allclose(found.passes, np.arange(11))
-    # the Lipschitz constant is setup
+    # the Lipschitz constant belongs to the set-up
     assert found.setup > 0
     assert np.all(np.diff(found.seconds) >= 0)
 
 
-def test_how_often_one_looks_does_not_change_the_run(problem):
+def test_the_frequency_of_records_does_not_change_the_run(problem):
     often, seldom = (trace(problem, Contender("FISTA", "fista"), 20, every) for every in (1.0, 5.0))
     np.testing.assert_allclose(seldom.objective, often.objective[::5])
 
@@ -55,7 +55,7 @@ def test_a_run_that_diverges_says_so():
     assert trace(lasso_c1(), Contender("published", "sp-bcd-published", {}, 1), 1000).diverged
 
 
-def test_the_search_takes_the_best_value_and_tells_all(problem):
+def test_the_search_chooses_the_best_value_and_lists_all(problem):
     optimum = certified_optimum(problem)
     said = []
     chosen, tried = best_of(
@@ -79,7 +79,7 @@ def test_tables_have_means_for_readers_and_all_runs_in_the_file(tmp_path):
 
 
 def test_every_contender_is_accepted_by_its_problem(problem):
-    """An option that does not exist, or a method that cannot treat the problem, would raise."""
+    """An unknown option, or a method that cannot treat the problem, would raise an error."""
     small = lasso.Size(40, 100, 10, 5, 1.0)
     for row in lasso.contenders(small):
         assert not trace(problem, row, 2).diverged
@@ -125,7 +125,7 @@ def test_the_command_writes_tables_and_figures(tmp_path, monkeypatch):
     }
 
 
-def test_robust_pca_in_small(tmp_path, monkeypatch):
+def test_robust_pca_on_a_small_problem(tmp_path, monkeypatch):
     monkeypatch.setattr(rpca, "QUICK", (30, 75, 2))
     monkeypatch.setattr(rpca, "MOST", 60)
     monkeypatch.setattr(rpca, "RHO", (1.0,))
@@ -147,7 +147,7 @@ def test_bad_arguments(arguments, complaint, tmp_path):
     assert complaint in result.output
 
 
-def test_all_experiments_are_there():
+def test_all_experiments_are_listed():
     assert list(EXPERIMENTS) == ["lasso", "rpca", "group-lasso", "steps"]
     assert [proved for _, proved in steps.rules(1)] == ["no", "no", "yes", "yes", "yes", "yes"]
 
@@ -215,7 +215,7 @@ def test_no_word_of_a_table_is_broken_in_a_file_or_a_pipe(capsys, monkeypatch):
         assert word in shown
 
 
-def test_each_part_of_a_table_tells_its_rows_apart():
+def test_each_part_of_a_table_identifies_its_rows():
     rows = [[alpha, method, 1.0, 2.0] for alpha in ("1e-04", "1e-05") for method in ("ADMM", "PDCP")]
     parts = column_parts(Table("two keys", "", ["alpha", "method", "passes", "seconds"], rows), 30)
     assert parts == [[0, 1, 2], [0, 1, 3]]

@@ -1,4 +1,4 @@
-"""Restarts: a layer that leaves the method alone when off, and pays when on."""
+"""Restarts: a layer that has no effect if it is off, and saves work if it is on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_first_epoch_is_the_plain_method(quantile):
     assert np.array_equal(one.y, other.y)
 
 
-def test_residual_is_zero_at_a_saddle_point_only(rng):
+def test_the_residual_is_zero_only_at_a_saddle_point(rng):
     A = rng.standard_normal((6, 4))
     problem = sb.Problem(sb.L1(0.5), A, sb.Squared(rng.standard_normal(6)))
     best = sb.solve(problem, tol=1e-14, max_passes=1e5)
@@ -50,7 +50,7 @@ def test_residual_is_zero_at_a_saddle_point_only(rng):
     assert Point(best.x + 0.1, y, A @ (best.x + 0.1), A.T @ y).residual(model, strengths) > 1e-3
 
 
-def test_restarts_pay_on_a_sharp_problem(quantile):
+def test_restarts_save_work_on_a_sharp_problem(quantile):
     restarted = sb.solve(quantile, method="sp-bcd", tol=1e-6, max_passes=30_000, finish=False)
     plain = sb.solve(quantile, tol=1e-6, max_passes=30_000, restarts=False, finish=False)
     assert restarted.status is sb.Status.OPTIMAL
@@ -59,16 +59,16 @@ def test_restarts_pay_on_a_sharp_problem(quantile):
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
-def test_the_weight_finds_the_units(scale, rng):
-    """Rows, columns and targets in other units: the same problem to the method."""
+def test_the_weight_adapts_to_the_units(scale, rng):
+    """With rows, columns and targets in other units, the method takes about as many passes."""
     A = rng.standard_normal((80, 30)) * scale
     b = A[:, :4].sum(axis=1) / scale + rng.standard_normal(80)
     result = sb.solve(sb.Problem(sb.L1(3.0 * scale), A, sb.Absolute(b)), tol=1e-6, max_passes=20_000)
     assert result.status is sb.Status.OPTIMAL
 
 
-def test_a_side_that_stays_lets_the_other_go_on(rng):
-    """x = 0 is optimal and never moves; rows in other units then need a weight that no quotient of ways gives."""
+def test_the_weight_adapts_if_one_side_does_not_move(rng):
+    """x = 0 is optimal and never moves, so that the weight cannot be a ratio of distances."""
     A = rng.standard_normal((120, 60)) * 10.0 ** rng.uniform(-3, 3, (120, 1))
     problem = sb.Problem(sb.L1(1e4), A, sb.Pinball(1e3 * rng.standard_normal(120), 0.3))
     result = sb.solve(problem, method="sp-bcd", tol=1e-4)
@@ -78,7 +78,7 @@ def test_a_side_that_stays_lets_the_other_go_on(rng):
 
 
 def test_the_same_seed_gives_the_same_bits_however_long_an_iteration_takes(quantile, monkeypatch):
-    """What the clock says must not decide in which slices the iterates are summed."""
+    """The slices in which iterates are summed must not depend on the clock."""
     import time
 
     quick = sb.solve(quantile, tol=1e-6)
@@ -94,8 +94,8 @@ def test_the_same_seed_gives_the_same_bits_however_long_an_iteration_takes(quant
     assert quick.passes == slow.passes
 
 
-def test_strengths_that_are_too_weak_are_noticed(rng):
-    """With steps ten times too long the plain method explodes; the layer doubles the strengths until it does not."""
+def test_strengths_that_are_too_weak_are_detected(rng):
+    """With steps that are ten times too long the method diverges, unless the layer doubles the strengths."""
     A = rng.standard_normal((20, 30))
     problem = sb.Problem(sb.L1(0.1), A, sb.Equality(A[:, 0]))
     weak = np.linalg.norm(A, 2) / 10
@@ -104,7 +104,7 @@ def test_strengths_that_are_too_weak_are_noticed(rng):
 
 
 @pytest.mark.parametrize("loss", ["Pinball", "Hinge", "Squared", "Absolute"])
-def test_judging_is_a_small_part_of_a_long_run(loss, rng, monkeypatch):
+def test_certificates_are_a_small_part_of_a_long_run(loss, rng, monkeypatch):
     """Norms, certificates and restart tests together take at most 10% of the work."""
     visits = 0.0
     plain = SPBCD.advance

@@ -1,4 +1,4 @@
-"""RobustPCA: every variant against CVXPY, recovery of what is recoverable, new samples, scikit-learn's own checks."""
+"""RobustPCA: every variant compared with CVXPY, exact recovery, new samples, and the checks of scikit-learn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_variant_against_cvxpy(rng, noise, sparsity, missing):
 
 
 def test_exact_recovery_with_corrupted_and_missing_entries(rng):
-    """5% corrupted, 20% missing: inside the recoverable region the low-rank matrix comes back."""
+    """With 5% corrupted and 20% missing entries the low-rank matrix is recovered."""
     low_rank, _, X = corrupted(rng, 50, 50, 2, 0.05)
     gone = rng.random(X.shape) < 0.2
     fitted = RobustPCA(noise=None, tol=1e-6).fit(X, missing=gone)
@@ -68,13 +68,13 @@ def test_exact_recovery_with_corrupted_and_missing_entries(rng):
 def test_outside_the_recoverable_region_the_result_is_honest(rng):
     low_rank, _, X = corrupted(rng, 30, 30, 15, 0.4)
     fitted = RobustPCA(noise=None, tol=1e-6, max_iter=20_000).fit(X)
-    assert fitted.result_.status is sb.Status.OPTIMAL  # of the problem, which is not that of recovery
+    assert fitted.result_.status is sb.Status.OPTIMAL  # of the convex problem
     assert np.linalg.norm(fitted.low_rank_ - low_rank) > 0.1 * np.linalg.norm(low_rank)
     with pytest.warns(ConvergenceWarning, match="Raise max_iter") as told:
         cut = RobustPCA(noise=None, max_iter=20).fit(X)
     assert cut.certificate_.error > 1e-6
     assert told[0].filename == __file__
-    assert "max_passes" not in str(told[0].message)  # a parameter that it does not have
+    assert "max_passes" not in str(told[0].message)  # not a parameter of this variant
 
 
 def test_default_weights(rng):
@@ -88,7 +88,7 @@ def test_default_weights(rng):
 
 @pytest.mark.parametrize("noise", ["gaussian", None])
 @pytest.mark.parametrize("sparsity", ["entry", "row"])
-def test_the_rows_of_the_fit_have_their_low_rank_part(rng, noise, sparsity):
+def test_transform_of_the_fitted_rows_gives_their_low_rank_part(rng, noise, sparsity):
     _, _, X = corrupted(rng, 15, 10, 2, 0.05 if sparsity == "entry" else 0.0, 0.01)
     if sparsity == "row":
         X[4] += 20.0 * rng.standard_normal(10)
@@ -98,8 +98,8 @@ def test_the_rows_of_the_fit_have_their_low_rank_part(rng, noise, sparsity):
     assert np.allclose(fitted.inverse_transform(codes), fitted.low_rank_, atol=2e-3 * np.abs(X).max())
 
 
-def test_samples_that_arrive(rng):
-    """The basis of a stream comes closer to the truth than that of its first samples, and its rank stays."""
+def test_partial_fit_on_a_stream_of_samples(rng):
+    """The basis becomes more accurate than that of the first samples, and its rank does not grow."""
     basis = np.linalg.qr(rng.standard_normal((20, 2)))[0].T
     X = 10.0 * rng.standard_normal((300, 2)) @ basis
     X[rng.random(X.shape) < 0.05] = 60.0
@@ -132,15 +132,15 @@ def test_float32_and_memory_maps(rng, tmp_path):
         ({"low_rank_weight": "large"}, "low_rank_weight='large'"),
     ],
 )
-def test_what_is_refused(rng, parameters, message):
+def test_invalid_data_and_parameters_are_rejected(rng, parameters, message):
     with pytest.raises(ValueError, match=message):
         RobustPCA(**parameters).fit(rng.standard_normal((5, 4)))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-8])
 @pytest.mark.parametrize("rank", [1, 2, 5, 10])
-def test_outlying_rows_and_columns_leave_the_others_their_rank(rng, rank, scale):
-    """The automatic weight: samples that lie evenly in a subspace, and one in twenty that lies anywhere."""
+def test_outlying_rows_and_columns_do_not_change_the_rank_of_the_others(rng, rank, scale):
+    """With the automatic weight, for samples in a subspace of which one in twenty is an outlier."""
     X = rng.standard_normal((100, rank)) @ rng.standard_normal((rank, 60))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     subspace = np.linalg.svd(X, full_matrices=False)[2][:rank]
@@ -166,7 +166,7 @@ def test_units_do_not_matter(rng, noise, sparsity):
         RobustPCA(noise, sparsity).fit(1e200 * X / np.abs(X).max())
 
 
-def test_no_low_rank_part_is_told(rng):
+def test_a_missing_low_rank_part_causes_a_warning(rng):
     X = rng.standard_normal((20, 10))
     with pytest.warns(UserWarning, match="the low-rank part is 0, as low_rank_weight=1 is too large beside sparse_wei"):
         assert RobustPCA(noise=None, sparsity="row", sparse_weight=0.01).fit(X).rank_ == 0
@@ -175,7 +175,7 @@ def test_no_low_rank_part_is_told(rng):
     RobustPCA().fit(np.zeros((20, 10)))
 
 
-def test_missing_must_fit(rng):
+def test_the_shape_of_missing_is_checked(rng):
     with pytest.raises(ValueError, match="expected booleans of shape"):
         RobustPCA().fit(np.ones((5, 4)), missing=np.ones((5, 3), dtype=bool))
     with pytest.raises(ValueError, match="infinity"):
@@ -190,7 +190,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def test_outlying_columns_are_remembered(rng):
-    """A batch in which an outlying column is missing does not make it a good one."""
+    """A column that was an outlier stays one after a batch in which it is missing."""
     X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 12))
     X[:, 3] += 20.0 * rng.standard_normal(40)
     pca = RobustPCA(sparsity="column", tol=1e-5).fit(X)

@@ -1,4 +1,4 @@
-"""Units: a problem in other units is the same problem, and no status may depend on them."""
+"""Units: the status of a problem must not depend on its units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCALES = [1e-12, 1e-8, 1e-4, 1.0, 1e4, 1e8, 1e12]
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_constraints_in_other_units_of_x(scale):
-    """x* grows as A shrinks; a large solution is not taken for none."""
+    """x* grows as A shrinks; a large solution must not be mistaken for infeasibility."""
     result = sb.solve(sb.Problem(sb.L1(1.0), scale * np.eye(3), sb.Equality(np.ones(3))))
     assert result.status is sb.Status.OPTIMAL
     assert np.allclose(scale * result.x, 1, atol=1e-5)
@@ -38,9 +38,9 @@ def test_programs_in_other_units_of_c(scale):
 
 @pytest.mark.parametrize("scale", [scale for scale in SCALES if scale <= 1e4])
 def test_a_far_bound_is_a_bound(scale):
-    """min -x with scale x <= 1: far away for a small scale, but not unbounded.
+    """min -x with scale x <= 1: for a small scale the solution is far away, but the problem is not unbounded.
 
-    For a large scale the objective is below 1e-6 P(0), under which the gap is not relative any more.
+    For a large scale the objective is below 1e-6 P(0), where the gap is no longer relative to it.
     """
     result = sb.solve(sb.Problem(sb.Linear([-1.0]) + sb.NonNegative(), [[scale]], sb.Interval(-np.inf, [1.0])))
     assert result.status is sb.Status.OPTIMAL
@@ -59,7 +59,7 @@ def test_no_solution_in_any_units(scale, rng):
 
 @pytest.mark.parametrize("unit", [1e-7, 1e-3, 1.0, 1e3, 1e7])
 def test_one_column_in_other_units(unit, rng):
-    """A dual violation in a column of small entries stands for a large one: it must not pass for none."""
+    """A small dual violation in a column of small entries is a large one in its units, and must be detected."""
     A = rng.uniform(size=(60, 4))
     b = A @ [1.0, 2, 3, 4] + 0.1 * rng.standard_normal(60)
     same = sb.solve(sb.Problem(sb.NonNegative(), A, sb.Absolute(b)), tol=1e-5, max_passes=100_000)
@@ -71,7 +71,7 @@ def test_one_column_in_other_units(unit, rng):
 
 @pytest.mark.parametrize("method", ["admm", "pdhg", "sp-bcd"])
 def test_a_penalty_whose_square_overflows(method, rng):
-    """The weight of the steps is a ratio of norms, one of which is infinite here."""
+    """The primal weight is a ratio of norms, one of which is infinite here."""
     A = 1e49 * rng.standard_normal((2, 3))
     problem = sb.Problem(sb.L1(1e216), A, sb.Interval([-np.inf, 0], [1e14, 1e13]))
     result = sb.solve(problem, method=method, max_passes=60)

@@ -1,4 +1,4 @@
-"""Nothing to tune: the default reaches the tolerance on problems in all kinds of units."""
+"""The default options reach the tolerance on problems in all kinds of units, without tuning."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from saddleback.bench import scaling_grid as grid
 SLICE = 8
 
 SLOW = {77}
-"""Seed of a quantile regression with a penalty 1e-5 of the largest, which needs more than 10,000 passes."""
+"""Seed of a quantile regression with alpha = 1e-5 alpha_max, which needs more than 10,000 passes."""
 
 
-def test_the_grid_is_what_it_says():
+def test_the_grid_has_the_documented_cases():
     cases = grid.cases()
     assert len(cases) == 200
     assert len({case.seed for case in cases}) == 200
@@ -23,7 +23,7 @@ def test_the_grid_is_what_it_says():
     assert {case.family.name for case in grid.cases(every=SLICE)} == {family.name for family in grid.FAMILIES}
 
 
-def test_a_slice():
+def test_a_part_of_the_grid():
     rows = list(grid.rows(every=SLICE))
     assert len(rows) == 25
     assert [row.message for row in rows if row.status != "OPTIMAL"] == []
@@ -31,7 +31,7 @@ def test_a_slice():
 
 
 @pytest.mark.slow
-def test_all_of_it():
+def test_the_whole_grid():
     failed = [row for row in grid.rows() if row.status != "OPTIMAL"]
     assert {row.seed for row in failed} <= SLOW
     assert all(row.status == "MAX_PASSES" and row.error <= 1e-3 for row in failed)

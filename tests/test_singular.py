@@ -1,4 +1,4 @@
-"""Thresholded singular values, their sum and the largest, against the full decomposition."""
+"""Thresholded singular values, their sum and the largest one, compared with the full decomposition."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_more_values_than_the_basis_has_columns(rng, monkeypatch):
     assert np.linalg.norm(threshold_singular_values(Z, 5.0, memory).matrix() - literal(Z, 5.0)) <= 1e-4
 
 
-def test_a_basis_that_is_never_enough_is_tried_ever_less_often(rng, monkeypatch):
+def test_a_basis_that_never_suffices_is_tried_less_and_less_often(rng, monkeypatch):
     monkeypatch.setattr(singular, "GRAM_SIDE", 20)
     tries = []
     by_subspace = singular._by_subspace
     monkeypatch.setattr(singular, "_by_subspace", lambda *arguments: tries.append(1) or by_subspace(*arguments))
-    memory, Z = Memory(), rng.standard_normal((60, 90))  # most of the values are above the threshold
+    memory, Z = Memory(), rng.standard_normal((60, 90))  # most singular values are above the threshold
     for _ in range(40):
         assert np.allclose(threshold_singular_values(Z, 1.0, memory).matrix(), literal(Z, 1.0), atol=1e-9)
     assert len(tries) == 5  # calls 2, 5, 10, 19 and 36
@@ -80,8 +80,8 @@ def test_a_basis_that_is_never_enough_is_tried_ever_less_often(rng, monkeypatch)
     assert memory.failures == memory.resting == 0
 
 
-def test_what_a_basis_overlooks_is_found(rng, monkeypatch):
-    """A direction orthogonal to the basis: the Cholesky decomposition says so, and the Gram matrix is asked."""
+def test_a_direction_outside_the_basis_is_found(rng, monkeypatch):
+    """The Cholesky decomposition detects a direction orthogonal to the basis, and the Gram matrix is used instead."""
     monkeypatch.setattr(singular, "GRAM_SIDE", 20)
     monkeypatch.setattr(singular, "CHECK_EVERY", 1)
     monkeypatch.setattr(singular, "WORTH", 5.0)
@@ -89,16 +89,16 @@ def test_what_a_basis_overlooks_is_found(rng, monkeypatch):
     Z = 1.6 * np.eye(60)
     Z[0, 0], Z[1, 1] = 10.0, 4.0
     memory = Memory(basis=np.eye(60)[:, [0, 5, 6, 7]])
-    monkeypatch.setattr(singular, "_widened", lambda basis, columns, memory: basis)  # nothing random joins
+    monkeypatch.setattr(singular, "_widened", lambda basis, columns, memory: basis)  # no random vectors are added
     assert singular_pairs(Z, 2.0, memory).values == pytest.approx([10.0, 4.0])
 
 
-def test_a_tiny_threshold_is_left_to_the_full_decomposition(rng):
+def test_a_tiny_threshold_uses_the_full_decomposition(rng):
     Z = np.diag([1.0, 1e-7, 1e-9])
     assert singular_pairs(Z, 5e-8).values == pytest.approx([1.0, 1e-7])
 
 
-def test_the_largest_from_above_where_values_cluster(monkeypatch, rng):
+def test_an_upper_bound_on_clustered_largest_values(monkeypatch, rng):
     monkeypatch.setattr(singular, "GRAM_SIDE", 20)
     left, right = (np.linalg.qr(rng.standard_normal((60, 60)))[0] for _ in range(2))
     Z = (left * np.concatenate([np.full(20, 3.0), np.linspace(0, 2.9, 40)])) @ right
@@ -116,8 +116,8 @@ def test_pairs_of_a_matrix_of_low_rank(rng):
     assert low_rank_pairs(np.zeros((4, 3))).values.size == 0
 
 
-def test_memory_is_of_one_run(rng):
-    """What a problem holds has no memory; two solves of it cannot disturb each other."""
+def test_each_run_has_its_own_memory(rng):
+    """The functions of a problem have no memory, so that two solves of it cannot disturb each other."""
     B = low_rank(rng, 12, 15, 2, 0.1)
     problem = sb.Problem([sb.L1(0.3), sb.Nuclear(1.0, B.shape)], [sb.Identity()] * 2, sb.Squared(B))
     first = sb.solve(problem)
@@ -128,8 +128,8 @@ def test_memory_is_of_one_run(rng):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_matrix_whose_norm_is_no_number_has_no_known_singular_values(rng, bad, turned):
-    """Iterates that diverge come here: LAPACK raises an error for them, all other functions return NaN or inf."""
+def test_a_matrix_whose_norm_is_not_finite_has_no_known_singular_values(rng, bad, turned):
+    """Diverging iterates are such matrices: LAPACK raises an error for them, other functions return NaN or inf."""
     Z = rng.standard_normal((4, 9))
     Z[2, 3] = bad
     Z = Z.T if turned else Z

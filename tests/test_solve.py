@@ -1,4 +1,4 @@
-"""The loop: how it stops, what it returns, and that the same seed gives the same bits."""
+"""``solve``: how it stops, what it returns, and that the same seed gives the same bits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_history_is_in_order_and_the_gap_never_grows(hard):
     assert np.all(np.diff(history.passes) > 0)
     assert np.all(np.diff(history.seconds) >= 0)
     assert np.all(np.diff(history.relative_gap[:-1]) <= 0)
-    assert history.relative_gap[-1] <= 1e-6  # settled on its kinks, within the tolerance
+    assert history.relative_gap[-1] <= 1e-6  # moved to its kinks, within the tolerance
     assert len(history) == history.primal_value.size == history.dual_value.size
     assert np.all(history.dual_value <= history.primal_value + 1e-12)
 
@@ -83,7 +83,7 @@ def test_callback_sees_every_certificate_and_stops(hard):
     assert np.array_equal(seen[-1].x, result.x)
 
 
-def test_certificates_are_as_frequent_as_asked_for_and_their_work_is_told(hard):
+def test_certificates_have_the_chosen_frequency_and_their_work_is_counted(hard):
     infos = []
     sb.solve(hard, "pdhg", tol=0, max_passes=100, check_every=2, callback=infos.append)
     own = np.array([info.passes - info.judging_passes for info in infos])
@@ -105,7 +105,7 @@ def test_ctrl_c_returns_the_best_point(hard):
     timer.start()
     try:
         result = sb.solve(hard, tol=0, max_passes=1e9, time_limit=30)
-    finally:  # if a backend refuses the problem, the signal must not end the next test
+    finally:  # if a backend rejects the problem, the signal must not end the next test
         timer.cancel()
     timer.join()
     assert result.status is sb.Status.INTERRUPTED
@@ -115,7 +115,7 @@ def test_ctrl_c_returns_the_best_point(hard):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_warm_start_goes_on_from_where_it_was(hard):
+def test_a_warm_start_continues_from_the_given_point(hard):
     cold = sb.solve(hard, tol=1e-5, max_passes=1e5)
     warm = sb.solve(hard, tol=1e-5, max_passes=1e5, x0=cold.x, y0=cold.y)
     assert cold.status is warm.status is sb.Status.OPTIMAL
@@ -140,7 +140,7 @@ def test_warm_start_does_not_change_its_input(lasso):
     ],
 )
 def test_same_bits_at_any_thread_count(make, rng):
-    """Sizes at which the kernels do use several lanes."""
+    """The sizes are large enough for kernels to use several lanes."""
     A = rng.standard_normal((600, 3000)) * (rng.random((600, 3000)) < 0.5)
     problem = sb.Problem(sb.L1(20.0), make(A), sb.Squared(A[:, :20].sum(axis=1)))
     results = [sb.solve(problem, threads=threads, max_passes=60, tol=0) for threads in (1, 2, 3)]
@@ -152,8 +152,8 @@ def test_same_bits_at_any_thread_count(make, rng):
 
 
 @pytest.mark.parametrize("K", [1, 2])
-def test_the_clock_leaves_no_trace(K, monkeypatch, rng):
-    """The slices in which a run looks at the clock do not depend on it: the same bits on a machine of any speed."""
+def test_the_clock_does_not_change_the_result(K, monkeypatch, rng):
+    """The slices after which a solve checks the clock do not depend on it, so that bits do not depend on speed."""
     A = sparse.random(300, 100, 0.02, "csc", rng=rng)
     problem = sb.Problem(sb.L1(0.01), A, sb.Absolute(rng.standard_normal(300)))
     clock = time.perf_counter
@@ -235,7 +235,7 @@ def test_plot_takes_one_axis_and_a_label(lasso):
 
 
 def test_plot_does_not_show_an_infeasible_start_as_solved(rng):
-    """At the start of this linear program the gap is 0, and the point is far from its constraints."""
+    """At the start of this linear program the gap is 0, although the point is far from feasible."""
     A, x = rng.standard_normal((20, 30)), rng.random(30)
     problem = sb.Problem(sb.Linear(np.zeros(30)) + sb.NonNegative(), A, sb.Equality(A @ x))
     axes = sb.solve(problem, method="pdhg", max_passes=50).plot()
@@ -294,7 +294,7 @@ def test_bad_arguments(lasso, options, error, match):
         sb.solve(lasso, **options)
 
 
-def test_solve_wants_a_problem():
+def test_solve_needs_a_problem():
     with pytest.raises(TypeError, match="expected a saddleback"):
         sb.solve("lasso")
 
@@ -307,7 +307,7 @@ def test_version():
     assert sb.__version__.count(".") == 2
 
 
-def test_overlapping_solves_leave_the_threads_as_they_were(lasso):
+def test_overlapping_solves_restore_the_number_of_threads(lasso):
     from saddleback import _native
 
     before = _native.set_threads(2)
@@ -332,7 +332,7 @@ def test_arguments_of_the_wrong_type_are_named(lasso, options):
         sb.solve(lasso, **options)
 
 
-def test_a_run_that_diverges_before_its_first_judgement(rng, device, monkeypatch):
+def test_a_run_that_diverges_before_its_first_certificate(rng, device, monkeypatch):
     monkeypatch.setattr(import_module("saddleback.methods.contract"), "HUGE", 0.01)
     X = rng.standard_normal((8, 6))
     result = sb.solve(sb.Problem(sb.L1(0.1), sb.Identity(), sb.Squared(X)), device=device)
@@ -360,7 +360,7 @@ def test_a_certificate_that_is_not_a_number_proves_nothing():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_second_solve_of_a_problem_has_the_same_bits(order, rng):
-    """What the first one has found out, and the problem keeps, must not depend on the layout that was asked."""
+    """Properties that the first solve caches in the problem must not depend on the layout of A."""
     penalty, A = sb.L1(0.1) + sb.NonNegative(), rng.standard_normal((30, 40)).copy(order)
     problem = sb.Problem(penalty, A, sb.Absolute(rng.standard_normal(30)))
     first, second = sb.solve(problem, finish=True), sb.solve(problem, finish=True)

@@ -1,4 +1,4 @@
-"""The ESO inequality, for every strengths rule that claims it, and the published rules to the letter."""
+"""The ESO inequality for every rule of strengths that claims it, and the published rules by their formulas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def matrix(kind, rng):
 
 
 def eso_holds(model, strengths, K, rng, trials=20):
-    """E || sum_S Sigma^-1/2 A_j H_j^-1/2 z_j ||^2 <= (K/J)^2 ||z||^2, the expectation taken over all samples."""
+    """E || sum_S Sigma^-1/2 A_j H_j^-1/2 z_j ||^2 <= (K/J)^2 ||z||^2, with the expectation over all samples."""
     blocks = model.blocks
     J = len(blocks)
     dense = model.A.entries(np.arange(model.A.shape[1]))
@@ -76,7 +76,7 @@ def test_eso(kind, as_sparse, penalty, loss, rule):
 
 
 def test_the_eso_check_can_fail():
-    """A step 2% too long on an orthogonal matrix breaks the inequality: the check above is not vacuous."""
+    """A step that is 2% too long on an orthogonal matrix violates the inequality."""
     model = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.ones(3))).model
     strengths = norm_strengths(model, measure_norms(model), 1)
     assert eso_holds(model, strengths, 1, np.random.default_rng(0))
@@ -85,8 +85,8 @@ def test_the_eso_check_can_fail():
     )
 
 
-def test_remark_is_sound_for_one_block_only():
-    """A = [1, 1], K = 2: the Remark's h sigma = 1 is below ||A||^2 = 2."""
+def test_the_rule_of_the_remark_is_correct_only_for_one_block():
+    """With A = [1, 1] and K = 2 the Remark gives h sigma = 1, which is below ||A||^2 = 2."""
     model = sb.Problem(sb.L1(1.0), np.ones((1, 2)), sb.Squared(np.ones(1))).model
     rng = np.random.default_rng(0)
     assert eso_holds(model, remark_strengths(model, 1), 1, rng)
@@ -140,7 +140,7 @@ def test_bad_steps(step, match):
 
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Huber, sb.Logistic])
 def test_a_smooth_loss_with_uneven_rows_gets_dual_steps(loss, rng):
-    """Coordinate descent feels the square of how far rows are apart; balanced weights do not."""
+    """Coordinate descent slows down with the squared ratio of row lengths; balanced weights avoid that."""
     A = rng.standard_normal((60, 20))
     uneven = A * 10.0 ** rng.uniform(-3, 3, (60, 1))
     b = np.sign(A[:, 0]) if loss is sb.Logistic else A[:, 0]

@@ -1,4 +1,4 @@
-"""Streamed matrices: all that a dense one can do, with little of it in memory, and every reading counted."""
+"""Streamed matrices: all operations of a dense matrix, with little of it in memory, and every reading counted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TINY = 16 * 37 * 8 * 5.0
 
 
 def stored(folder: Path, kind: str, matrix: Any) -> Any:
-    """Return a matrix on disk, as ``Streamed`` takes it."""
+    """Return a matrix on disk, in a form that ``Streamed`` accepts."""
     layout, _, dtype = kind.partition(" ")
     matrix = matrix.astype(dtype or "f8")
     if layout.startswith("zarr"):
@@ -58,7 +58,7 @@ def streamed(request, tmp_path):
 
 
 def assert_like_dense(found: Any, matrix: Any, rng: Any, tolerance: float) -> None:
-    """The whole contract of an operator, against the same matrix in memory."""
+    """Compare the whole contract of an operator with the same matrix in memory."""
     dense = Dense(np.asfortranarray(matrix))
     (m, n), close = matrix.shape, {"rtol": 0, "atol": tolerance}
     x, y = rng.standard_normal(n), rng.standard_normal(m)
@@ -110,7 +110,7 @@ def test_every_product(streamed, rng):
 
 
 def test_parts_that_stay_on_disk(streamed, rng):
-    """Rows and columns too many to be packed are a view, of which a part is a view again."""
+    """Rows and columns that are too many to be packed are a view, and a part of a view is a view."""
     rows, columns = np.flatnonzero(rng.random(37) < 0.8), rng.permutation(53)[:44]
     view = streamed.pack(columns, False, TINY / 3 - 1000).restrict(rows, np.arange(columns.size))
     assert isinstance(view, Streamed)
@@ -152,7 +152,7 @@ def test_any_shape_and_memory(m, n, kind, more):
 
 
 def test_readings_are_counted(tmp_path):
-    """A product reads the file once, one with some columns reads these, and a scan finds A'y on the way."""
+    """A product reads the file once, a product with some columns reads only these, and a scan also computes A'y."""
     found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
     y = np.ones(37)
     found.scan(y)
@@ -173,7 +173,7 @@ def test_readings_are_counted(tmp_path):
 
 
 def test_a_run_remembers_its_last_product(tmp_path, rng):
-    """One run alone, whoever changes what came back."""
+    """It does so within one run only, and also if a caller changes the returned array."""
     shared = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
     found, y = with_memory(shared), rng.standard_normal(37)
     product = found.rmatvec(y)
@@ -186,16 +186,16 @@ def test_a_run_remembers_its_last_product(tmp_path, rng):
     assert found.reads == 3.0
 
 
-def test_what_is_shown(tmp_path):
-    """The order tells a good deal of the time."""
+def test_repr_of_a_streamed_matrix(tmp_path):
+    """It contains the storage order, which largely determines the speed."""
     shown = [repr(Streamed(stored(tmp_path, kind, A), memory=TINY)) for kind in ("column-major", "row-major")]
     assert shown[0] == f"Streamed(37 x 53 float64, read by columns, memory={TINY:.3g})"
     assert "as a whole" in shown[1]
 
 
 @pytest.mark.parametrize("loss", [sb.Squared, sb.Huber])
-def test_two_readings_are_enough_where_few_columns_count(loss, tmp_path, rng):
-    """One that checks all entries, and one look at all columns: its A'y is that of the certificate, to the bit."""
+def test_two_readings_suffice_if_few_columns_are_nonzero(loss, tmp_path, rng):
+    """One reading checks all entries, and one computes A'y, which equals that of the certificate in all bits."""
     matrix = rng.standard_normal((200, 4000))
     b = matrix[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(200)
     found = Streamed(stored(tmp_path, "column-major", matrix), memory=3e6)
@@ -206,8 +206,8 @@ def test_two_readings_are_enough_where_few_columns_count(loss, tmp_path, rng):
     assert result.certificate == sb.certify(problem, result.x, result.y)
 
 
-def test_what_is_packed_follows_from_the_sizes_alone(tmp_path):
-    """Not from what else is in memory at the moment, so that a run can be repeated."""
+def test_the_packed_columns_depend_only_on_the_sizes(tmp_path):
+    """They do not depend on the free memory, so that a run can be repeated."""
     found = Streamed(stored(tmp_path, "column-major", A), memory=TINY)
     fitting = int(TINY / 3) // (37 * 8)
     packed = [found.pack(np.arange(fitting), False) for _ in range(4)]
@@ -244,7 +244,7 @@ PROBLEMS = {
     + [(name, kind) for name in PROBLEMS for kind in ("column-major", "row-major")],
 )
 def test_the_same_optimum(name, kind, tmp_path):
-    """With and without working sets, in memory or not: between the two bounds of the certificate."""
+    """With and without working sets, in memory or not, the optimum is between the bounds of the certificate."""
     expected = sb.solve(PROBLEMS[name](WIDE, WIDE_B), tol=1e-6).objective
     found = Streamed(stored(tmp_path, kind, WIDE), memory=1e5)
     result = sb.solve(PROBLEMS[name](found, WIDE_B), tol=1e-4)
@@ -254,7 +254,7 @@ def test_the_same_optimum(name, kind, tmp_path):
 
 @pytest.mark.parametrize(("method", "options"), [("descent", {}), ("sp-bcd", {"restarts": False})])
 def test_an_iteration_reads_its_panels_once(method, options, tmp_path):
-    """Without a working set, what the sweeps read is what they count."""
+    """Without a working set, the sweeps count exactly what they read."""
     found = Streamed(stored(tmp_path, "column-major", WIDE), memory=1e5)
     problem = sb.Problem(sb.ElasticNet(0.5, 0.1), found, sb.Squared(WIDE_B))
     chosen = make(method, {"working_set": False, "finish": False} | options)
@@ -266,7 +266,7 @@ def test_an_iteration_reads_its_panels_once(method, options, tmp_path):
     assert found.reads - before <= 1.1 * (state.passes - passes)
 
 
-def test_a_streamed_run_goes_on_from_its_checkpoint(tmp_path):
+def test_a_streamed_run_resumes_from_its_checkpoint(tmp_path):
     from test_checkpoints import check_resumed
 
     path = stored(tmp_path, "column-major", WIDE)
@@ -295,7 +295,7 @@ def test_a_streamed_run_goes_on_from_its_checkpoint(tmp_path):
         (lambda p: p / "good.npy", "1e9", ValueError, "whole number of bytes"),
     ],
 )
-def test_bad_sources_are_told(source, memory, error, words, tmp_path):
+def test_bad_sources_are_reported(source, memory, error, words, tmp_path):
     (tmp_path / "text.npy").write_text("nothing")
     np.save(tmp_path / "good.npy", np.ones((4, 3)))
     np.save(tmp_path / "cube.npy", np.ones((4, 3, 2)))
@@ -313,7 +313,7 @@ def test_an_entry_that_is_not_finite_is_named(kind, tmp_path):
         sb.Problem(sb.L1(1.0), Streamed(stored(tmp_path, kind, bad), memory=TINY), sb.Squared(B))
 
 
-def test_a_file_that_shrinks_is_told(tmp_path):
+def test_a_file_that_shrinks_is_reported(tmp_path):
     path = stored(tmp_path, "column-major", A)
     found = Streamed(path, memory=TINY)
     os.truncate(path, path.stat().st_size - 100)
@@ -321,8 +321,8 @@ def test_a_file_that_shrinks_is_told(tmp_path):
         found.rmatvec(np.ones(37))
 
 
-def test_memory_maps_and_zarr_arrays_as_they_are(tmp_path):
-    """A memory map is read by the system as it needs it; a Zarr array is streamed."""
+def test_memory_maps_and_zarr_arrays_are_accepted_directly(tmp_path):
+    """The operating system reads a memory map as needed; a Zarr array is streamed."""
     path = stored(tmp_path, "column-major", A)
     mapped = np.load(path, mmap_mode="r")
     assert isinstance(sb.Problem(sb.L1(1.0), mapped, sb.Squared(B)).model.A, Dense)
@@ -369,7 +369,7 @@ def test_a_file_of_four_times_the_memory_is_solved_within_it(kind, tmp_path):
 
 
 def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
-    """Columns that were packed go on beside others that stay in the file, after a checkpoint too."""
+    """Packed columns are used together with columns that stay in the file, also after a checkpoint."""
     from test_checkpoints import check_resumed
 
     A = rng.standard_normal((120, 2000))
@@ -386,7 +386,7 @@ def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
     assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=2e-6)
 
 
-def test_copies_have_a_file_of_their_own(tmp_path, rng):
+def test_copies_open_their_own_file(tmp_path, rng):
     A = rng.standard_normal((6, 4))
     np.save(tmp_path / "A.npy", np.asfortranarray(A))
     streamed = sb.Streamed(tmp_path / "A.npy", memory=1e6)
@@ -399,8 +399,8 @@ def test_copies_have_a_file_of_their_own(tmp_path, rng):
 
 
 @pytest.mark.parametrize("kind", ["column-major", "row-major", "zarr-tiles", "column-major f4", "zarr-columns i4"])
-def test_columns_are_centred_on_the_way(kind, tmp_path, rng):
-    """In rows and columns of the matrix too, twice too, and without a change of what was read."""
+def test_columns_are_centred_while_reading(kind, tmp_path, rng):
+    """This also holds for parts of the matrix and for centring twice, and the data that were read do not change."""
     whole = np.round(8 * A) if kind.endswith("i4") else A
     plain, centre = Streamed(stored(tmp_path, kind, whole), memory=TINY), rng.standard_normal(53)
     tolerance = 1e-5 if kind.endswith("f4") else 1e-10
@@ -410,8 +410,8 @@ def test_columns_are_centred_on_the_way(kind, tmp_path, rng):
     assert np.allclose(plain.rmatvec(np.ones(37)), whole.sum(axis=0), atol=100 * tolerance)
 
 
-def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
-    """As many rows as there are need not be the rows as they are."""
+def test_rows_are_loaded_in_the_given_order(tmp_path, rng):
+    """A list of all rows may have them in another order."""
     A = rng.standard_normal((6, 40))
     np.save(tmp_path / "A.npy", np.asfortranarray(A))
     turned = sb.Streamed(tmp_path / "A.npy", memory=5000).restrict(np.arange(6)[::-1], np.arange(40))
@@ -421,7 +421,7 @@ def test_rows_in_another_order_are_loaded_in_it(tmp_path, rng):
     assert np.array_equal(panels[1].entries(np.arange(2)), A[::-1][:, [7, 9]])
 
 
-def test_a_memory_map_of_a_file_that_was_replaced_is_refused(tmp_path, rng):
+def test_a_memory_map_of_a_file_that_was_replaced_is_rejected(tmp_path, rng):
     A = np.asfortranarray(rng.standard_normal((40, 30)))
     np.save(tmp_path / "A.npy", A)
     held = np.load(tmp_path / "A.npy", mmap_mode="r")
@@ -432,7 +432,7 @@ def test_a_memory_map_of_a_file_that_was_replaced_is_refused(tmp_path, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
-def test_tiles_are_counted_as_they_are_worked_on(tmp_path, dtype):
+def test_tiles_are_counted_when_they_are_processed(tmp_path, dtype):
     np.save(tmp_path / "A.npy", np.asfortranarray(np.ones((1000, 4000), dtype=dtype)))
     A = sb.Streamed(tmp_path / "A.npy", memory=2e6)
     tiles = A.store.tiles(np.arange(4000), A._tile())
@@ -449,8 +449,8 @@ def test_a_matrix_in_a_file_beside_a_linear_operator(tmp_path: Path, rng: np.ran
     assert result.certificate.primal_value == pytest.approx(whole.certificate.primal_value, rel=1e-5)
 
 
-def test_a_map_of_a_truncated_file_is_refused(tmp_path):
-    """To read it would end the process."""
+def test_a_map_of_a_truncated_file_is_rejected(tmp_path):
+    """Reading it would end the process."""
     path = tmp_path / "A.npy"
     np.save(path, np.ones((4000, 3)))
     A, b = np.load(path, mmap_mode="r"), np.ones(4000)
@@ -468,7 +468,7 @@ def test_a_map_of_a_truncated_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize("method", ["auto", "sp-bcd"])
 def test_scattered_groups_of_a_matrix_variable_beside_single_entries(tmp_path, method):
-    """Single entries of a matrix variable are blocks of less than a row: a panel of whole rows is too wide for them."""
+    """Single entries of a matrix variable are blocks smaller than a row, so that a panel of whole rows is too wide."""
     b = RNG.standard_normal((37, 2))
     given, beside = A[:, :12], A[:, 20:24]
     penalty = [sb.GroupL2(0.1, [[0, 3, 6], [1, 2, 4, 5], [7, 8, 9, 10, 11]]), sb.L1(0.1)]

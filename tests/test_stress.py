@@ -1,4 +1,4 @@
-"""Runs with tolerances that cannot be reached come back within their limits, without an error and without a warning."""
+"""Solves with tolerances that cannot be reached end within their limits, without an error and without a warning."""
 
 from __future__ import annotations
 

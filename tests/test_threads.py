@@ -1,4 +1,4 @@
-"""Solves at the same time, in threads and in processes that were forked, do not disturb each other."""
+"""Simultaneous solves, in threads and in forked processes, do not disturb each other."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_limit_of_a_user_is_restored():
     problem, seen = lasso(), []
     with threadpool_limits(2, user_api="blas"):
         found = blas_threads()
-        with ThreadPoolExecutor(1) as pool:  # another thread than the one that owns the limit
+        with ThreadPoolExecutor(1) as pool:  # a thread that does not own the limit
             pool.submit(sb.solve, problem, callback=lambda info: seen.append(blas_threads())).result()
         assert blas_threads() == found
     assert seen
@@ -88,7 +88,7 @@ needs_tasks = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="n
 
 @needs_tasks
 def test_solves_with_different_limits_share_their_threads():
-    """In a fresh process: the pool is as large as the largest limit, also if two solves run at once."""
+    """In a fresh process, the pool is as large as the largest limit, also if two solves run at once."""
     program = """
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -115,13 +115,13 @@ with ThreadPoolExecutor(2) as pool:
     assert count() <= before + 7 + 2, (before, count())
 assert len(found) == 1
 """
-    environ = {**os.environ, "OMP_NUM_THREADS": "1"}  # what is computed outside of the solves has no helpers
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}  # computations outside the solves have no helpers
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environ)
 
 
 @needs_tasks
 def test_a_solve_wakes_no_more_helpers_than_its_limit_allows():
-    """In a fresh process: of the workers that a larger limit needed, the others are not even woken."""
+    """In a fresh process, a solve with a smaller limit does not wake the other workers of the pool."""
     program = """
 import time
 from pathlib import Path
@@ -156,7 +156,7 @@ assert 3 < woken(6) <= 6
 
 
 @pytest.mark.parametrize("threads", [1025, 10**6, 2**31, 10**30, -1, 2.0])
-def test_a_number_of_threads_that_makes_no_sense_is_refused(threads):
+def test_an_invalid_number_of_threads_is_rejected(threads):
     problem = lasso()
     with pytest.raises(ValueError, match=r"threads=.*: expected None or an integer from 1 to 1024"):
         sb.solve(problem, threads=threads)
@@ -212,14 +212,14 @@ for thread in others:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_that_was_forked_beside_solving_threads_solves():
+def test_a_child_that_was_forked_during_other_solves_can_solve():
     quiet = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
     assert subprocess.run(quiet, timeout=120, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_callback_that_forks():
-    """Both processes go on with the solve that they are in, and both restore the limits that they found."""
+    """Both processes continue the current solve, and both restore the thread limits."""
     program = """
 import os
 import numpy as np
@@ -264,7 +264,7 @@ def linear_program(rng: np.random.Generator) -> sb.Problem:
 
 
 def constrained(rng: np.random.Generator) -> sb.Problem:
-    """Equality constraints and free variables: the matrix is factored as a whole."""
+    """Return a problem with equality constraints and free variables, for which the whole matrix is factored."""
     A = rng.standard_normal((120, 300))
     return sb.Problem(sb.L1(1.0, weights=np.arange(300) % 3 > 0), A, sb.Equality(A @ (rng.random(300) < 0.1)))
 

@@ -1,4 +1,4 @@
-"""Working sets: the same answers from fewer columns."""
+"""Working sets: the same results from fewer columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def losses(b):
 
 @pytest.mark.parametrize("penalty", SPARSE_PENALTIES)
 @pytest.mark.parametrize("loss", ["Squared", "Logistic", "Huber"])
-def test_same_optimum_as_without(penalty, loss, rng):
+def test_the_optimum_is_the_same_as_without_a_working_set(penalty, loss, rng):
     A, b = data(rng)
     g = losses(b)[loss]
     alpha = 0.2 * np.abs(A.T @ g.bind(b.shape).subgradient(np.zeros(80))).max()
@@ -54,7 +54,7 @@ def test_same_optimum_as_without(penalty, loss, rng):
     without = sb.solve(problem, tol=1e-8, working_set=False, max_passes=50_000)
     assert with_set.status is without.status is sb.Status.OPTIMAL
     assert with_set.certificate.primal_value == pytest.approx(without.certificate.primal_value, rel=2e-8)
-    if "scattered" not in penalty and penalty != "SparseGroup":  # those have too few blocks to pay
+    if "scattered" not in penalty and penalty != "SparseGroup":  # those have too few blocks for a working set
         assert 0 < with_set.settings["working_set"] <= N
 
 
@@ -88,7 +88,7 @@ def test_a_sparse_problem_takes_fewer_passes(rng):
         assert with_set.passes < share * without.passes
 
 
-def test_a_misleading_start_costs_time_only(rng):
+def test_a_misleading_start_costs_only_time(rng):
     """A random y0 fills the first set with the wrong columns."""
     A, b = data(rng)
     problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
@@ -99,7 +99,7 @@ def test_a_misleading_start_costs_time_only(rng):
 
 
 def test_strengths_by_column_follow_the_set(rng):
-    """Explicit strengths are those of the user's columns, whichever are in the set, empty ones left out."""
+    """Explicit strengths belong to the user's columns, for any working set, also if empty columns are removed."""
     A, b = data(rng)
     A[:, 7] = 0.0
     problem = sb.Problem(sb.L1(0.2 * np.abs(A.T @ b).max()), A, sb.Squared(b))
@@ -121,7 +121,7 @@ def test_strengths_by_column_follow_the_set(rng):
     ],
 )
 def test_matrix_variables(penalty, rng):
-    """Entries of a row are blocks of their own, or a block together: the small problem must take whole rows."""
+    """The entries of a row are separate blocks, or one block: the subproblem must contain whole rows."""
     A, b = data(rng)
     target = np.column_stack([b, -b])
     matrices = [A, np.ones((80, 1))] if isinstance(penalty, list) else A
@@ -132,7 +132,7 @@ def test_matrix_variables(penalty, rng):
 
 
 class MySquaredNorm:
-    """||x||^2 / 2 as a function of one's own, which cannot be taken apart."""
+    """||x||^2 / 2 as a user-defined function, which cannot be split."""
 
     separable = True
 
@@ -146,7 +146,7 @@ class MySquaredNorm:
         return 0.5 * np.sum(np.square(y))
 
 
-def test_parts_that_cannot_be_taken_apart_stay_whole(rng):
+def test_functions_that_cannot_be_split_stay_whole(rng):
     A, b = data(rng)
     other = rng.standard_normal((80, 6))
     for part in (MySquaredNorm(), sb.Nuclear(1.0, (2, 3))):
@@ -162,7 +162,7 @@ def test_limits_hold(rng):
     problem = sb.Problem(sb.L1(0.01 * np.abs(A.T @ b).max()), A, sb.Absolute(b))
     result = sb.solve(problem, tol=0, max_passes=300)
     assert result.status is sb.Status.MAX_PASSES
-    assert result.passes <= 1.05 * 300  # and what a last step takes
+    assert result.passes <= 1.05 * 300  # plus the work of a last step
 
 
 def test_settings_are_those_of_the_last_set(rng):
@@ -180,15 +180,15 @@ def test_a_dense_start_does_not_stay_dense(rng):
     assert result.settings["working_set"] <= 300
 
 
-def test_divergence_is_reported_as_without(rng):
+def test_divergence_is_reported_as_without_a_working_set(rng):
     A, b = data(rng)
     problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
     result = sb.solve(problem, step=(1e-3, 1e-3), restarts=False, blocks_per_iteration=50)
     assert result.status is sb.Status.DIVERGED
 
 
-def test_limits_hold_where_what_is_left_to_a_look_is_a_rounding():
-    """Here the set was asked for 1e-13 of a pass, less than half an ulp of those done: it never came to its look."""
+def test_limits_hold_if_the_work_up_to_the_next_certificate_is_below_rounding():
+    """The remaining 1e-13 of a pass was less than half an ulp of the work done, and the certificate never came."""
     rng = np.random.default_rng(5073)
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((100, 1000)), sb.Squared(rng.standard_normal(100)))
     result = sb.solve(problem, tol=0, max_passes=600, time_limit=60, finish=False)
@@ -196,8 +196,8 @@ def test_limits_hold_where_what_is_left_to_a_look_is_a_rounding():
     assert result.certificate.error <= 1e-14
 
 
-def test_a_method_that_stands_still_ends_the_loop_over_a_set(rng):
-    """It counts as a look at the set, and the clock gets its turn."""
+def test_a_method_without_progress_ends_the_loop_over_a_working_set(rng):
+    """A certificate of the working set follows, and the clock is checked."""
     A, b = data(rng)
     model = sb.Problem(sb.L1(5.0), A, sb.Squared(b)).model
 
@@ -212,7 +212,7 @@ def test_a_method_that_stands_still_ends_the_loop_over_a_set(rng):
 
 
 def test_a_point_at_which_every_block_stays_at_zero(rng):
-    """No column is near, so that there are no products to take."""
+    """No column is close to entering, so that no products are computed."""
     A, b = data(rng)
     model = sb.Problem(sb.GroupL2(1e4, 2), A, sb.Hinge(np.sign(b))).model
     products = Products(model)
@@ -222,12 +222,12 @@ def test_a_point_at_which_every_block_stays_at_zero(rng):
     assert products.passes == 0.5
 
 
-def test_only_where_it_pays(rng):
+def test_a_working_set_is_used_only_if_it_saves_work(rng):
     A, b = data(rng)
     for problem in (
         sb.Problem(sb.L1(1.0), A[:, :50], sb.Squared(b)),  # few blocks
         sb.Problem(sb.L1(1.0), A, sb.Equality(b)),  # a subset of the columns may not be feasible
-        sb.Problem(sb.SquaredL2(1.0), A, sb.Squared(b)),  # nothing is ever 0
+        sb.Problem(sb.SquaredL2(1.0), A, sb.Squared(b)),  # no coefficient is ever 0
         sb.Problem(sb.L1(1.0) + sb.Linear(2 * np.ones(N)), A, sb.Squared(b)),  # unbounded
     ):
         assert "working_set" not in sb.solve(problem, max_passes=20).settings
@@ -247,8 +247,8 @@ def test_restriction_is_the_function_with_the_others_at_zero(name, rng):
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-def test_slack_tells_which_blocks_stay_at_zero(name, rng):
-    """A block with positive slack at z is 0 in prox(z), one with negative slack and a kink is not."""
+def test_the_sign_of_the_slack_determines_which_blocks_stay_at_zero(name, rng):
+    """A block with positive slack at z is 0 in prox(z); a block with negative slack and a kink is not."""
     f = PENALTIES[name].bind((SIZE,))
     for _ in range(20):
         z = 2 * rng.standard_normal(SIZE)

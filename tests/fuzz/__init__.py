@@ -1,6 +1,6 @@
-"""A fuzzer of the public interface: random problems, data and options, judged by a certificate of its own.
+"""A fuzzer of the public interface: random problems, data and options, checked by an independent certificate.
 
-``functions.py`` states the catalogue once more in plain numpy, ``certificate.py`` judges a point with it,
-``storage.py`` lists the forms in which a matrix may be given, ``problems.py`` and ``cases.py`` draw cases from a seed,
-``check.py`` runs one, and ``__main__.py`` runs many in processes of their own: ``make fuzz``.
+``functions.py`` has the catalogue in plain numpy, ``certificate.py`` evaluates points with it, ``storage.py`` has the
+forms in which users pass a matrix, ``problems.py`` and ``cases.py`` draw cases from a seed, ``check.py`` runs one case,
+and ``__main__.py`` runs many cases in separate processes: ``make fuzz``.
 """

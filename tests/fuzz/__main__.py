@@ -1,6 +1,6 @@
-"""Run many cases in processes of their own: ``PYTHONPATH=tests python -m fuzz --seed 0 --cases 1000``.
+"""Run many cases in separate processes: ``PYTHONPATH=tests python -m fuzz --seed 0 --cases 1000``.
 
-A process that dies or hangs is told from its last words, and another one goes on with the next seed.
+If a process dies or hangs, its last output is reported, and a new process continues with the next seed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .cases import KINDS, case
 from .check import Failure, check, kind_of
 
 HANG = 60.0
-"""Seconds without a word after which a process is ended: twenty times the longest time limit of a case."""
+"""Seconds without output after which a process is killed: twenty times the longest time limit of a case."""
 
 SEEDS = Path(__file__).parent / "seeds.txt"
-"""Seeds of failures: cases that are run again in every test."""
+"""Seeds of former failures: the tests run these cases again."""
 
 
 WORKER = ["-m", "fuzz", "--work"]
@@ -36,7 +36,7 @@ WORKER = ["-m", "fuzz", "--work"]
 
 @dataclass
 class Report:
-    """How many cases ended how, and what failed: seed, kind, message and case."""
+    """The number of cases per outcome, and the failures: seed, kind, message and case."""
 
     ended: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str, str, str]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Report:
 
 
 class Worker:
-    """A process that runs cases, and whose end is an answer too."""
+    """A process that runs cases; its death is reported as a failure."""
 
     def __init__(self, kinds: str) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
@@ -77,7 +77,7 @@ class Worker:
         self.lines.put("")
 
     def ask(self, seed: int) -> tuple[str, str, str]:
-        """Run the case of a seed, and return how it ended, what failed, and the name of the case."""
+        """Run the case of a seed, and return its outcome, the failure, and the name of the case."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{seed}\n")
         self.process.stdin.flush()
@@ -86,7 +86,7 @@ class Worker:
             line = self.lines.get(timeout=HANG)
         except queue.Empty:
             kind, line = "hang", ""
-            self.process.send_signal(signal.SIGABRT)  # the traceback is among its last words
+            self.process.send_signal(signal.SIGABRT)  # the traceback is part of its last output
         if line:
             ended, message, name = line.rstrip("\n").split("\t")
             return ended, message, name
@@ -97,7 +97,7 @@ class Worker:
         return kind, f"{kind}: exit {self.process.returncode}: {words[:600]}", _name(seed)
 
     def close(self) -> None:
-        """Let the process end: there are no more seeds."""
+        """End the process, since there are no more seeds."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -109,7 +109,7 @@ class Worker:
 
 
 def run(seeds: Iterator[int], jobs: int = 1, kinds: str = "", until: float = float("inf")) -> Report:
-    """Run the cases of some seeds in that many processes and return what came of them."""
+    """Run the cases of some seeds in the given number of processes and return a report."""
     report, lock = Report(), threading.Lock()
 
     def following() -> int | None:
@@ -141,11 +141,11 @@ def _name(seed: int) -> str:
 
 
 def work(kinds: str) -> None:
-    """Run the cases whose seeds come in, and say how each ended: result, message and name in a line."""
+    """Run the cases whose seeds arrive on stdin, and print the outcome, message and name of each in one line."""
     wanted = set(filter(None, kinds.split(","))) or set(KINDS)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
-    warnings.simplefilter("ignore")  # those of a case are looked at where it runs
+    os.dup2(2, 1)  # output of libraries must not be taken for an outcome
+    warnings.simplefilter("ignore")  # warnings of a case are checked where it runs
     for line in sys.stdin:
         drawn = case(int(line))
         found = ("skipped", "", "")
@@ -165,7 +165,7 @@ def kept() -> list[int]:
 
 
 def keep(report: Report) -> None:
-    """Add the seeds of failures to the file that tests read."""
+    """Add the seeds of failures to the file that the tests read."""
     known = set(kept())
     with SEEDS.open("a") as file:
         for seed, _, message, name in report.failures:
@@ -178,7 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument(
-        "--cases", type=int, default=None, help="how many cases; 2000 by default, or as --minutes allow"
+        "--cases", type=int, default=None, help="number of cases; by default 2000, or as many as fit into --minutes"
     )
     parser.add_argument("--minutes", type=float, default=None, help="for how long")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")

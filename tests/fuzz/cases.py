@@ -1,4 +1,4 @@
-"""A case from a seed: a problem, options, and what may come of it."""
+"""A case from a seed: a problem, options, and the outcomes that are allowed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ KINDS = {
     "resumed": 0.04,
     "threads": 0.04,
 }
-"""What cases are made of, and in what share.
+"""The kinds of cases, and the share of each.
 
-``plain`` problems and those in other units (``scaled``, 1e-12 to 1e12) must be solved; ``extreme`` units (up to 1e300),
-``wrong`` arguments and ``malformed`` sparse matrices may be refused by an error that names an argument; ``resumed``
-ones go on from a checkpoint and ``threads`` run at one thread and at three, both with the same bits.
+``plain`` problems and those in other units (``scaled``, 1e-12 to 1e12) must be solved. ``extreme`` units (up to 1e300),
+``wrong`` arguments and ``malformed`` sparse matrices may be rejected by an error that names an argument. ``resumed``
+cases continue from a checkpoint and ``threads`` cases run with one and with three threads; both must give the same
+bits.
 """
 
 TIME_LIMIT = 3.0
@@ -38,7 +39,7 @@ TIME_LIMIT = 3.0
 
 @dataclass
 class Case:
-    """What is run."""
+    """A problem and the options of its solve."""
 
     seed: int
     kind: str
@@ -47,14 +48,14 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The case in a line."""
+        """A description of the case in one line."""
         return f"{self.kind}: {self.drawn.name} / {_short(self.options)}"
 
     @property
     def may_refuse(self) -> bool:
-        """Whether an error that names an argument is an answer."""
+        """Whether an error that names an argument is an allowed outcome."""
         if "torch" in self.drawn.name and any(kind in self.drawn.name for kind in ("LinearOperator", "Streamed")):
-            return True  # products of a LinearOperator are made on the host
+            return True  # products of a LinearOperator are computed on the host
         plain = {"tol", "max_passes", "time_limit", "seed", "threads", "x0", "y0", "check_every"}
         return self.kind in ("extreme", "wrong", "malformed") or not plain.issuperset(self.options)
 
@@ -83,7 +84,7 @@ def case(seed: int) -> Case:
 
 
 def options(rng: np.random.Generator, drawn: Drawn) -> dict[str, Any]:
-    """Return options of ``solve``: none but limits in half of the cases."""
+    """Return options of ``solve``; in half of the cases only limits."""
     tol = float(rng.choice([1e-2, 1e-4, 1e-6, 1e-6, 1e-8, 1e-10, 1e-12, 0.0]))
     found: dict[str, Any] = {"tol": tol, "max_passes": 60 if tol < 1e-6 else 150, "time_limit": TIME_LIMIT}
     if rng.random() < 0.03:
@@ -116,15 +117,15 @@ def start(rng: np.random.Generator, drawn: Drawn) -> Any:
 
 
 class Odd:
-    """An object that is nothing in particular."""
+    """An object that is no valid argument."""
 
 
 class CallbackError(Exception):
-    """An error of the user's callback, which has to reach the user as it is."""
+    """An error of the user's callback, which has to reach the user unchanged."""
 
 
 def calling(junk: Any) -> Any:
-    """Return a callback that calls an object, whose errors can be told from those of the library."""
+    """Return a callback that calls an object, with errors that differ from those of the library."""
 
     def callback(info: Any) -> Any:
         try:
@@ -155,7 +156,7 @@ OF_PROBLEM = [
 
 
 def spoil(rng: np.random.Generator, made: Case) -> None:
-    """Replace an argument of ``solve``, of ``Problem`` or of a term by something else."""
+    """Replace an argument of ``solve``, of ``Problem`` or of a term by an invalid value."""
     junk = JUNK[rng.integers(len(JUNK))]
     if rng.random() < 0.6:
         name = str(rng.choice(OF_SOLVE))
@@ -206,7 +207,7 @@ def spoil(rng: np.random.Generator, made: Case) -> None:
 
 
 def malform(rng: np.random.Generator, made: Case) -> None:
-    """Make A a sparse matrix whose arrays do not fit together."""
+    """Replace A by a sparse matrix whose arrays are inconsistent."""
     drawn = made.drawn
     m, n = int(np.prod(drawn.y_shape)), 5
     matrix = sparse.random(drawn.y_shape[0], n, 0.5, format=str(rng.choice(["csc", "csr"])), random_state=rng)

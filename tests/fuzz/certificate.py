@@ -1,4 +1,4 @@
-"""The judgement of a pair of points by the formulas of ``functions.py`` alone."""
+"""The evaluation of a pair of points, by the formulas of ``functions.py`` only."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from .functions import Array, Loss, Penalty, Real, norm
 
 ROUNDING = 1e-12
-"""Rounding of a sum in float64, as a part of the sum of the sizes of its terms: some thousand ulps."""
+"""Rounding error of a sum in float64, relative to the sum of the absolute terms: some thousand ulps."""
 
 
 UNDERFLOW = Real(np.finfo(float).tiny)
-"""Absolute rounding of a value in float64. Below this number a result is a multiple of 5e-324, and so each operation is
-off by up to half of that, however small its terms are; a value of 1e15 operations is then off by less than this. A
-square may be off by as much before it is multiplied by its coefficient."""
+"""Absolute rounding error of a value in float64. Smaller results are multiples of 5e-324, so that each operation has an
+error of up to half of that. The error of 1e15 operations is less than this number. A square may have an error of the
+same size before it is multiplied by its coefficient."""
 
 
 @dataclass
 class Statement:
-    """A problem: penalties, the matrix of each, flat, and the loss."""
+    """A problem over flat vectors: penalties, the matrix of each, and the loss."""
 
     penalties: Sequence[Penalty]
     matrices: Sequence[Array]
@@ -30,11 +30,11 @@ class Statement:
 
 @dataclass
 class Judgement:
-    """What a pair of points is worth.
+    """The values and infeasibilities of a pair of points.
 
-    ``primal`` and ``dual`` are the two values, with a bound on what rounding in float64 may change in each; ``off_*``
-    are the distances from the domains of f, g, f* and g*, ``floor`` is the least scale of a relative gap. The penalty
-    is evaluated at x itself, without its indicators.
+    ``primal`` and ``dual`` are the two values, each with a bound on its rounding error in float64. ``off_*`` are the
+    distances from the domains of f, g, f* and g*. ``floor`` is the smallest denominator of the relative gap. The
+    penalty is evaluated at x itself, without its indicator functions.
     """
 
     primal: Real
@@ -49,11 +49,11 @@ class Judgement:
     floor: Real
     z_rounding: Real
     scaling: Real
-    """What the dual value may lose if z, rounded, is scaled back into a domain that holds it."""
+    """Relative loss of the dual value if z, after rounding, is scaled back into its domain."""
 
 
 def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
-    """Return the values of both sides and their infeasibilities, conjugates at the nearest points of their domains."""
+    """Return the values and infeasibilities of both sides; conjugates are evaluated at projections on their domains."""
     x, y = [np.asarray(each, dtype=Real).ravel() for each in x], np.asarray(y, dtype=Real).ravel()
     u = np.sum([A @ part for A, part in zip(problem.matrices, x, strict=True)], axis=0)
     u_size = np.sum([np.abs(A) @ np.abs(part) for A, part in zip(problem.matrices, x, strict=True)], axis=0)
@@ -97,7 +97,7 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
 
 
 def value(problem: Statement, x: Sequence[Array]) -> tuple[Real, Array]:
-    """Return the objective at a point without its indicators, and how A x misses the domain of the loss."""
+    """Return the objective at a point without indicator functions, and the violation of the domain of the loss."""
     x = [np.asarray(each, dtype=Real).ravel() for each in x]
     u = np.sum([A @ part for A, part in zip(problem.matrices, x, strict=True)], axis=0)
     missed = problem.loss.missed(u)
@@ -108,8 +108,8 @@ def value(problem: Statement, x: Sequence[Array]) -> tuple[Real, Array]:
 def repaired(problem: Statement, y: Array) -> Array:
     """Return y moved onto -A_0'y = c_0 for the unpenalised columns A_0, and then scaled until it is feasible.
 
-    The library judges a y that is not feasible so, and returns the y that it began with. What it moves to is not known;
-    this is one such point, whose bound holds as well.
+    The library evaluates an infeasible y in this way, but returns the original y. Its moved point is not known; this is
+    one possible point, whose bound is valid as well.
     """
     y = np.asarray(y, dtype=Real).ravel()
     free = [penalty.unpenalised() for penalty in problem.penalties]
@@ -118,7 +118,7 @@ def repaired(problem: Statement, y: Array) -> Array:
     if A.shape[1]:
         scale = np.max(np.abs(A)) or Real(1)
         inverse = np.linalg.pinv(np.asarray(A / scale, dtype=float).T).astype(Real) / scale
-        for _ in range(3):  # each refines what the float64 inverse leaves
+        for _ in range(3):  # each step refines the solution of the float64 inverse
             y = y - inverse @ (A.T @ y + c)
         y = y - problem.loss.conjugate(y).missed
     low, high = Real(0), Real(1)
@@ -131,6 +131,6 @@ def repaired(problem: Statement, y: Array) -> Array:
 
 
 def feasible(problem: Statement, y: Array) -> bool:
-    """Return whether y and -A'y are in the domains of the conjugates, to rounding."""
+    """Return whether y and -A'y are in the domains of the conjugates, up to rounding."""
     found = judge(problem, [np.zeros(A.shape[1]) for A in problem.matrices], y)
     return bool(found.off_z <= found.z_rounding and found.off_y <= ROUNDING * norm(y))

@@ -1,4 +1,4 @@
-"""What must hold of a case, whatever it is."""
+"""The properties that every case must have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .certificate import ROUNDING, UNDERFLOW, feasible, judge, repaired, value
 from .functions import Real, norm
 
 LATE = 1.0
-"""Seconds of the main thread by which a run may outlive its time limit."""
+"""Seconds of CPU time of the main thread by which a solve may exceed its time limit."""
 
 LIBRARY = str(Path(sb.__file__).parent)
 
@@ -34,11 +34,11 @@ ARGUMENTS = re.compile(
 
 
 class Failure(Exception):
-    """A promise that was not kept: the first word of the message is its kind."""
+    """A property that does not hold; the first word of the message is the kind of failure."""
 
 
 def check(case: Case) -> str:
-    """Run a case and return how it ended; raise a Failure if a promise was not kept."""
+    """Run a case and return its outcome; raise a Failure if a property does not hold."""
     before = [_fingerprint(array) for array in case.drawn.arrays]
     with warnings.catch_warnings(record=True) as leaked:
         warnings.simplefilter("always")
@@ -66,7 +66,7 @@ def _fingerprint(array: NDArray[Any]) -> str:
 
 
 def _refused(case: Case, error: Exception) -> str:
-    """Return "refused" if the error is one of the library that names an argument, where that is allowed."""
+    """Return "refused" if an error is allowed, comes from the library and names an argument."""
     if isinstance(error, CallbackError):
         return "refused"
     frames = traceback.extract_tb(error.__traceback__)
@@ -103,7 +103,7 @@ def _solved(case: Case) -> str:
 
 
 def _resumed(case: Case, problem: sb.Problem) -> sb.Result:
-    """Stop a run, go on from its file, and compare with the run that was never stopped."""
+    """Stop a run, resume it from its checkpoint, and compare it with a run without a stop."""
     whole = sb.solve(problem, **case.options)
     first = case.options | {"max_passes": case.options["max_passes"] / 3}
     rest = {name: value for name, value in case.options.items() if name not in ("x0", "y0")}
@@ -141,7 +141,7 @@ def _list(blocks: Any) -> list[Any]:
 
 
 def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
-    """Hold the result against the certificate of ``certificate.py``."""
+    """Compare the result with the certificate of ``certificate.py``."""
     drawn, stated = case.drawn, result.certificate
     x, y = [np.asarray(block, dtype=float) for block in _list(result.x)], np.asarray(result.y, dtype=float)
     if [block.shape for block in x] != [tuple(shape) for shape in drawn.x_shapes] or y.shape != drawn.y_shape:
@@ -155,7 +155,7 @@ def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
     found = judge(drawn.statement, x, y)
     rounding = found.primal_rounding + found.dual_rounding
     _agrees("primal_value", stated.primal_value, found.primal, rounding)
-    if found.off_z == 0 and found.off_y == 0:  # any other y is moved before it is judged
+    if found.off_z == 0 and found.off_y == 0:  # any other y is moved before it is evaluated
         _agrees("dual_value", stated.dual_value, found.dual, rounding + found.scaling)
     _bounds_every_point(case, y, found.dual, rounding)
     if stated.dual_infeasibility == 0:
@@ -180,7 +180,7 @@ def _agrees(name: str, stated: float, found: Real, rounding: Real) -> None:
 
 
 def _bounds_every_point(case: Case, y: NDArray[np.float64], dual: Real, rounding: Real) -> None:
-    """Hold the lower bound against points of the domain: what is hidden is the product of y with their violation."""
+    """Compare the lower bound with points of the domain, up to the product of y with their violation."""
     statement = case.drawn.statement
     z = [-(A.T @ y.ravel().astype(Real)) for A in statement.matrices]
     zero = [penalty.project(np.zeros_like(part)) for penalty, part in zip(statement.penalties, z, strict=True)]
@@ -192,13 +192,13 @@ def _bounds_every_point(case: Case, y: NDArray[np.float64], dual: Real, rounding
         hidden = np.abs(y.ravel() @ missed) + np.abs(off_y @ (u - missed))
         hidden += np.sum([np.abs(off @ part) for off, part in zip(outside, x, strict=True)])
         size = rounding + 1e-12 * (abs(primal) + abs(y.ravel()) @ np.abs(u)) + UNDERFLOW
-        # as float64, in which a bound is stated: what exceeds its range is inf on both sides
+        # in float64, the type of a bound: values beyond its range are inf on both sides
         if float(dual) > float(primal + hidden + size):
             raise Failure(f"bound: dual value {float(dual)!r} above the objective {float(primal)!r} of another point")
 
 
 def _optimal(case: Case, x: list[NDArray[np.float64]], y: NDArray[np.float64]) -> None:
-    """Hold OPTIMAL against its definition, for y or for the point that a judge may move it to."""
+    """Check the definition of OPTIMAL, for y or for the point to which a certificate may move it."""
     if case.options["tol"] == 0:
         raise Failure("optimal: tol=0 ended OPTIMAL")
     missing = _missing(case, x, y)
@@ -207,7 +207,7 @@ def _optimal(case: Case, x: list[NDArray[np.float64]], y: NDArray[np.float64]) -
 
 
 def _missing(case: Case, x: list[NDArray[np.float64]], y: NDArray[Any]) -> str:
-    """Return what a pair of points lacks to be optimal; empty if it lacks nothing."""
+    """Return the reasons why a pair of points is not optimal; empty if it is."""
     tol, statement = case.options["tol"] * (1 + 1e-6), case.drawn.statement
     found = judge(statement, x, y)
     rounding = found.primal_rounding + found.dual_rounding
@@ -220,7 +220,7 @@ def _missing(case: Case, x: list[NDArray[np.float64]], y: NDArray[Any]) -> str:
         return f"primal violation {float(violation):.3g} with tol={case.options['tol']}"
     c = norm(np.concatenate([penalty.linear for penalty in statement.penalties]))
     violation = np.hypot(found.off_z, found.off_y)
-    # the ends of the domain of g* are products, such as scale * delta, that are rounded, and y may lie on them
+    # the ends of the domain of g* are rounded products, such as scale * delta, and y may lie on them
     if not violation <= tol * (1 + c) + found.z_rounding + ROUNDING * norm(y.ravel()):
         return f"dual violation {float(violation):.3g} with tol={case.options['tol']}"
     return ""

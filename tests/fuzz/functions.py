@@ -1,11 +1,11 @@
 """The catalogue of penalties and losses, written without the library from the formulas of its documentation.
 
-Everything is evaluated in numpy's longdouble: with the range and digits that it has on x86, what a check sees is the
-rounding of the library and not its own.
+Everything is evaluated in numpy's longdouble. On x86 it has more range and digits than float64, so that a check
+measures the rounding errors of the library and not its own.
 
-A penalty has its terms, how x misses its domain, and its conjugate. A loss has the same, a bound on its slope within
-``off`` of a point, and what it is worth at most (``rise``) at a distance from a minimiser. The conjugate is evaluated
-at the nearest point of its domain, and says how far away that is.
+A penalty has its terms, the violation of its domain, and its conjugate. A loss also has a bound on its slope within
+``off`` of a point, and its largest value (``rise``) at a distance from a minimiser. The conjugate is evaluated at the
+projection of its argument on the domain, and returns the violation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = NDArray[np.longdouble]
 
 @dataclass
 class Conjugate:
-    """Terms of a conjugate at the nearest point of its domain, how the argument misses it, and where it is attained."""
+    """Terms of a conjugate at the projection on its domain, the violation, and the point that attains the supremum."""
 
     terms: Array
     missed: Array
@@ -36,7 +36,7 @@ def soft(v: Array, threshold: Array) -> Array:
 
 @dataclass
 class Separable:
-    """sum_d slope_d |x_d| + curvature_d / 2 x_d^2 + linear_d x_d, where lower <= x <= upper."""
+    """sum_d slope_d |x_d| + curvature_d / 2 x_d^2 + linear_d x_d, for lower <= x <= upper."""
 
     slope: Array
     curvature: Array
@@ -54,7 +54,7 @@ class Separable:
         return np.clip(x, self.lower, self.upper)
 
     def unpenalised(self) -> NDArray[np.int64]:
-        """Return the coordinates on which nothing stands but a linear term."""
+        """Return the coordinates that have no more than a linear term."""
         free = (self.slope == 0) & (self.curvature == 0)
         return np.flatnonzero(free & np.isneginf(self.lower) & np.isposinf(self.upper))
 
@@ -78,7 +78,7 @@ class Separable:
 
 @dataclass
 class Grouped:
-    """sum_d slope_d |x_d| + sum_g weight_g ||x_g|| + linear_d x_d, where x >= 0 if ``sign``."""
+    """sum_d slope_d |x_d| + sum_g weight_g ||x_g|| + linear_d x_d, with x >= 0 if ``sign`` is set."""
 
     slope: Array
     linear: Array
@@ -102,7 +102,7 @@ class Grouped:
         return free[self.slope[free] == 0]
 
     def conjugate(self, z: Array) -> Conjugate:
-        """Return 0 on its domain, from which z is as far as the prox of the penalty (without c) moves it."""
+        """Return 0 on the domain; the violation of z is the prox of the penalty, without its linear term, at z."""
         w = z - self.linear
         w = np.maximum(w - self.slope, 0) if self.sign else soft(w, self.slope)
         missed = np.zeros_like(w)
@@ -115,7 +115,7 @@ class Grouped:
 
 @dataclass
 class Nuclear:
-    """alpha * the sum of the singular values of x, a matrix of that shape, + <linear, x>."""
+    """alpha * the sum of the singular values of x, as a matrix of the given shape, + <linear, x>."""
 
     alpha: Real
     shape: tuple[int, int]
@@ -202,7 +202,7 @@ class Huber(Target):
 
 
 def _quadratic(loss: Target, y: Array, lower: Real, upper: Real) -> Conjugate:
-    """Return b y + y^2 / 2s on s [lower, upper]; a row of strength 0 has nothing but y = 0."""
+    """Return b y + y^2 / 2s on s [lower, upper]; a row of strength 0 allows only y = 0."""
     counted = loss.strength > 0
     with np.errstate(invalid="ignore"):
         inside = np.where(counted, np.clip(y, loss.strength * lower, loss.strength * upper), 0)
@@ -338,7 +338,7 @@ class Norm2:
         return self.scale * np.sqrt(np.max(self.weight)) * distance
 
     def conjugate(self, y: Array) -> Conjugate:
-        """Return b y on the ellipsoid sum y_i^2 / weight_i <= scale^2, from which rounding alone may lead away."""
+        """Return b y on the ellipsoid sum y_i^2 / weight_i <= scale^2; only rounding may leave the ellipsoid."""
         counted = self.weight > 0
         inside = np.where(counted, y, 0)
         length = norm(inside / np.sqrt(np.where(counted, self.weight, 1)))
@@ -349,7 +349,7 @@ class Norm2:
 
 @dataclass
 class Interval:
-    """0 where lower <= u <= upper; Equality has the two equal."""
+    """0 if lower <= u <= upper; an Equality has equal bounds."""
 
     lower: Array
     upper: Array

@@ -1,4 +1,4 @@
-"""Random problems: each drawn twice from the same numbers, for the library and for ``functions.py``."""
+"""Random problems, each in two forms with the same numbers: for the library and for ``functions.py``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Draw = np.random.Generator
 
 @dataclass
 class Drawn:
-    """A problem for the library, made when it is asked for, and the same in plain numpy.
+    """A function that makes a problem for the library, and the same problem in plain numpy.
 
-    ``feasible`` and ``bounded`` say that the problem is known to be so; ``inside`` is a point of the domain of f.
+    ``feasible`` and ``bounded`` say that this is known of the problem; ``inside`` is a point of the domain of f.
     """
 
     make: Callable[[], sb.Problem]
@@ -43,7 +43,7 @@ class Drawn:
 
 @dataclass
 class Term:
-    """A function for the library, and in plain numpy."""
+    """A penalty or loss for the library, and the same in plain numpy."""
 
     make: Callable[[], Any]
     statement: Any
@@ -53,7 +53,7 @@ class Term:
 
 
 def entries(rng: Draw, m: int, n: int) -> Matrix:
-    """Return a matrix, perhaps with degenerate rows and columns."""
+    """Return a matrix, which may have degenerate rows and columns."""
     kind = rng.random()
     if kind < 0.5:
         A = rng.standard_normal((m, n))
@@ -89,7 +89,7 @@ def entries(rng: Draw, m: int, n: int) -> Matrix:
 
 
 def targets(rng: Draw, shape: Shape, near: Matrix, scale: float) -> Matrix:
-    """Return data of a loss, near A x for some x, perhaps degenerate."""
+    """Return data of a loss near A x for some x; they may be degenerate."""
     kind = rng.random()
     if kind < 0.06:
         b = np.zeros(shape)
@@ -159,7 +159,7 @@ def constraint(rng: Draw, name: str, shape: Shape, b: Matrix, near: Matrix) -> T
 
 
 def grouping(rng: Draw, n: int) -> tuple[Any, list[NDArray[np.int64]]]:
-    """Return groups of n columns as a user may write them, and as lists of indices."""
+    """Return groups of n columns in a form that users may write, and as lists of indices."""
     form = rng.random()
     if form < 0.25:
         size = int(rng.choice([d for d in range(1, n + 1) if n % d == 0]))
@@ -175,7 +175,7 @@ def grouping(rng: Draw, n: int) -> tuple[Any, list[NDArray[np.int64]]]:
 
 
 def penalty(rng: Draw, shape: Shape, alpha: float, size: float) -> Term:
-    """Return a penalty of about that strength on a variable of about that size, perhaps with pieces added to it."""
+    """Return a penalty of about the given weight on a variable of about the given size; terms may be added to it."""
     base = str(rng.choice(["Zero", "L1", "L1", "SquaredL2", "ElasticNet", "GroupL2", "SparseGroup", "Nuclear"]))
     if base in ("GroupL2", "SparseGroup"):
         return group_penalty(rng, base, shape, alpha)
@@ -185,7 +185,7 @@ def penalty(rng: Draw, shape: Shape, alpha: float, size: float) -> Term:
 
 
 def pieces(rng: Draw, shape: Shape, alpha: float) -> tuple[list[Callable[[], Any]], NDArray[Any], str, list[Any]]:
-    """Return a linear term to add, in one case of six: how to make it, its values, its name and its arrays."""
+    """Return a linear term in one of six cases: a function that makes it, its values, its name and its arrays."""
     c = np.zeros(shape)
     if rng.random() > 0.16:
         return [], c, "", []
@@ -229,12 +229,12 @@ def separable(rng: Draw, base: str, shape: Shape, alpha: float, size: float) -> 
 
 
 def summed(make: Callable[[], Any], add: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
-    """Return how to make the sum of some terms."""
+    """Return a function that makes the sum of some terms."""
     return lambda: sum((each() for each in add), start=make()) if add else make()
 
 
 def bounds(rng: Draw, shape: Shape, size: float) -> tuple[NDArray[Any], NDArray[Any], tuple[Any, Any]]:
-    """Return bounds as arrays, and as given: scalars or arrays, finite or not, with 0 inside of them or not."""
+    """Return bounds as arrays, and as the user gives them: scalars or arrays, finite or infinite, with or without 0."""
     if rng.random() < 0.5:
         low = size * float(rng.choice([-1.0, 0.0, 0.1, -np.inf]))
         high = low + size if np.isfinite(low) else float(rng.choice([0.0, size]))
@@ -248,7 +248,7 @@ def bounds(rng: Draw, shape: Shape, size: float) -> tuple[NDArray[Any], NDArray[
 
 
 def group_penalty(rng: Draw, base: str, shape: Shape, alpha: float) -> Term:
-    """Return GroupL2 or SparseGroup; under a matrix variable a group is some of its rows."""
+    """Return GroupL2 or SparseGroup; a group of a matrix variable consists of some of its rows."""
     n, tasks = shape[0], int(np.prod(shape[1:], dtype=int))
     given, members = grouping(rng, n)
     ratio = 0.0 if base == "GroupL2" else float(rng.choice([0.0, 0.4, 1.0]))
@@ -277,7 +277,7 @@ def group_penalty(rng: Draw, base: str, shape: Shape, alpha: float) -> Term:
 
 
 def nuclear(rng: Draw, shape: Shape, alpha: float) -> Term:
-    """Return a nuclear norm; a flat variable becomes a matrix by it."""
+    """Return a nuclear norm, which makes a matrix of a flat variable."""
     n = int(np.prod(shape))
     rows = int(rng.choice([d for d in range(1, n + 1) if n % d == 0]))
     matrix = (shape[0], shape[1]) if len(shape) == 2 else (rows, n // rows)
@@ -297,7 +297,7 @@ class Units:
 
 
 def block(rng: Draw, m: int, y_shape: Shape, units: Units) -> tuple[Any, Stored | None, Matrix, Shape]:
-    """Return a block of A as it is given, how it is stored, its matrix between flat vectors, and the shape of its x."""
+    """Return a block of A as the user gives it, its storage, its matrix for flat vectors, and the shape of its x."""
     tasks = int(np.prod(y_shape[1:], dtype=int))
     if rng.random() < 0.12:
         scale = float(rng.choice([1.0, 1.0, -2.0, 0.5]))
@@ -309,7 +309,7 @@ def block(rng: Draw, m: int, y_shape: Shape, units: Units) -> tuple[Any, Stored 
 
 
 def draw(rng: Draw, units: Units) -> Drawn:
-    """Return a random problem in those units."""
+    """Return a random problem in the given units."""
     m = int(rng.choice([1, 2, 3, 5, 8, 12, 20])) if rng.random() < 0.95 else int(rng.integers(30, 80))
     y_shape: Shape = (m,) if rng.random() < 0.87 else (m, int(rng.integers(1, 4)))
     is_list = bool(rng.random() < 0.25)

@@ -1,4 +1,4 @@
-"""The forms in which a matrix may be given: dtypes, orders, strides, sparse formats, files, operators, tensors."""
+"""The forms in which users pass a matrix: dtypes, orders, strides, sparse formats, files, operators, tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass
 class Stored:
-    """A matrix as the user gives it, the entries that it stands for, and the arrays that nobody may change."""
+    """A matrix as the user gives it, its entries, and the arrays that must not change."""
 
     given: Any
     entries: Matrix
@@ -29,7 +29,7 @@ class Stored:
 
 
 def dense(A: Matrix, rng: np.random.Generator) -> Stored:
-    """Return an array in some layout."""
+    """Return an array in a random layout."""
     wide = np.zeros((2 * A.shape[0] + 1, 3 * A.shape[1] + 1))
     wide[1::2, 1::3] = A
     backwards = np.ascontiguousarray(A[::-1, ::-1])
@@ -55,7 +55,7 @@ def dense(A: Matrix, rng: np.random.Generator) -> Stored:
 
 
 def narrow(A: Matrix, rng: np.random.Generator) -> Stored:
-    """Return an array of a type with fewer digits, and the entries that are left."""
+    """Return an array of a type with fewer digits, and its rounded entries."""
     order = "C" if rng.random() < 0.5 else "F"
     dtype = np.dtype(str(rng.choice(["f4", "f4", "f4", "f2", "i1", "i4", "i8", "u1", "?"])))
     largest = np.abs(A).max(initial=0.0)
@@ -71,7 +71,7 @@ def narrow(A: Matrix, rng: np.random.Generator) -> Stored:
 
 
 def compressed(A: Matrix, rng: np.random.Generator) -> Stored:
-    """Return a sparse matrix in some format, perhaps with duplicates, explicit zeros and long indices."""
+    """Return a sparse matrix in a random format, which may have duplicates, explicit zeros and 64-bit indices."""
     form = str(rng.choice(["csc", "csr", "csc", "csr", "coo", "lil", "dok", "dia", "bsr"]))
     kept = A if rng.random() < 0.5 else A * (rng.random(A.shape) < 0.4)
     if rng.random() < 0.2:
@@ -97,7 +97,7 @@ def compressed(A: Matrix, rng: np.random.Generator) -> Stored:
 
 
 def _untidy(matrix: Any, rng: np.random.Generator) -> Any:
-    """Return the matrix with explicit zeros, and with entries in two halves, in any order; as a COO matrix says it."""
+    """Return the matrix in COO format with explicit zeros, and with entries split into halves, in random order."""
     coo = matrix.tocoo()
     half = coo.data / 2
     row = np.concatenate([coo.row, coo.row, rng.integers(0, matrix.shape[0], 2)])
@@ -125,13 +125,13 @@ def in_a_file(A: Matrix, rng: np.random.Generator) -> Stored:
         path = Path(folder) / "A.npy"
         np.save(path, np.asarray(A, order=order))
         mapped = np.load(path, mmap_mode="r")
-        if rng.random() < 0.5:  # the map and the open file outlive the name
+        if rng.random() < 0.5:  # the map and the open file remain valid after the file is deleted
             return Stored(mapped, A, f"memory map {order}", [mapped])
         return Stored(sb.Streamed(mapped), A, f"Streamed {order}", [mapped])
 
 
 def tensor(A: Matrix, rng: np.random.Generator) -> Stored:
-    """Return a tensor on torch's own CPU device, dense or sparse."""
+    """Return a dense or sparse tensor on the CPU device of torch."""
     import torch
 
     torch.set_num_threads(1)
@@ -153,6 +153,6 @@ FORMS: list[tuple[float, Callable[[Matrix, np.random.Generator], Stored]]] = [
 
 
 def store(A: Matrix, rng: np.random.Generator) -> Stored:
-    """Return a matrix in one of the forms."""
+    """Return a matrix in a random form."""
     shares = np.array([share for share, _ in FORMS])
     return FORMS[rng.choice(len(FORMS), p=shares / shares.sum())][1](A, rng)
