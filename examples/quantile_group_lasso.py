@@ -1,7 +1,7 @@
-"""Which of thirty categorical factors move the median, and which the upper tail.
+"""Find which of thirty categorical factors affect the median, and which affect the upper tail.
 
-Group Lasso under the quantile loss: a factor is in the model with all its levels or not at all, and every quantile has
-factors of its own. Nothing is smoothed: zeros are exact, and every fit has a certificate.
+A group Lasso with the quantile loss: a factor is in the model with all its levels or not at all, and each quantile may
+select other factors. The loss is not smoothed, zeros are exact, and every fit has a certificate.
 
     python examples/quantile_group_lasso.py [picture.png]
 """
@@ -25,7 +25,7 @@ def main(picture: str) -> None:
     X = np.eye(LEVELS)[levels].reshape(SAMPLES, FACTORS * LEVELS)
     effect = np.linspace(-1.0, 1.0, LEVELS)
     centre = effect[levels[:, 0]] - effect[levels[:, 1]]
-    spread = np.exp(0.8 * effect[levels[:, 2]])  # the third factor widens the distribution and leaves its middle
+    spread = np.exp(0.8 * effect[levels[:, 2]])  # the third factor widens the distribution and does not move its median
     y = 3.0 + centre + 0.5 * spread * rng.standard_normal(SAMPLES)
 
     sizes = []

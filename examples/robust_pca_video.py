@@ -1,7 +1,8 @@
-"""What moves in front of a still background: robust PCA of a video, one frame a row.
+"""Moving objects in front of a still background: robust PCA of a video, with one frame per row.
 
-The background, the same in every frame but for the light, has low rank; what moves covers few pixels and is sparse. The
-video is simulated; the surveillance video of an escalator is read instead where its MAT file is named.
+The background is the same in every frame except for the light, so that it has low rank. Moving objects cover few
+pixels, so that they are sparse. The video is simulated, unless the MAT file of a surveillance video of an escalator is
+given.
 
     python examples/robust_pca_video.py [picture.png] [escalator_data.mat]
 """
@@ -38,7 +39,7 @@ def read_video(path):
 
 
 def main(picture: str, path: str | None) -> None:
-    """Split the video and draw three frames of it."""
+    """Split the video and draw three of its frames."""
     video, shape = make_video() if path is None else read_video(path)
     strength = 0.2 * np.linalg.norm(video - video.mean(axis=0), 2)
     model = RobustPCA(low_rank_weight=strength, sparse_weight=0.08, tol=1e-4).fit(video)

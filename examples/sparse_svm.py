@@ -1,7 +1,7 @@
-"""Two newsgroups by the words that they use: a support vector machine that reads few of them.
+"""Classify messages of two newsgroups by their words: a support vector machine that needs few words.
 
-Hinge loss with an L1 penalty on sparse counts, as in the BASEHOCK set of 1,993 messages and 4,862 words, which is read
-instead where its file is named.
+Hinge loss with an L1 penalty on sparse word counts. The counts are simulated, unless the file of the BASEHOCK data set
+(1,993 messages, 4,862 words) is given.
 
     python examples/sparse_svm.py [picture.png] [BASEHOCK.mat]
 """
@@ -20,7 +20,7 @@ from saddleback.estimators import SparseSVC
 
 
 def make_counts(messages=2000, words=5000, telling=60, seed=0):
-    """Return word counts, a few words being used more by one of two groups, and the groups."""
+    """Return word counts of two groups, in which one group uses a few words more often, and the groups."""
     rng = np.random.default_rng(seed)
     frequency = 1.0 / np.arange(1, words + 1)
     frequency *= 60 / frequency.sum()
@@ -38,7 +38,7 @@ def read_counts(path):
 
 
 def main(picture: str, path: str | None) -> None:
-    """Fit at several alphas; draw how many words are read, and how many messages are told apart."""
+    """Fit at several alphas; draw the number of words in the model and the accuracy on held-out messages."""
     X, y = make_counts() if path is None else read_counts(path)
     train_X, test_X, train_y, test_y = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
     alphas = np.geomspace(0.05, 0.001, 8)
@@ -50,7 +50,7 @@ def main(picture: str, path: str | None) -> None:
         print(f"alpha {alpha:.4f}: {words[-1]} of {X.shape[1]} words, {right[-1]:.1%} right, {model.result_}")
     _, axis = plt.subplots(figsize=(6, 4), layout="constrained")
     axis.semilogx(words, right, marker="o")
-    axis.set(xlabel="words that the model reads", ylabel="held-out messages told apart")
+    axis.set(xlabel="words in the model", ylabel="accuracy on held-out messages")
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:.0f}")
     axis.xaxis.set_minor_locator(NullLocator())

@@ -1,7 +1,7 @@
-"""Which interactions of neighbouring bases tell a splice site.
+"""Find the interactions of neighbouring bases that predict a splice site.
 
 Hinge loss with a group penalty over all single positions, pairs and triples of 7 bases: 63 groups, 2,604 columns. The
-sites are simulated; equal sites are merged, so that the fit costs no more than the distinct ones.
+sites are simulated. Equal sites are merged, so that the cost depends on the number of distinct sites.
 
     python examples/splice_sites.py [picture.png]
 """
@@ -20,7 +20,7 @@ POSITIONS = ["-3", "-2", "-1", "+3", "+4", "+5", "+6"]
 
 
 def main(picture: str) -> None:
-    """Fit, and draw the groups that were selected."""
+    """Fit the model and draw the selected groups."""
     sites = make_group_hinge(samples=3000)
     model = SparseClassifier("hinge", "group", alpha=3e-3, groups=sites.groups, tol=1e-3).fit(sites.A, sites.labels)
     names = [" ".join(chosen) for size in (1, 2, 3) for chosen in combinations(POSITIONS, size)]

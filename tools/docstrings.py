@@ -56,7 +56,7 @@ def public_objects() -> Iterator[tuple[str, Any]]:
 
 
 def complaints(name: str, thing: Any) -> Iterator[str]:
-    """Yield what is wrong with the docstring of a public object, and with those of its methods."""
+    """Yield the defects of the docstring of a public object and of the docstrings of its methods."""
     is_read_only = name.split(".")[-1] in READ_ONLY or (isclass(thing) and issubclass(thing, (Enum, Exception)))
     yield from _errors(name, thing, WORDING if is_read_only else COMPLETE)
     if isclass(thing):
@@ -76,7 +76,7 @@ def _errors(name: str, thing: Any, checks: set[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print every complaint and return how many there are, at most 1."""
+    """Print every complaint and return the exit status: 1 if there are any, else 0."""
     found = [line for name, thing in public_objects() for line in complaints(name, thing)]
     print("\n".join([*found, f"docstrings: {len(found)} complaints"]))
     return min(len(found), 1)

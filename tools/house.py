@@ -1,6 +1,7 @@
-"""Count what makes the source hard or easy to take in, next to a bar for each: ``python -m house [COMMIT]``.
+"""Measure how large and complex the source is, with a limit per measure: ``python -m house [COMMIT]``.
 
-Everything is read from the source text, so that any commit can be counted; with a commit its column comes first.
+Everything is read from the source text, so that any commit can be measured. If a commit is given, its column comes
+first.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ CONTRACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
 }
-"""The folders and the classes that make each contract; those that a commit does not have are left out."""
+"""The folders and classes that form each contract; those that a commit does not have are skipped."""
 
 ALGORITHMS = ("methods", "layers", "acceleration", "interior")
 """Folders in which a dictionary would be the memory of an algorithm."""
@@ -66,7 +67,7 @@ def _code_lines(text: str) -> frozenset[int]:
 
 
 def _lines(first: ast.stmt, last: ast.stmt | None = None) -> range:
-    """Return the numbers of the lines of a statement, or of all from one to another."""
+    """Return the line numbers of a statement, or of all statements from one to another."""
     end = (last or first).end_lineno
     assert end is not None
     return range(first.lineno, end + 1)
@@ -74,23 +75,23 @@ def _lines(first: ast.stmt, last: ast.stmt | None = None) -> range:
 
 @dataclass(frozen=True)
 class Module:
-    """A file of Python: where it lies below the package, and its text."""
+    """A Python file: its path relative to the package, and its text."""
 
     path: Path
     text: str
 
     @property
     def tree(self) -> ast.Module:
-        """Its syntax tree."""
+        """The syntax tree of the file."""
         return _parsed(self.text)
 
     @property
     def code(self) -> frozenset[int]:
-        """The numbers of the lines that have code: no blank lines, comments, docstrings or attribute docstrings."""
+        """The numbers of the lines with code; blank lines, comments and docstrings do not count."""
         return _code_lines(self.text)
 
     def within(self, *folders: str) -> bool:
-        """Return whether it lies in one of these folders of the package."""
+        """Return whether the file lies in one of these folders of the package."""
         return self.path.parts[0] in folders
 
 
@@ -130,7 +131,7 @@ def members(node: ast.ClassDef) -> set[str]:
 
 
 def contract(kind: str) -> Callable[[Source], int | str]:
-    """Return what counts the public members of a contract."""
+    """Return a function that counts the public members of a contract."""
     folders, names = CONTRACTS[kind]
 
     def count(source: Source) -> int | str:
@@ -146,7 +147,7 @@ def flat_modules(source: Source) -> int:
 
 
 def longest_function(source: Source) -> str:
-    """Return the most lines of code in the body of a function, and where that is."""
+    """Return the largest number of lines of code in the body of a function, and its location."""
     lengths = [
         (len(module.code.intersection(_lines(node.body[0], node.body[-1]))), f"{module.path}:{node.name}")
         for module in source.modules

@@ -1,1 +1,1 @@
-"""Two commits side by side: whether their answers are the same bits, and which is faster."""
+"""Comparison of two commits: whether their results agree in all bits, and which of the two is faster."""

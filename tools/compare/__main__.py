@@ -1,4 +1,4 @@
-"""Compare the working tree with a commit: the bits of its answers, or with ``--time`` how long they take."""
+"""Compare the results of the working tree bit by bit with those of a commit, or with ``--time`` the run times."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .environments import Side
 
 
 def main() -> int:
-    """Build both sides, run them side by side, and return 1 if answers differ."""
+    """Build and run both sides; return 1 if their results differ, else 0."""
     parser = argparse.ArgumentParser(prog="compare", description=__doc__)
     parser.add_argument("base", help="the commit to compare with")
-    parser.add_argument("--tree", help="another commit in the place of the working tree")
-    parser.add_argument("--only", default="", help="run the cases whose names have this in them")
+    parser.add_argument("--tree", help="another commit instead of the working tree")
+    parser.add_argument("--only", default="", help="run only the cases whose names contain this text")
     parser.add_argument("--time", action="store_true", help="measure times instead of bits")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of --time, by default 3")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds of --time, by default 3")
     chosen = parser.parse_args()
     base = environments.commit(chosen.base)
     tree = environments.working_tree() if chosen.tree is None else environments.commit(chosen.tree)
@@ -42,7 +42,7 @@ def _times(base: Side, tree: Side, only: str, rounds: int) -> bool:
 
 def _check(only: str, found: object) -> None:
     if not found:
-        raise SystemExit(f"--only {only}: no case has that in its name")
+        raise SystemExit(f"--only {only}: no case has a name that contains this text")
 
 
 if __name__ == "__main__":

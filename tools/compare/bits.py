@@ -1,4 +1,4 @@
-"""Run all cases on both sides and compare what they have found, bit by bit."""
+"""Run all cases on both sides and compare their results bit by bit."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .outcomes import BEGUN, ERROR, MISSING
 
 SAME, DIFFERS, FAILED, SKIPPED, EXPECTED = "same", "differs", "error", "skipped", "differs, expected"
 LONGEST = 300.0
-"""Seconds after which the cases of one side are given up."""
+"""Time limit for the cases of one side, in seconds."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison of one case has shown, and the details in a line."""
+    """The outcome of the comparison of one case, with details in one line."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def catalogue(side: Side) -> dict[str, int]:
-    """Return the names of the cases, with the number of processes that each runs on."""
+    """Return the names of the cases, each with its number of processes."""
     listed = subprocess.run(side.command("worker"), env=environment(), capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         raise SystemExit(f"{side.label} does not run:\n{listed.stderr}")
@@ -42,7 +42,7 @@ def catalogue(side: Side) -> dict[str, int]:
 
 
 def run(side: Side, cases: Mapping[str, int], folder: Path) -> None:
-    """Run cases on one side; where the process dies, the case at which it did gets an error and the others go on."""
+    """Run cases on one side. If the process dies, its current case gets an error and a new process runs the rest."""
     for processes in sorted(set(cases.values())):
         remaining = [name for name in cases if cases[name] == processes]
         while remaining:
@@ -69,7 +69,7 @@ def _ended(command: list[str], output: Path) -> str:
 
 
 def compare(base: Side, tree: Side, cases: Mapping[str, int]) -> list[Verdict]:
-    """Run cases on both sides at the same time, and compare."""
+    """Run cases on both sides at the same time, and compare their results."""
     with tempfile.TemporaryDirectory() as temporary:
         folders = [Path(temporary) / kind for kind in ("base", "tree")]
         for folder in folders:
@@ -86,11 +86,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 NEW = r"module 'saddleback[\w.]*' has no attribute|method='[\w-]+' is not known"
-"""What an older commit says to the name of a new function, estimator or method."""
+"""Error messages of an older commit for the name of a new function, estimator or method."""
 
 
 def judge(name: str, base: dict[str, Any], tree: dict[str, Any]) -> Verdict:
-    """Compare what both sides have found in a case."""
+    """Compare the results of both sides in one case."""
     errors = {label: str(arrays[ERROR]) for label, arrays in (("base", base), ("tree", tree)) if ERROR in arrays}
     if errors:
         if "tree" not in errors and re.search(NEW, errors["base"]):
@@ -99,20 +99,20 @@ def judge(name: str, base: dict[str, Any], tree: dict[str, Any]) -> Verdict:
         said = "; ".join(f"{label}: {error.strip().splitlines()[-1]}" for label, error in errors.items())
         return Verdict(name, SKIPPED if missing else FAILED, said)
     differences = [_difference(key, base.get(key), tree.get(key)) for key in sorted(base.keys() | tree.keys())]
-    told = "; ".join(difference for difference in differences if difference)
-    if not told:
+    details = "; ".join(difference for difference in differences if difference)
+    if not details:
         return Verdict(name, SAME)
-    return (
-        Verdict(name, EXPECTED, f"{told} ({EXCEPTIONS[name]})") if name in EXCEPTIONS else Verdict(name, DIFFERS, told)
-    )
+    if name not in EXCEPTIONS:
+        return Verdict(name, DIFFERS, details)
+    return Verdict(name, EXPECTED, f"{details} ({EXCEPTIONS[name]})")
 
 
 def _difference(key: str, base: Any, tree: Any) -> str:
-    """Say in what two arrays differ; an empty string where they are the same bits."""
+    """Describe how two arrays differ; return an empty string if all bits agree."""
     if key == "seconds":
         return ""
     if base is None or tree is None:
-        return f"{key} is there in {'tree' if base is None else 'base'} alone"
+        return f"{key} exists only in {'tree' if base is None else 'base'}"
     if base.dtype == tree.dtype and base.shape == tree.shape and base.tobytes() == tree.tobytes():
         return ""
     if base.size == tree.size == 1:
@@ -124,7 +124,7 @@ def _difference(key: str, base: Any, tree: Any) -> str:
 
 
 def report(verdicts: Sequence[Verdict]) -> bool:
-    """Print the cases that are not the same, count all, and return whether everything is as it should be."""
+    """Print the cases that differ and the counts; return whether all differences are expected and no case failed."""
     width = max(len(verdict.name) for verdict in verdicts)
     for verdict in verdicts:
         if verdict.kind != SAME:

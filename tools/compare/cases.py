@@ -1,9 +1,9 @@
-"""What is compared: a table of named cases, each a small program that uses public names alone.
+"""The cases that are compared: small programs, each with a name, that use public names only.
 
-A case is a function of a folder for its files. It returns a ``Result``, an array, a number, a string, or a list or
-dictionary of these; ``worker.py`` flattens that into named arrays. All that one of two commits may lack is named in a
-function, so that its own case fails there and no other. The name of a case has the part of the library that
-it tries, then the variant.
+A case is a function of a folder, in which it may write files. It returns a ``Result``, an array, a number, a string, or
+a list or dictionary of these, which ``worker.py`` flattens into named arrays. Names that one of the two commits may
+lack are looked up inside a function, so that only its case fails there. The name of a case begins with the part of the
+library that it tests, followed by the variant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TWO_THREADS = 2
 
 @dataclass(frozen=True)
 class Case:
-    """A name, what to run, the optional package that it takes, and on how many processes it runs."""
+    """A name, the program to run, the optional package that it needs, and its number of processes."""
 
     name: str
     run: Callable[[Path], Any]
@@ -38,7 +38,7 @@ class Case:
 
 
 def solves(problem: Callable[[], sb.Problem], **options: Any) -> Callable[[Path], sb.Result]:
-    """Return a program that solves a problem, by default in one thread and not longer than 400 passes."""
+    """Return a program that solves a problem, by default in one thread with at most 400 passes."""
     return lambda folder: sb.solve(problem(), **{"threads": 1, "max_passes": 400} | options)
 
 
@@ -112,7 +112,7 @@ FIRM: dict[str, Callable[[], Any]] = {"Absolute": lambda: sb.Absolute(B), "Squar
 
 
 def terms(penalty: Callable[[], Any], loss: Callable[[], Any]) -> Callable[[], sb.Problem]:
-    """Return what makes the problem of a penalty and a loss."""
+    """Return a function that makes the problem of a penalty and a loss."""
     return lambda: sb.Problem(penalty(), A, loss())
 
 
@@ -140,7 +140,7 @@ LAYERS: dict[str, tuple[Callable[[], sb.Problem], dict[str, Any]]] = {
     "no solution, highs": (some.infeasible, {}),
     "no least value": (some.unbounded, {"method": "sp-bcd"}),
 }
-"""Restarts, working sets, the finish, reductions and verdicts, one by one and together."""
+"""Restarts, working sets, the finish, reductions and proofs of no solution, separately and together."""
 
 BACKENDS: dict[str, tuple[Callable[[], sb.Problem], dict[str, Any]]] = {
     "numpy sp-bcd": (some.group_hinge, {"method": "sp-bcd", "backend": "numpy", "max_passes": 60}),
@@ -258,7 +258,7 @@ def mapped(folder: Path) -> sb.Result:
 
 
 def resumed(problem: Callable[[], sb.Problem], **options: Any) -> Callable[[Path], Any]:
-    """Return a program that stops after a few passes, goes on from its checkpoint, and also runs without a stop."""
+    """Return a program that stops after a few passes, resumes from its checkpoint, and also runs without a stop."""
 
     def run(folder: Path) -> dict[str, Any]:
         chosen = {"threads": 1, "max_passes": 400} | options
@@ -288,7 +288,7 @@ def path(penalty: Any, loss: Callable[[Any], Any], **options: Any) -> Callable[[
 
 
 def largest_alphas(folder: Path) -> dict[str, float]:
-    """Find the largest alpha of many losses and penalties."""
+    """Compute ``alpha_max`` for many losses and penalties."""
     ones = np.ones((ROWS, 1))
     chosen = {name: sb.alpha_max(sb.L1(1.0), A, loss(), ones) for name, loss in LOSSES.items() if name != "Interval"}
     groups = {name: sb.alpha_max(sb.GroupL2(1.0, 4), A, loss()) for name, loss in FIRM.items()}
@@ -304,7 +304,7 @@ def warm_started(folder: Path) -> list[sb.Result]:
 
 
 def watched(folder: Path) -> dict[str, Any]:
-    """Solve with a callback that stops the run, and keep all that it sees."""
+    """Solve with a callback that stops the run, and keep everything that it receives."""
     seen: list[Any] = []
 
     def callback(info: sb.Info) -> bool:
@@ -332,7 +332,7 @@ def from_file(folder: Path) -> list[sb.Result]:
 
 
 def certified(folder: Path) -> dict[str, float]:
-    """Judge points from elsewhere."""
+    """Certify points that are not the result of a solve."""
     result = sb.solve(some.quantile(), "pdhg", threads=1, max_passes=40)
     certificate = sb.certify(some.quantile(), result.x + 0.01, 0.9 * result.y)
     return {name: float(getattr(certificate, name)) for name in ("primal_value", "dual_value", "relative_gap")}
@@ -362,7 +362,7 @@ FITTED = ("coef_", "intercept_", "dual_coef_", "alpha_", "alphas_", "mse_path_",
 
 
 def fits(make: Callable[[], Any], y: Any, X: Any = X, **extra: Any) -> Callable[[Path], Any]:
-    """Return a program that fits an estimator and keeps what it has found."""
+    """Return a program that fits an estimator and keeps its fitted attributes."""
 
     def run(folder: Path) -> dict[str, Any]:
         model = make().set_params(n_jobs=1).fit(X, y, **extra)
@@ -372,7 +372,7 @@ def fits(make: Callable[[], Any], y: Any, X: Any = X, **extra: Any) -> Callable[
 
 
 def low_rank(folder: Path) -> dict[str, Any]:
-    """Fit a robust PCA with entries that are missing, then with more rows, and code other rows."""
+    """Fit a robust PCA to data with missing entries, then to more rows, and transform other rows."""
     M = some.normal(20, 3) @ some.normal(3, 15, seed=1)
     M[some.normal(20, 15, seed=2) > 1.5] += 6.0
     M[some.normal(20, 15, seed=3) > 1.8] = np.nan
@@ -383,13 +383,13 @@ def low_rank(folder: Path) -> dict[str, Any]:
 
 
 def estimator_path(folder: Path) -> dict[str, Any]:
-    """Follow the path of an estimator."""
+    """Compute the path of an estimator."""
     found = estimators.Lasso(n_jobs=1).path(X, B, n_alphas=5)
     return {"alphas": found.alphas, "coefs": found.coefs, "results": found.flat()}
 
 
 def together(problem: Callable[[], sb.Problem], **options: Any) -> Callable[[Path], Any]:
-    """Return a program that solves on all processes of MPI."""
+    """Return a program that solves on all MPI processes."""
 
     def run(folder: Path) -> sb.Result:
         from mpi4py import MPI
@@ -400,7 +400,7 @@ def together(problem: Callable[[], sb.Problem], **options: Any) -> Callable[[Pat
 
 
 def shares(folder: Path) -> sb.Result:
-    """Solve on all processes, of which each reads its own columns from a file."""
+    """Solve on all processes, each of which reads its own columns from a file."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
@@ -413,7 +413,7 @@ def shares(folder: Path) -> sb.Result:
         return sb.Problem(sb.L1(2.0), file[file.share(rank, size)], sb.Squared(B))
 
     result = sb.solve(shard, threads=1, comm=comm)
-    comm.Barrier()  # the folder goes with the first process
+    comm.Barrier()  # the first process deletes the folder when it ends
     return result
 
 
@@ -473,7 +473,7 @@ def named(
 
 
 def _programs() -> dict[str, Callable[[Path], Any]]:
-    """Return what runs in one process with the packages that are always there."""
+    """Return the programs that run in one process and need no optional package."""
     programs = {
         f"method {name}": solves(problem, **{"method": name.split()[0]} | own)
         for name, (problem, own) in METHODS.items()

@@ -1,4 +1,4 @@
-"""The package of one commit, installed beside the packages that all commits share."""
+"""Environments with the package of one commit and the other packages, which all commits share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = ROOT / "build" / "compare"
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two that are compared: what to call it, and its interpreter."""
+    """One of the two sides of a comparison: its label and its interpreter."""
 
     label: str
     python: Path
@@ -38,25 +38,25 @@ def environment() -> dict[str, str]:
 
 
 def mpi_prefixes() -> list[Path]:
-    """Return where MPI was installed as a package: mpi4py looks for it only beside the interpreter itself."""
+    """Return the prefixes in which pip has installed MPI: mpi4py searches only that of the interpreter."""
     prefixes = [Path(path).parents[2] for path in sys.path if "site-packages" in path]
     return [prefix for prefix in prefixes if any((prefix / "lib").glob("libmpi.so*"))]
 
 
 def mpiexec(processes: int) -> list[str]:
-    """Return what starts a command on several processes; nothing where there is no MPI."""
+    """Return the words that start a command on several processes; an empty list if there is no MPI."""
     beside = [str(prefix / "bin" / "mpiexec") for prefix in mpi_prefixes()]
     found = next(filter(os.path.exists, beside), None) or shutil.which("mpiexec")
     return [found, "-n", str(processes)] if found and processes > 1 else []
 
 
 def working_tree() -> Side:
-    """Build the working tree as it is."""
+    """Build the working tree, with changes that are not committed."""
     return _built("tree", ROOT, FOLDER / "tree")
 
 
 def commit(name: str) -> Side:
-    """Build a commit; one that was built before is taken as it is."""
+    """Build a commit, unless an earlier call has built it."""
     sha = _git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")[:12]
     folder = FOLDER / sha
     if (folder / "ready").exists():
@@ -90,14 +90,14 @@ def _interpreter(folder: Path) -> Path:
 
 
 def _built(label: str, source: Path, folder: Path) -> Side:
-    """Install a source tree into a folder, with an interpreter that sees it before all other packages.
+    """Install a source tree into a folder, with an interpreter that finds it before all other packages.
 
-    Both sides are built in this way, so that they differ in nothing but the source.
+    Both sides are built in this way, so that they differ only in their source.
     """
     python = _interpreter(folder)
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-    # the packages of this environment without its editable install of the working tree, which a .pth file starts
+    # entries of sys.path rather than .pth files: the latter would import the editable install of the working tree
     paths = [str(folder / "site"), *(path for path in sys.path if "site-packages" in path)]
     (library,) = (folder / "venv" / "lib").glob("python3*/site-packages")
     (library / "packages.pth").write_text("\n".join(paths) + "\n")

@@ -1,4 +1,4 @@
-"""Cases whose bits are allowed to change, with the reason; cleared when the commit that is compared with moves on."""
+"""Cases whose bits are allowed to change, with the reason. The list is cleared for a comparison with a newer commit."""
 
 from __future__ import annotations
 

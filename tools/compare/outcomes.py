@@ -1,10 +1,10 @@
-"""How a worker tells the comparing process that a case has found nothing."""
+"""Names by which a worker reports to the comparing process that a case has no result."""
 
 ERROR = "error"
-"""The entry of a file that says what went wrong."""
+"""The array of a result file that holds an error message."""
 
 MISSING = "not installed:"
-"""How an error begins that says that an optional package is missing."""
+"""The first words of an error message about a missing optional package."""
 
 BEGUN = "begun"
-"""The file that says that a worker could import its side of the library."""
+"""The file that a worker writes once it has imported its side of the library."""

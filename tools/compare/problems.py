@@ -1,4 +1,4 @@
-"""Small problems under names, made of public names alone, so that every commit can read this file."""
+"""Small named problems that use public names only, so that this file works at every commit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def target(A: Any, nonzeros: int = 5, seed: int = 1) -> Array:
 
 
 def labels(A: Any) -> Array:
-    """Return +1 and -1, which the first columns of A decide but for noise."""
+    """Return labels +1 and -1 that depend on the first columns of A and on noise."""
     return np.where(target(A) > 0, 1.0, -1.0)
 
 
@@ -43,12 +43,12 @@ def row_weights(rows: int) -> Array:
 
 
 def wide(rows: int = 60, columns: int = 600, seed: int = 0) -> Array:
-    """Return a matrix with so many columns that a working set pays."""
+    """Return a matrix with enough columns to make a working set worthwhile."""
     return normal(rows, columns, seed)
 
 
 def lasso(A: Any = None, alpha: float = 0.2) -> sb.Problem:
-    """Return a Lasso with a part of the largest alpha."""
+    """Return a Lasso at a fraction of alpha_max."""
     A = wide() if A is None else A
     b = target(A)
     return sb.Problem(sb.L1(alpha * float(np.abs(A.T @ b).max())), A, sb.Squared(b))
@@ -61,7 +61,7 @@ def quantile(A: Any = None, alpha: float = 4.0) -> sb.Problem:
 
 
 def group_hinge(A: Any = None) -> sb.Problem:
-    """Return a support vector machine with groups of columns that are no neighbours."""
+    """Return a support vector machine with groups whose columns are not neighbours."""
     A = scattered(120, 60) if A is None else A
     n = A.shape[1]
     groups = [list(range(first, n, n // 4)) for first in range(n // 4)]
@@ -83,12 +83,12 @@ def infeasible() -> sb.Problem:
 
 
 def unbounded() -> sb.Problem:
-    """Return a linear program whose objective falls without end."""
+    """Return a linear program whose objective is unbounded below."""
     return sb.Problem(sb.Linear([-1.0, 0.5]) + sb.NonNegative(), np.array([[1.0, -1.0]]), sb.Interval(-np.inf, [1.0]))
 
 
 def robust_pca(exact: bool = False, shape: tuple[int, int] = (20, 16)) -> sb.Problem:
-    """Return a matrix as noise, a sparse part and one of low rank; without noise where ``exact``."""
+    """Return robust PCA: a matrix is the sum of a low-rank part, a sparse part and, unless ``exact``, noise."""
     rng = np.random.default_rng(5)
     B = rng.standard_normal((shape[0], 3)) @ rng.standard_normal((3, shape[1]))
     B[rng.random(B.shape) < 0.1] += 5.0
@@ -104,7 +104,7 @@ def intercept(loss: Callable[[Array], Any] = sb.Squared) -> sb.Problem:
 
 
 def several_tasks(rows_as_groups: bool = True) -> sb.Problem:
-    """Return a multi-task regression: a matrix b."""
+    """Return a multi-task regression, in which b is a matrix."""
     A = normal(50, 20)
     B = np.stack([target(A, seed=seed) for seed in range(3)], axis=1)
     penalty = sb.GroupL2(4.0, 1) if rows_as_groups else sb.L1(4.0)
@@ -118,13 +118,13 @@ def smooth(A: Any = None) -> sb.Problem:
 
 
 def equality() -> sb.Problem:
-    """Return basis pursuit: the least L1 norm under equations."""
+    """Return basis pursuit: the minimum of the L1 norm under linear equations."""
     A = normal(15, 40)
     return sb.Problem(sb.L1(1.0), A, sb.Equality(A[:, :3].sum(axis=1)))
 
 
 def repeated_rows() -> sb.Problem:
-    """Return a problem with equal rows, empty rows and empty columns, which are merged and taken out."""
+    """Return a problem with equal rows, which are merged, and empty rows and columns, which are removed."""
     A = np.repeat(normal(30, 12), 3, axis=0)
     A[-3:] = 0.0
     A[:, 5] = 0.0
@@ -132,13 +132,13 @@ def repeated_rows() -> sb.Problem:
 
 
 def long_rows(columns: int = 400) -> sb.Problem:
-    """Return a sparse support vector machine, some of whose rows have an entry in every column."""
+    """Return a sparse support vector machine in which some rows have an entry in every column."""
     A = sparse.vstack([scattered(200, columns, 0.02), sparse.csr_matrix(normal(4, columns))], format="csc")
     return sb.Problem(sb.L1(0.3), A, sb.Hinge(labels(A)))
 
 
 class Ridge:
-    """A function of the user's own, alpha/2 ||x||^2, that has a value, a prox and a conjugate."""
+    """A user-defined function, alpha/2 ||x||^2, with a value, a prox and a conjugate."""
 
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha

@@ -1,6 +1,6 @@
-"""What is timed: the core cases of the benchmark, and runs of many small solves, by public names alone.
+"""The cases that are timed: the core cases of the benchmark, and runs of many small solves, with public names only.
 
-Run as a worker, ``python -m compare.timed NAME...``, it prints the least seconds of each case, as JSON.
+``python -m compare.timed NAME...`` prints the minimum time of each case in seconds, as JSON.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Timed = Callable[[], Any]
 CORE, MANY = "core", "many small solves"
 
 LEAST_SECONDS, LEAST_RUNS = 0.4, 2
-"""A case is run again until both are reached; its least time counts."""
+"""A case is repeated until both are reached; its minimum time counts."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A name, its group, and what makes its data and returns the call to be timed."""
+    """A name, its group, and a function that makes the data and returns the call to be timed."""
 
     name: str
     group: str
@@ -40,7 +40,7 @@ class Case:
 
 
 def gaussian(rows: int, columns: int, correlation: float = 0.0) -> Array:
-    """Return columns of norm 1, each pair of which has that correlation, in column order."""
+    """Return a matrix, stored by columns, whose columns have norm 1 and the given correlation with each other."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((columns, rows)).T
     A *= np.sqrt(1 - correlation)
@@ -50,7 +50,7 @@ def gaussian(rows: int, columns: int, correlation: float = 0.0) -> Array:
 
 
 def sparse_columns(rows: int, columns: int, per_column: int) -> Any:
-    """Return a CSC matrix with as many entries in every column, which has norm about 1."""
+    """Return a CSC matrix with the same number of entries in each column and column norms of about 1."""
     rng = np.random.default_rng(0)
     band = rows // per_column
     indices = rng.integers(0, band, (columns, per_column)) + band * np.arange(per_column)
@@ -60,7 +60,7 @@ def sparse_columns(rows: int, columns: int, per_column: int) -> Any:
 
 
 def response(A: Any, nonzeros: int) -> Array:
-    """Return A x for an x with that many entries that are not 0, with some noise."""
+    """Return A x plus noise, for an x with the given number of nonzero entries."""
     rng = np.random.default_rng(1)
     x = np.zeros(A.shape[1])
     x[rng.choice(x.size, nonzeros, replace=False)] = rng.standard_normal(nonzeros)
@@ -68,7 +68,7 @@ def response(A: Any, nonzeros: int) -> Array:
 
 
 def lasso(A: Any, ratio: float = 0.1, nonzeros: int = 500) -> Timed:
-    """Return the solve of a Lasso at a part of its largest alpha."""
+    """Return the solve of a Lasso at a fraction of alpha_max."""
     b = response(A, nonzeros)
     alpha = ratio * float(np.abs(A.T @ b).max())
     return lambda: sb.solve(sb.Problem(sb.L1(alpha), A, sb.Squared(b)), threads=1)
@@ -120,7 +120,7 @@ def path(rows: int, columns: int, nonzeros: int, n_alphas: int, tol: float) -> T
 
 
 def cross_validation(rows: int, columns: int) -> Timed:
-    """Return the choice of one of 100 alphas by 5 folds."""
+    """Return the cross-validation of a Lasso with 100 alphas and 5 folds."""
     A = gaussian(rows, columns)
     b = response(A, 20)
     model = estimators.LassoCV(n_alphas=100, eps=1e-3, cv=5, tol=1e-5, fit_intercept=False, n_jobs=1)
@@ -128,7 +128,7 @@ def cross_validation(rows: int, columns: int) -> Timed:
 
 
 def solved(problem: Callable[[], sb.Problem], **options: Any) -> Callable[[], Timed]:
-    """Return what makes the solve of one of the problems of the other cases."""
+    """Return a function that makes the solve of one of the problems of ``problems.py``."""
     return lambda: lambda: sb.solve(problem(), threads=1, **options)
 
 
@@ -158,7 +158,7 @@ CASES = {
 
 
 def least(call: Timed) -> dict[str, float]:
-    """Return the least wall time and the least CPU time of a call, in seconds."""
+    """Return the minimum wall time and the minimum CPU time of a call, in seconds."""
     wall: list[float] = []
     cpu: list[float] = []
     began = time.perf_counter()
@@ -171,7 +171,7 @@ def least(call: Timed) -> dict[str, float]:
 
 
 def main(names: list[str]) -> None:
-    """Time cases, and print what was found; without a name, print the names and groups."""
+    """Time cases and print the result; without a name, print the names and groups."""
     warnings.simplefilter("ignore")
     if names:
         print(json.dumps({name: least(CASES[name].make()) for name in names}))

@@ -1,4 +1,4 @@
-"""Time both sides in processes that take turns, and report the ratios."""
+"""Time both sides in alternating processes, and report the ratios."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from .environments import Side, environment
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""A thread that waits for others takes CPU time too, and the more of it the busier the machine is."""
+"""Environment for one thread: threads that wait for others use CPU time too, and more of it on a busy machine."""
 
 BATCH = 5
-"""Cases that a process runs before it is the turn of the other side: starting one takes as long as some cases do."""
+"""Number of cases per process. After them the other side has its turn; more turns would mostly start processes."""
 
 Times = dict[str, dict[str, float]]
 
 
 def groups(side: Side) -> dict[str, str]:
-    """Return the names of the cases, each with its group."""
+    """Return the groups of the cases by their names."""
     found: dict[str, str] = _answer(side)
     return found
 
@@ -35,7 +35,7 @@ def _answer(side: Side, *names: str) -> Any:
 
 
 def measure(base: Side, tree: Side, names: Sequence[str], rounds: int) -> list[Times]:
-    """Return the least times of both sides over several rounds, in which their processes take turns."""
+    """Return the minimum times of both sides over several rounds, in which their processes alternate."""
     least: list[Times] = [{}, {}]
     for first in [*range(0, len(names), BATCH)] * rounds:
         for side, so_far in zip((base, tree), least, strict=True):
@@ -46,7 +46,7 @@ def measure(base: Side, tree: Side, names: Sequence[str], rounds: int) -> list[T
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
-    """Return exp of the mean of the logarithms."""
+    """Return the geometric mean of positive numbers."""
     logarithms = [math.log(ratio) for ratio in ratios]
     return math.exp(sum(logarithms) / len(logarithms))
 

@@ -1,4 +1,4 @@
-"""One side of the comparison: run cases by their names and write what each has found, a file per case."""
+"""One side of the comparison: run cases by name and write the results of each case to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .outcomes import BEGUN, ERROR, MISSING
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of what a case has returned, each under a name."""
+    """Yield the results of a case as arrays, each with a name."""
     if isinstance(value, sb.Result):
         value = {
             "x": value.x, "y": value.y, "passes": value.passes, "status": value.status.name, "method": value.method,
@@ -42,11 +42,11 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def found(case: Case) -> dict[str, Any]:
-    """Return what a case finds, or why it finds nothing."""
+    """Return the results of a case, or an error message."""
     try:
         if case.needs:
             import_module(case.needs)
-    except (ImportError, RuntimeError) as error:  # mpi4py raises the latter where there is no MPI
+    except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError if there is no MPI
         return {ERROR: np.asarray(f"{MISSING} {case.needs}: {error}")}
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -56,17 +56,17 @@ def found(case: Case) -> dict[str, Any]:
 
 
 def first_process() -> bool:
-    """Return whether this is the process that writes."""
+    """Return whether this is the first process, which writes the files."""
     return os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")) == "0"
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Run cases and write a file each; the first process alone writes where there are several."""
+    """Run cases and write one file per case; with several processes only the first one writes."""
     (folder / BEGUN).touch()
     if find_spec("torch") and any(CASES[name].needs == "torch" for name in names):
         import torch
 
-        torch.set_num_threads(1)  # more of them only wait for each other on such small problems
+        torch.set_num_threads(1)  # more threads would only wait for each other
     warnings.simplefilter("ignore")
     for name in names:
         began = time.perf_counter()
@@ -79,7 +79,7 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:  # what there is to run
+    if len(sys.argv) == 1:  # list the cases
         print(json.dumps({case.name: case.processes for case in CASES.values()}))
     else:
         main(Path(sys.argv[1]), sys.argv[2:])
