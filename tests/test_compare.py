@@ -10,6 +10,7 @@ import pytest
 import saddleback as sb
 from compare import bits
 from compare.cases import CASES
+from compare.exceptions import EXCEPTIONS
 from compare.outcomes import ERROR, MISSING
 from compare.worker import flat, found
 from saddleback import estimators
@@ -91,6 +92,11 @@ def test_an_exception_with_a_reason_does_not_fail(monkeypatch):
     verdict = bits.judge("case", RESULT, RESULT | {"passes": np.array(9.0)})
     assert (verdict.kind, "another order of sums" in verdict.details) == (bits.EXPECTED, True)
     assert bits.report([verdict])
+
+
+def test_every_exception_is_a_case_with_a_reason():
+    assert set(EXCEPTIONS) <= set(CASES)
+    assert all(EXCEPTIONS.values())
 
 
 def test_results_are_flattened():
