@@ -104,7 +104,7 @@ fuzz: setup  ## run random cases and keep the seeds of failures: SEED=0 CASES=20
 	PYTHONPATH=tests $(BIN)/python -m fuzz --keep --seed $(SEED) --jobs $(JOBS) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KINDS),--kinds $(KINDS))
 
-bench: setup $(ADELIE)  ## race other libraries and time our passes, about an hour; writes docs/benchmarks.md
+bench: setup $(ADELIE)  ## race other libraries and time our passes, about 80 minutes; writes docs/benchmarks.md: DATA=folder of real data
 	$(BIN)/saddleback bench --out docs $(if $(DATA),--data $(DATA))
 
 $(ADELIE):

@@ -6,26 +6,32 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import saddleback as sb
 from saddleback.bench import data, report, runner
-from saddleback.bench.cases import CASES, Case, Instance, Settings
+from saddleback.bench.case import Case, Instance, Settings
+from saddleback.bench.cases import CASES
+from saddleback.bench.climbing import Attempt, climb, ladder
 from saddleback.bench.growth import slope
 from saddleback.bench.judging import Judge, problem_of
 from saddleback.bench.process import Failed, Process, TimedOut
-from saddleback.bench.race import Attempt, Field, climb, ladder, ratio, run_case
+from saddleback.bench.race import Field, ratio, run_case, too_slow
+from saddleback.bench.worker.linear_programs import dual_program, primal_program
 from saddleback.bench.worker.peers import PEERS
 from saddleback.bench.worker.task import Task
 from saddleback.cli import app
 from saddleback.datasets import make_group_hinge
 
 TINY = {"m": 40, "n": 80, "nonzeros": 8}
+TINY_SPARSE = {"m": 60, "n": 90, "nonzeros": 8, "column_entries": 5}
 
 GENERATORS = {
     "lasso": lambda: data.lasso(0, **TINY),
@@ -33,7 +39,20 @@ GENERATORS = {
     "sparse": lambda: data.sparse_lasso(0, m=60, n=90, column_entries=5, nonzeros=8),
     "group": lambda: data.group_lasso(0, m=40, n=60, group_size=5, nonzero_groups=3),
     "quantile": lambda: data.quantile(0, m=80, n=10, nonzeros=3, quantile=0.75, alpha=0.02, intercept=True),
+    "absolute": lambda: data.two_slopes(0, kind="absolute", ratio=0.1, **TINY),
+    "hinge": lambda: data.two_slopes(0, kind="hinge", ratio=0.1, **TINY),
+    "pinball": lambda: data.two_slopes(0, kind="quantile", ratio=0.1, **TINY_SPARSE, quantile=0.8),
+    "squared-hinge": lambda: data.two_slopes(0, kind="squared-hinge", ratio=0.1, **TINY_SPARSE),
+    "svm": lambda: svm("svm", intercept=False),
+    "svm-intercept": lambda: svm("svm-intercept", intercept=True),
 }
+KINKED = ("absolute", "hinge", "pinball", "quantile")
+
+
+def svm(kind, intercept):
+    task = data.two_slopes(0, kind="hinge", ratio=0.1, **TINY)
+    A = np.asfortranarray(np.hstack([4 * task["A"], np.ones((task.shape[0], 1))]))
+    return Task(kind, {"A": A, "labels": task["labels"], "alpha": 0.5, "intercept": intercept})
 
 
 # --- the ladder -------------------------------------------------------------------------------------------------------
@@ -96,7 +115,7 @@ def test_a_task_is_read_back_from_its_folder(name, tmp_path):
         assert again["A"].flags.f_contiguous
 
 
-@pytest.mark.parametrize("name", [name for name in GENERATORS if name != "quantile"])
+@pytest.mark.parametrize("name", [name for name in GENERATORS if name not in ("quantile", "svm", "svm-intercept")])
 def test_alpha_is_a_tenth_of_alpha_max(name):
     task = GENERATORS[name]()
     m, n = task.shape
@@ -126,10 +145,10 @@ def test_a_sparse_matrix_has_sorted_entries_and_columns_of_norm_1():
 @pytest.mark.parametrize("name", GENERATORS)
 def test_the_judge_agrees_with_the_solver(name):
     task = GENERATORS[name]()
-    result = sb.solve(problem_of(task), tol=1e-5)
-    assert Judge(task).error(result.x, result.y) <= 1e-5
-    assert Judge(task).error(0 * result.x, 0 * result.y) > 0.1
-    assert Judge(task).error(np.nan * result.x) == np.inf
+    answer = PEERS["saddleback"].solvers[task.kind](task, 1e-5)
+    assert Judge(task).error(answer.x, answer.y) <= 1e-5
+    assert Judge(task).error(0 * answer.x, 0 * answer.y) > 0.1
+    assert Judge(task).error(np.nan * answer.x) == np.inf
 
 
 def test_a_result_without_a_dual_point_is_compared_with_the_best_bound():
@@ -150,6 +169,63 @@ def test_a_path_is_as_good_as_its_worst_point():
     assert Judge(task).error(x) <= 1e-4
     x[:, 1] = 0.0
     assert Judge(task).error(x) > 1e-2
+
+
+def test_nonzeros_are_counted_without_the_intercept_and_with_a_threshold_if_zeros_are_not_exact():
+    task = GENERATORS["quantile"]()
+    x = np.zeros(task.shape[1])
+    x[[0, 3, 4, -1]] = [2.0, 1e-5, 1e-7, 50.0]
+    assert Judge(task).nonzeros(x, exact=True) == 3
+    assert Judge(task).nonzeros(x, exact=False) == 2
+    assert Judge(task).nonzeros(0 * x, exact=False) == 0
+    path = data.lasso_path(0, **TINY, n_alphas=2, eps=0.1)
+    assert Judge(path).nonzeros(np.eye(80, 2) + np.eye(80, 2, -5), exact=True) == 2
+    validated = data.lasso_cv(0, **TINY, n_alphas=2, folds=2)
+    assert Judge(validated).nonzeros(np.append(np.eye(1, 80), 0.7), exact=True) == 1
+
+
+# --- problems as linear programs --------------------------------------------------------------------------------------
+
+
+def optimum(program):
+    """The optimal value of a linear program, by scipy."""
+    A, low, high = program["A"].tocsr(), program["row_lower"], program["row_upper"]
+    equal = low == high
+    rows = {"A_eq": A[equal], "b_eq": low[equal]} if equal.any() else {}
+    below = {"A_ub": sparse.vstack([A, -A]), "b_ub": np.concatenate([high, -low])} if not equal.all() else {}
+    found = linprog(program["c"], bounds=np.column_stack([program["lower"], program["upper"]]), **rows, **below)
+    assert found.success
+    return found.fun
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_both_linear_programs_have_the_optimum_of_the_problem(name):
+    task = GENERATORS[name]()
+    result = sb.solve(problem_of(task), tol=1e-9)
+    assert optimum(primal_program(task)) == pytest.approx(result.objective, rel=1e-7)
+    assert optimum(dual_program(task)) == pytest.approx(-result.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", KINKED)
+@pytest.mark.parametrize("peer", ["HiGHS", "HiGHS IPM"])
+def test_highs_gives_a_certified_vertex(name, peer):
+    pytest.importorskip("highspy", reason="HiGHS is not installed")
+    task = GENERATORS[name]()
+    answer = PEERS[peer].solvers[task.kind](task, 1e-7)
+    judge = Judge(task)
+    assert judge.error(answer.x, answer.y) <= 1e-6
+    assert judge.nonzeros(answer.x, exact=True) == judge.nonzeros(answer.x, exact=False)
+    assert np.count_nonzero(answer.x) <= task.shape[0]
+
+
+def test_the_transposed_matrix_shares_the_entries():
+    dense, compressed = GENERATORS["hinge"](), GENERATORS["pinball"]()
+    for task in (dense, compressed):
+        transposed = dual_program(task)["A"]
+        assert transposed.format == "csr"
+        assert (abs(transposed - task["A"].T)).max() == 0
+    assert np.shares_memory(dual_program(dense)["A"].data, dense["A"])
+    assert np.shares_memory(dual_program(compressed)["A"].data, compressed["A"].data)
 
 
 # --- a race -----------------------------------------------------------------------------------------------------------
@@ -184,6 +260,34 @@ def test_a_race_against_scikit_learn(field):
             assert len(entry["seconds"]) == 3
         assert ratio(instance["entries"]) == (min(theirs["seconds"]) / min(ours["seconds"]), "scikit-learn")
     assert set(field.versions) == {"saddleback", "scikit-learn"}
+
+
+def test_a_time_in_proportion_to_the_entries_tells_which_libraries_are_too_slow():
+    smaller = instance(
+        "small",
+        entry("saddleback", 50.0),
+        entry("HiGHS", 7.0, 5.0),
+        entry("PDLP", 3.0),
+        entry("CVXPY+Clarabel", outcome="not in time"),
+        entry("celer", outcome="not installed"),
+    )
+    assert too_slow(smaller, 12 * smaller["stored"], 60.0) == {"CVXPY+Clarabel"}
+    assert too_slow(smaller, 13 * smaller["stored"], 60.0) == {"HiGHS", "CVXPY+Clarabel"}
+
+
+def test_a_library_that_is_too_slow_is_not_tried_on_the_larger_problem(field, monkeypatch):
+    case = tiny(("scikit-learn",), lambda: data.lasso(0, **TINY), lambda: data.lasso(0, m=80, n=160, nonzeros=8))
+    asked = []
+
+    def slow(smaller, entries, cap):
+        asked.append((smaller["stored"], entries, cap))
+        return {"scikit-learn"}
+
+    monkeypatch.setattr("saddleback.bench.race.too_slow", slow)
+    first, second = run_case(replace(case, grows=True), Settings(), field, 1, lambda line: None)
+    assert asked == [(40 * 80, 80 * 160, case.cap)]
+    assert [row["outcome"] for row in first["entries"]] == ["reached", "reached"]
+    assert [row["outcome"] for row in second["entries"]] == ["reached", "not tried"]
 
 
 def test_a_process_reports_its_error_and_ends_at_the_time_limit(tmp_path):
@@ -236,8 +340,9 @@ def small_group_hinge():
 
 
 SMALL = {
-    **{task.kind: (lambda task=task: task) for task in [GENERATORS["group"](), GENERATORS["quantile"]()]},
     "lasso": GENERATORS["lasso"],
+    "group-lasso": GENERATORS["group"],
+    **{name: GENERATORS[name] for name in ("quantile", "absolute", "hinge", "squared-hinge", "svm", "svm-intercept")},
     "path": lambda: data.lasso_path(0, **TINY, n_alphas=4, eps=0.1),
     "lasso-cv": lambda: data.lasso_cv(0, m=80, n=20, nonzeros=5, n_alphas=10, folds=3),
     "lp": small_linear_program,
@@ -250,17 +355,21 @@ SMALL = {
 def test_every_library_solves_the_same_problem(kind, field):
     """Each result passes the certificate of our problem, which detects a wrong scaling, weight or sign of the dual."""
     peers = [name for name, peer in PEERS.items() if kind in peer.solvers and name != "saddleback"]
-    peers.sort(key=lambda name: kind == "quantile" and name == "scikit-learn")  # last, because it has no dual point
-    (found,) = run_case(tiny(tuple(peers), SMALL[kind]), Settings(), field, 1, lambda line: None)
+    peers.sort(key=lambda name: name in ("scikit-learn", "LIBLINEAR"))  # last, because they have no dual point
+    target = 1e-5 if "LIBSVM" in peers else 1e-6  # LIBSVM has its kernel matrix in float32
+    case = replace(tiny(tuple(peers), SMALL[kind]), target=target)
+    (found,) = run_case(case, Settings(), field, 1, lambda line: None)
     outcomes = {entry["peer"]: entry["outcome"] for entry in found["entries"]}
     assert outcomes["saddleback"] == "reached"
     assert set(outcomes.values()) <= {"reached", "not installed"}, found
 
 
-def test_every_case_runs_only_libraries_that_support_it():
-    for name in (name for name, case in CASES.items() if case.needs_data is None):
-        kind = next(CASES[name].instances(Settings(quick=True))).make().kind
-        assert all(kind in PEERS[peer].solvers for peer in ("saddleback", *CASES[name].peers))
+@pytest.mark.parametrize("name", CASES)
+def test_every_case_runs_only_libraries_that_support_it(name, request):
+    folder = request.getfixturevalue("data") if CASES[name].needs_data else None
+    for one in CASES[name].instances(Settings(quick=True, data=folder)):
+        task = one.make()
+        assert all(task.kind in PEERS[peer].solvers for peer in ("saddleback", *CASES[name].peers))
 
 
 # --- the document -----------------------------------------------------------------------------------------------------
@@ -273,13 +382,14 @@ def entry(peer, *seconds, outcome="reached"):
         "seconds": list(seconds),
         "tolerance": 1e-6,
         "error": 1e-7,
+        "nonzeros": 7 if outcome == "reached" else None,
         "info": {"passes": 10.0, "working_set": 5},
         "note": "",
     }
 
 
 def instance(label, *entries):
-    return {"label": label, "rows": 3, "columns": 4, "products_seconds": 0.1, "entries": list(entries)}
+    return {"label": label, "rows": 3, "columns": 4, "stored": 12, "products_seconds": 0.1, "entries": list(entries)}
 
 
 MACHINE = {
@@ -340,6 +450,8 @@ def test_the_document_contains_the_results(tmp_path):
     assert "saddleback 1e-06 (1.0e-07), celer 1e-06 (1.0e-07)" in text
     assert "| not run: needs data |" in text
     assert "| seed 1 | 1 | 9 | not in 60 s | **9.00** |" in text
+    assert "| non-zeros | saddleback | celer | skglm |" in text
+    assert "| seed 1 | 7 | 7 |  |" in text
     assert "| seed 0 | 3 x 4 | 10 | 5 |  | 1.0e-07 | 100 | 1 |" in text
     assert "64 cores of Some CPU" in text
     assert "(growth)" in text
@@ -350,6 +462,20 @@ def test_the_document_contains_the_results(tmp_path):
     for picture in ("bench-ratios.png", "bench-growth.png"):
         assert picture in text
         assert (tmp_path / "figures" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_document_marks_libraries_without_exact_zeros_and_tells_what_failed():
+    failed = {**entry("PDLP", outcome="failed"), "note": "MemoryError"}
+    answers = instance("a9a", entry("saddleback", 1.0), failed, entry("CVXPY+Clarabel", outcome="not tried"))
+    text = report.document({"hinge-l1": {**RACE, "instances": [answers]}})
+    assert "| non-zeros (*: entries above 1e-6 of the largest) | saddleback | PDLP * | CVXPY+Clarabel * |" in text
+    assert "| a9a | 1 | failed | not tried |  |" in text
+    assert "Failed: PDLP on a9a: MemoryError." in text
+
+
+def test_results_from_before_nonzeros_were_counted_have_no_such_table():
+    old = {name: value for name, value in entry("saddleback", 1.0).items() if name != "nonzeros"}
+    assert "| non-zeros" not in report.document({"lasso": {**RACE, "instances": [instance("seed 0", old)]}})
 
 
 def test_a_rerun_keeps_the_other_cases(tmp_path):

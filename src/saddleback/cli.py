@@ -23,7 +23,7 @@ import typer
 import saddleback as sb
 
 from .bench import runner
-from .bench.cases import Settings
+from .bench.case import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
 from .io.problem_files import check_writable, read_together, write_solution

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .worker.peers import Answer
+from .worker.answer import Answer
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from worker.main import main; del sys.path[0]; main(sys.argv[2])"
 """Imports the worker as a top-level package: the interpreter need not have saddleback installed."""

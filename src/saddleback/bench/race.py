@@ -12,44 +12,40 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from .cases import Case, Settings
+from .case import Case, Settings
+from .climbing import Attempt, climb, ladder
 from .judging import Judge
 from .process import Failed, Process, TimedOut
 from .store import Say
 from .worker.peers import PEERS
 from .worker.task import Task
 
-LOOSEST = 1e-2
-
 WARM_UP = 120.0
 """Seconds that compilation may add to the first solve of a library."""
 
 PATIENCE = 4
-"""Total time of the attempts of a library that miss the target, in multiples of the cap, after which it is given up."""
+"""Total time of the attempts of a library that miss the target, in multiples of the cap, after which it is given up.
+
+In a slow case it is 1.
+"""
+
+LONG = 10.0
+"""Seconds of a solve that is not repeated."""
 
 PAUSE = 0.1
 """Seconds to wait before a solve: threads of the previous library may spin for a while."""
 
 OURS = "saddleback"
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A solve with some tolerance of the library: its time, its certified error, and what the library reports."""
-
-    tolerance: float
-    seconds: float
-    error: float
-    info: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -58,9 +54,11 @@ class Entry:
 
     Attributes
     ----------
-    outcome : "reached", "not in time", "not reached" (with any tolerance), "not installed" or "failed".
+    outcome : "reached", "not in time", "not reached" (with any tolerance), "not tried" (a smaller problem took long
+        already), "not installed" or "failed".
     seconds : seconds of every timed solve.
     tolerance, error : tolerance of the library, and certified error of the answer; None without a certificate.
+    nonzeros : coefficients of the answer that are not 0.
     info : what the library reports about its work.
     note : what failed.
     """
@@ -70,52 +68,9 @@ class Entry:
     seconds: list[float] = field(default_factory=list)
     tolerance: float | None = None
     error: float | None = None
+    nonzeros: int | None = None
     info: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-
-
-def ladder(tightest: float) -> list[float]:
-    """Return tolerances in half decades, loosest first."""
-    steps = round(2 * np.log10(LOOSEST / tightest)) + 1
-    return [float(f"{LOOSEST * 10 ** (-step / 2):.0e}") for step in range(steps)]
-
-
-def climb(
-    attempt: Callable[[float], Attempt],
-    tolerances: Sequence[float],
-    target: float,
-    start: int = 0,
-    patience: float = np.inf,
-) -> tuple[Attempt, bool]:
-    """Return the attempt at the loosest tolerance that reaches the target; else the best attempt, and False.
-
-    Parameters
-    ----------
-    attempt : solves with a tolerance.
-    tolerances : tolerances, loosest first.
-    target : largest error that is accurate enough.
-    start : index of the first tolerance to try. If it misses the target, tighter ones follow until one reaches it. If
-        it reaches the target, looser ones follow as long as they do.
-    patience : total seconds of attempts that miss the target, after which the climb ends.
-    """
-    made = attempt(tolerances[start])
-    if made.error <= target:
-        for tolerance in reversed(tolerances[:start]):
-            looser = attempt(tolerance)
-            if looser.error > target:
-                break
-            made = looser
-        return made, True
-    best, spent = made, made.seconds
-    for tolerance in tolerances[start + 1 :]:
-        if spent > patience:
-            break
-        made = attempt(tolerance)
-        if made.error <= target:
-            return made, True
-        best = min(best, made, key=lambda one: one.error)
-        spent += made.seconds
-    return best, False
 
 
 class Field:
@@ -158,19 +113,21 @@ class Field:
 
 def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Say) -> list[dict[str, Any]]:
     """Run all libraries on every problem of a case, and return the results, ready for JSON."""
-    found = []
+    found: list[dict[str, Any]] = []
     for instance in case.instances(settings):
         task = instance.make()
         rows, columns = task.shape
         with tempfile.TemporaryDirectory(prefix="saddleback-bench-") as name:
             folder = Path(name)
             task.save(folder)
-            entries = race(case, task, folder, field, repeats, partial(_say_of, say, instance.label))
+            without = too_slow(found[-1], stored(task["A"]), case.cap) if found and case.grows else set()
+            entries = race(case, task, folder, field, repeats, partial(_say_of, say, instance.label), without)
         found.append(
             {
                 "label": instance.label,
                 "rows": rows,
                 "columns": columns,
+                "stored": stored(task["A"]),
                 "products_seconds": products_seconds(task["A"]),
                 "entries": [asdict(entry) for entry in entries],
             }
@@ -178,17 +135,39 @@ def run_case(case: Case, settings: Settings, field: Field, repeats: int, say: Sa
     return found
 
 
-def race(case: Case, task: Task, folder: Path, field: Field, repeats: int, say: Say) -> list[Entry]:
-    """Return the results of all libraries of a case on one problem."""
+def too_slow(smaller: dict[str, Any], entries: int, cap: float) -> set[str]:
+    """Return the libraries that would exceed the cap even with a time in proportion to the entries of A.
+
+    Parameters
+    ----------
+    smaller : results on a smaller problem.
+    entries : stored entries of A of the problem.
+    cap : seconds after which a solve is stopped.
+    """
+    growth = entries / smaller["stored"]
+    others = [entry for entry in smaller["entries"] if entry["peer"] != OURS and entry["outcome"] != "not installed"]
+    return {entry["peer"] for entry in others if min(entry["seconds"], default=cap) * growth > cap}
+
+
+def stored(A: Any) -> int:
+    """Return the number of stored entries of a matrix."""
+    return int(A.nnz if sparse.issparse(A) else A.size)
+
+
+def race(
+    case: Case, task: Task, folder: Path, field: Field, repeats: int, say: Say, without: Container[str] = ()
+) -> list[Entry]:
+    """Return the results of all libraries of a case on one problem, ``without`` some that are not tried."""
     judge = Judge(task)
     entries = []
     for peer in (OURS, *case.peers):
-        entries.append(_first(peer, case, folder, field, judge))
+        entries.append(Entry(peer, "not tried") if peer in without else _first(peer, case, folder, field, judge))
         say(describe(entries[-1], case.cap))
     reached = [entry for entry in entries if entry.outcome == "reached"]
     for _ in range(repeats - 1):
         for entry in reached:
-            _again(entry, case, field, judge)
+            if entry.seconds[0] < LONG:
+                _again(entry, case, field, judge)
     if repeats > 1:
         say("best: " + ", ".join(f"{entry.peer} {min(entry.seconds):.4g} s" for entry in reached))
     return entries
@@ -215,7 +194,7 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
             tolerances,
             case.target,
             field.rungs.get(met, 0),
-            PATIENCE * case.cap,
+            case.cap if case.slow else PATIENCE * case.cap,
         )
         field.rungs[met] = tolerances.index(made.tolerance)
     except TimedOut:
@@ -226,7 +205,7 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
         return Entry(peer, "failed", note=str(failure))
     outcome = "reached" if good else "not reached"
     error = made.error if np.isfinite(made.error) else None
-    return Entry(peer, outcome, [made.seconds], made.tolerance, error, made.info)
+    return Entry(peer, outcome, [made.seconds], made.tolerance, error, made.nonzeros, made.info)
 
 
 def _again(entry: Entry, case: Case, field: Field, judge: Judge) -> None:
@@ -249,7 +228,8 @@ def _attempt(process: Process, tolerance: float, cap: float, judge: Judge) -> At
     seconds, answer = process.solve(tolerance, cap)
     with threadpool_limits(1, user_api="blas"):  # no spinning BLAS threads while the next library is timed
         error = judge.error(answer.x, answer.y)
-    return Attempt(tolerance, seconds, error, dict(answer.info))
+    nonzeros = judge.nonzeros(answer.x, PEERS[process.peer].exact_zeros)
+    return Attempt(tolerance, seconds, error, nonzeros, dict(answer.info))
 
 
 def products_seconds(A: Any, repeats: int = 5) -> float:
@@ -271,8 +251,9 @@ def describe(entry: Entry, cap: float) -> str:
     match entry.outcome:
         case "reached":
             assert entry.error is not None
-            told = ", ".join(f"{name} {_short(value)}" for name, value in entry.info.items())
-            return f"{entry.peer} {min(entry.seconds):.4g} s, error {entry.error:.1e}" + (f", {told}" if told else "")
+            told = [f"{name} {_short(value)}" for name, value in entry.info.items()]
+            found = f"{min(entry.seconds):.4g} s, error {entry.error:.1e}, {entry.nonzeros} non-zeros"
+            return ", ".join([f"{entry.peer} {found}", *told])
         case "not in time":
             return f"{entry.peer} not in {cap:g} s"
         case "not reached":

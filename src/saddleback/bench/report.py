@@ -14,6 +14,7 @@ from . import figures
 from .growth import slope
 from .race import OURS, ratio
 from .store import Records
+from .worker.peers import PEERS
 
 Record = dict[str, Any]
 
@@ -44,9 +45,18 @@ PROTOCOL = """\
   the target and no other option.
 - Each library runs in a separate process. Only the solve is timed. The data are in memory, in the layout that libraries
   prefer (column-major or CSC). The first solve, in which some libraries compile, and the certificate are not timed. Our
-  time includes `Problem(...)`, that of CVXPY includes building its problem.
-- The best of the repeats counts for every library; the libraries take turns. No library has a limit on its threads.
-- A solve that takes longer than the cap of its case is stopped, and the table says so.
+  time includes `Problem(...)`, that of the others includes what they need to build their problem.
+- A loss with two slopes per row (hinge, absolute or pinball) and an L1 penalty make a linear program. HiGHS, with its
+  simplex method, gets it with the positive and the negative part of x as variables. HiGHS IPM, its interior point
+  followed by its crossover, and PDLP get the dual, which has half the entries. Clarabel gets the problem as one writes
+  it in CVXPY. Each has the form on which it is faster.
+- The best of the repeats counts for every library; the libraries take turns. A solve of more than 10 s is not repeated.
+  No library has a limit on its threads.
+- A solve that takes longer than the cap of its case is stopped, and the table says so. If a case has the same problem
+  in two sizes, a library is not tried on the larger one if it would exceed the cap with a time in proportion to the
+  entries of A.
+- Non-zeros are those of the answer that was timed, without an intercept. Libraries marked * return no exact zeros: for
+  them an entry counts if it is larger than 1e-6 times the largest.
 """
 
 REPRODUCE = """\
@@ -56,9 +66,12 @@ REPRODUCE = """\
 make bench                            # everything; writes this document, its figures and benchmarks.json
 saddleback bench --list               # the cases
 saddleback bench --case lasso --out docs     # one of them; the other results stay as they are
+saddleback bench --report --out docs  # only this document again, from benchmarks.json
 ```
 
-Cases on real data need `--data FOLDER`, or `DATA=FOLDER` for `make bench`.
+Cases on real data need `--data FOLDER`, or `DATA=FOLDER` for `make bench`. The folder has `libsvm/a9a`,
+`highdim/BASEHOCK.mat` (scikit-feature), `highdim/riboflavin.npz` (X and y of the R package hdi), `memset/` (the
+original files of MEMset Donor) and `netlib/*.mps.gz`.
 """
 
 
@@ -194,7 +207,32 @@ def race_section(name: str, record: Record) -> str:
         cells = [time_cell(by_peer[peer], record["cap"]) for peer in peers]
         rows.append([instance["label"], *cells, "" if found is None else f"**{found[0]:.2f}**"])
     times = table(["seconds", *peers, "fastest other / ours"], rows)
-    return "\n".join([heading, times, tolerances(record, peers), "The work behind ours:\n", ours_table(record)])
+    parts = [times, nonzeros_table(record, peers), tolerances(record, peers), failures(record)]
+    return "\n".join([heading, *filter(None, parts), "The work behind ours:\n", ours_table(record)])
+
+
+def nonzeros_table(record: Record, peers: Sequence[str]) -> str:
+    """Return the number of non-zeros of the answers; nothing if none was counted."""
+    rows = [
+        [instance["label"], *(number(_entry(instance, peer).get("nonzeros")) for peer in peers)]
+        for instance in record["instances"]
+    ]
+    if not any(any(counts) for _, *counts in rows):
+        return ""
+    marked = [peer if PEERS[peer].exact_zeros else f"{peer} *" for peer in peers]
+    about = " (*: entries above 1e-6 of the largest)" if marked != list(peers) else ""
+    return table([f"non-zeros{about}", *marked], rows)
+
+
+def failures(record: Record) -> str:
+    """Return what the libraries said that failed; nothing if none did."""
+    notes = [
+        f"{entry['peer']} on {instance['label']}: {entry['note']}"
+        for instance in record["instances"]
+        for entry in instance["entries"]
+        if entry["outcome"] == "failed"
+    ]
+    return f"Failed: {'; '.join(notes)}.\n" if notes else ""
 
 
 def tolerances(record: Record, peers: Sequence[str]) -> str:

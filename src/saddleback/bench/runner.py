@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from . import growth, passes, report, store
-from .cases import CASES, Case, Settings
+from .case import Case, Settings
+from .cases import CASES
 from .machine import describe_machine
 from .race import Field, run_case
 from .store import Records, Say
@@ -87,9 +88,10 @@ def _race(case: Case, settings: Settings, field: Field, repeats: int, say: Say) 
         "repeats": repeats,
         "instances": [],
     }
-    folder = None if settings.data is None or case.needs_data is None else settings.data / case.needs_data
-    if case.needs_data is not None and (folder is None or not folder.is_dir()):
-        record["note"] = f"not run: needs the folder {case.needs_data} of real data, --data"
+    missing = [name for name in case.needs_data if settings.data is None or not (settings.data / name).is_dir()]
+    if missing:
+        folders = "the folder" if len(missing) == 1 else "the folders"
+        record["note"] = f"not run: needs {folders} {', '.join(missing)} of real data, --data"
         say(record["note"])
     else:
         record["instances"] = run_case(case, settings, field, repeats, say)

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .peers import PEERS, Answer, Peer
+from .answer import Answer
+from .peers import PEERS, Peer
 from .task import Task
 
 
