@@ -120,7 +120,7 @@ grid: setup  ## solve 200 problems in all kinds of units, without options
 	$(BIN)/python -m saddleback.bench.scaling_grid --out out/scaling_grid.jsonl
 
 BASE ?= HEAD
-compare: setup  ## solve 190 small problems at a commit and in this tree, and compare all bits: BASE=commit, ONLY=part of a name
+compare: setup  ## solve 200 small problems at a commit and in this tree, and compare all bits: BASE=commit, ONLY=part of a name
 	PYTHONPATH=tools $(BIN)/python -m compare $(BASE) $(if $(ONLY),--only '$(ONLY)')
 
 compare-time: setup  ## time the core cases of the benchmark and many small solves at a commit and in this tree: BASE=commit

@@ -364,7 +364,7 @@ def resumed():
 
 
 def memory():
-    """Return the largest share of a file that each process holds during a solve."""
+    """Return the largest amount of memory that a process needs for a solve with its columns of a file."""
     path = Path(sys.argv[-1])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file = sb.ColumnFile(path)

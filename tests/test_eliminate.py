@@ -135,7 +135,7 @@ def test_alternating_with_rows_of_weight_zero(rng):
     assert np.all(result.x[0][weight == 0] == 0)
 
 
-def test_problems_that_alternating_cannot_treat(rng):
+def test_unsuitable_problems_and_options_are_rejected(rng):
     A, b = rng.standard_normal((6, 4)), rng.standard_normal(6)
     with pytest.raises(TypeError, match="not an identity"):
         sb.solve(sb.Problem(sb.L1(1.0), A, sb.Squared(b)), method="alternating")

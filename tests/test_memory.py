@@ -130,7 +130,7 @@ def test_robust_pca_takes_little_memory(rng, monkeypatch):
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
     X = rng.standard_normal((4000, 5)) @ rng.standard_normal((5, 150)) + 0.1 * rng.standard_normal((4000, 150))
     X = X.astype(np.float32)
-    RobustPCA().fit(X[:50])  # what is imported late
+    RobustPCA().fit(X[:50])  # for imports on first use
     tracemalloc.start()
     try:
         fitted = RobustPCA(tol=1e-5).fit(X)
@@ -154,7 +154,7 @@ def test_three_blocks_take_at_most_six_matrices(rng, monkeypatch):
     """These include the four of the result: the blocks of x and of -A'y are evaluated one after the other."""
     monkeypatch.setattr(chunks, "PANEL", 1 << 12)
     monkeypatch.setattr(singular, "PANEL", 1 << 14)
-    sb.solve(three_blocks(rng, 20, 15, 2), tol=1e-3)  # what is imported late
+    sb.solve(three_blocks(rng, 20, 15, 2), tol=1e-3)  # for imports on first use
     problem = three_blocks(rng, 2000, 150, 4)
     tracemalloc.start()
     try:

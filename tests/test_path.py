@@ -129,7 +129,7 @@ def test_solutions_on_a_straight_line_are_predicted():
     start = _start(last, alphas[2])
     assert np.allclose(start.x[0], np.sign(b) * (np.abs(b) - 0.4), atol=1e-6)
     assert np.allclose(start.x[1], 7.0)
-    beyond = _start(last[::-1], 1.0)  # soft thresholding has set two of them to 0
+    beyond = _start(last[::-1], 1.0)  # soft thresholding with 1.0 makes two of them 0
     assert np.allclose(beyond.x[0], [2.0, -1.0, 0.0, 0.0], atol=1e-6)
     assert _start(last[:1], 0.5) is last[0]
 
@@ -158,14 +158,14 @@ def test_options_go_to_every_solve():
     )
     assert [result.status for result in results] == [sb.Status.MAX_PASSES] * 3
     judged = sum(len(result.history) for result in results)
-    assert len(seen) <= judged <= len(seen) + 3  # the returned point may have an additional last entry
+    assert len(seen) <= judged <= len(seen) + 3  # each history may have one more entry, for the result
     assert all(result.method == "pdhg" for result in sb.path(sb.L1(1.0), A, sb.Squared(b), [9.0], method="pdhg"))
 
 
 def test_a_path_ends_with_the_interrupted_solve():
     A, b = data()
     results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, callback=lambda info: True)
-    assert [result.status for result in results] == [sb.Status.OPTIMAL]  # the first certificate has called the callback
+    assert [result.status for result in results] == [sb.Status.OPTIMAL]  # alpha_max is optimal at the first certificate
     results = sb.path(sb.L1(1.0), A, sb.Squared(b), n_alphas=5, tol=0, callback=lambda info: True)
     assert [result.status for result in results] == [sb.Status.INTERRUPTED]
 

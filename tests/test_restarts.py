@@ -60,10 +60,10 @@ def test_restarts_save_work_on_a_sharp_problem(quantile):
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_weight_adapts_to_the_units(scale, rng):
-    """With rows, columns and targets in other units, the method takes about as many passes."""
+    """The tolerance is reached with A and alpha in any units."""
     A = rng.standard_normal((80, 30)) * scale
     b = A[:, :4].sum(axis=1) / scale + rng.standard_normal(80)
-    result = sb.solve(sb.Problem(sb.L1(3.0 * scale), A, sb.Absolute(b)), tol=1e-6, max_passes=20_000)
+    result = sb.solve(sb.Problem(sb.L1(3.0 * scale), A, sb.Absolute(b)), "sp-bcd", tol=1e-6, max_passes=20_000)
     assert result.status is sb.Status.OPTIMAL
 
 
@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_bits_however_long_an_iteration_takes(quant
     """The slices in which iterates are summed must not depend on the clock."""
     import time
 
-    quick = sb.solve(quantile, tol=1e-6)
+    quick = sb.solve(quantile, "sp-bcd", tol=1e-6)
     plain = SPBCD.advance
 
     def held_up(self, state, passes):
@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_bits_however_long_an_iteration_takes(quant
         return plain(self, state, passes)
 
     monkeypatch.setattr(SPBCD, "advance", held_up)
-    slow = sb.solve(quantile, tol=1e-6)
+    slow = sb.solve(quantile, "sp-bcd", tol=1e-6)
     assert np.array_equal(quick.x, slow.x)
     assert quick.passes == slow.passes
 

@@ -74,7 +74,7 @@ def test_outside_the_recoverable_region_the_result_is_honest(rng):
         cut = RobustPCA(noise=None, max_iter=20).fit(X)
     assert cut.certificate_.error > 1e-6
     assert told[0].filename == __file__
-    assert "max_passes" not in str(told[0].message)  # not a parameter of this variant
+    assert "max_passes" not in str(told[0].message)  # RobustPCA has max_iter instead
 
 
 def test_default_weights(rng):

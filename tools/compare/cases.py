@@ -178,17 +178,17 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "LinearOperator": lambda: aslinearoperator(A),
     "wide CSR": lambda: some.scattered(40, 800, 0.1).tocsr(),
 }
-"""Kinds of A, under a loss with kinks and one without."""
+"""Kinds of A, for a smooth loss, and for a loss with kinks with the default method and with the block method."""
 
 
-def over_operator(make: Callable[[], Any], smooth: bool) -> Callable[[Path], Any]:
+def over_operator(make: Callable[[], Any], smooth: bool, **options: Any) -> Callable[[Path], Any]:
     """Return a program that solves with a kind of A."""
 
     def run(folder: Path) -> sb.Result:
         matrix = make()
         b = some.target(A, seed=3)[: matrix.shape[0]]
         loss = sb.Squared(b) if smooth else sb.Absolute(b)
-        return sb.solve(sb.Problem(sb.L1(1.0), matrix, loss), threads=1, max_passes=400)
+        return sb.solve(sb.Problem(sb.L1(1.0), matrix, loss), threads=1, max_passes=400, **options)
 
     return run
 
@@ -421,7 +421,9 @@ WIDE_SPARSE = partial(some.scattered, 400, 3000, 0.05)
 THREADED: dict[str, Callable[[Path], Any]] = {
     "descent": solves(lambda: some.lasso(some.wide(400, 2000)), threads=TWO_THREADS),
     "descent, sparse": solves(lambda: some.lasso(WIDE_SPARSE()), threads=TWO_THREADS),
-    "sp-bcd": solves(lambda: some.quantile(some.wide(300, 1500), 15.0), threads=TWO_THREADS, finish=False),
+    "sp-bcd": solves(
+        lambda: some.quantile(some.wide(300, 1500), 15.0), method="sp-bcd", threads=TWO_THREADS, finish=False
+    ),
     "sp-bcd, sparse": solves(lambda: some.group_hinge(WIDE_SPARSE()), threads=TWO_THREADS, max_passes=60),
     "finish": solves(lambda: some.quantile(some.normal(1500, 60)), method="finish", threads=TWO_THREADS),
     "r2hpdhg": solves(lambda: some.linear_program(150, 400), method="r2hpdhg", threads=TWO_THREADS),
@@ -489,6 +491,7 @@ def _programs() -> dict[str, Callable[[Path], Any]]:
         programs |= {
             f"operator {name}": over_operator(make, False),
             f"operator {name}, smooth": over_operator(make, True),
+            f"operator {name}, sp-bcd": over_operator(make, False, method="sp-bcd", finish=False),
         }
     programs |= {f"streamed {name}": streamed(*given) for name, given in STREAMED.items()}
     programs |= {f"checkpoint {name}": resumed(problem, **own) for name, (problem, own) in CHECKPOINTS.items()}

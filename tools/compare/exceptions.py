@@ -35,10 +35,14 @@ CHANGES: dict[str, list[str]] = {
         "method spdc",
         "mpi sparse groups",
         "operator CSC float32, smooth",
+        "operator CSC float32, sp-bcd",
         "operator CSC, smooth",
+        "operator CSC, sp-bcd",
         "operator CSR, smooth",
+        "operator CSR, sp-bcd",
         "operator stacked",
         "operator wide CSR, smooth",
+        "operator wide CSR, sp-bcd",
     ],
     "a copy of A in another layout takes over the sums of squares of A, and does not compute its own": [
         "2 threads r2hpdhg",
@@ -54,7 +58,6 @@ CHANGES: dict[str, list[str]] = {
         "penalty group sum, Absolute",
     ],
     "the default method for kinks on both sides is the proximal method of multipliers": [
-        "2 threads sp-bcd",
         "estimator QuantileRegressor",
         "estimator QuantileRegressorCV",
         "estimator SparseClassifier",
@@ -99,6 +102,7 @@ CHANGES: dict[str, list[str]] = {
         "estimator LassoCV, many rows",
     ],
     "passes: descent computes Ax for each certificate, and a certificate from new products is final": [
+        "2 threads sp-bcd",
         "backend native lazy",
         "checkpoint working set",
         "estimator GroupLassoCV",
