@@ -11,7 +11,7 @@ from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_pair, penalty_pair,
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.layers.finish import finish_passes, passes_left
+from saddleback.layers.finish import finish_columns, finish_passes, passes_left
 from saddleback.methods import interior_point
 from saddleback.methods.interior import SingularSystem
 
@@ -384,7 +384,7 @@ def test_the_passes_left_of_a_geometric_decay():
 def test_the_cost_of_a_finish_grows_with_the_columns(rng):
     def cost(n, active):
         problem = sb.Problem(sb.L1(1.0), rng.standard_normal((50, n)), sb.Absolute(np.ones(50)))
-        return finish_passes(problem.model, (np.arange(n) < active).astype(float))
+        return finish_passes(problem.model, finish_columns(problem.model, (np.arange(n) < active).astype(float)))
 
     assert cost(3000, 20) < cost(3000, 2000)
 
@@ -436,3 +436,14 @@ def test_the_last_certificate_of_the_history_is_that_of_the_result(rng):
     assert "finish_steps" in result.settings
     assert result.history.relative_gap[-1] == result.relative_gap
     assert result.history.passes[-1] == pytest.approx(result.passes, abs=3.0)
+
+
+def test_the_working_set_of_the_interior_point_has_few_columns_besides_those_that_matter(rng):
+    """The iterates of an interior point have no zeros, so that all columns of a set look active."""
+    A = rng.standard_normal((80, 4000))
+    b = A[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(80)
+    problem = sb.Problem(sb.L1(0.1 * float(np.abs(A.T @ np.sign(b)).max())), A, sb.Absolute(b))
+    result = sb.solve(problem, method="finish")
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["working_set"] <= 10 * np.count_nonzero(result.x)
+    assert result.settings["working_set"] < 0.25 * 4000

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..common.checks import one_of, shown
-from ..layers import Finish, Restarted, WorkingSet
+from ..layers import Fallback, Finish, Restarted, WorkingSet
 from ..linear_programs.highs import pays
 from ..linear_programs.program import as_linear_program
 from ..methods import (
@@ -61,7 +61,12 @@ METHODS: dict[str, type[Any]] = {
     )
 }
 
-LAYERS: dict[str, type[Any]] = {"restarts": Restarted, "working_set": WorkingSet, "finish": Finish}
+LAYERS: dict[str, type[Any]] = {
+    "restarts": Restarted,
+    "working_set": WorkingSet,
+    "fallback": Fallback,
+    "finish": Finish,
+}
 """The layers that can be put around a method, by the names of their options."""
 
 

@@ -1,7 +1,8 @@
 """Layers: methods that wrap another method and speed it up."""
 
+from .fallback import Fallback
 from .finish import Finish
 from .restarts import Restarted
 from .working_set import WorkingSet
 
-__all__ = ["Finish", "Restarted", "WorkingSet"]
+__all__ = ["Fallback", "Finish", "Restarted", "WorkingSet"]

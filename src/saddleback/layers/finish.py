@@ -25,7 +25,7 @@ from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
 from ..model.model import Model
-from ..places.newton import factorisation_passes
+from ..places.newton import factorisation_passes, gram_multiplications
 from . import row_working_set as settled_rows
 from . import working_set
 from .row_working_set import RowWorkingSet
@@ -40,14 +40,17 @@ PRODUCTS = 8
 LOOKS = 8
 """Passes over the whole problem that the choice of the working sets takes."""
 
-ROUNDS = 3
-"""Typical number of working sets on which the interior point runs until one has all the columns that matter."""
+OVERHEAD = 4e6
+"""Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
 
 TRIAL = 0.1
 """Share of the cost of the finish that is spent on block passes first: they find the columns that matter."""
 
 SUPERLINEAR_TRIAL = 200.0
 """Passes that a superlinear method gets before a finish is considered: it hardly ever needs one."""
+
+MATURE, CHEAP = 40, 1000.0
+"""Newton steps from which the nonzeros of x tell the cost of the finish, and the passes up to which it is cheap."""
 
 NEARBY, SMALL = 0.5, 2.0
 """The finish may begin at once if the error of the start is at most NEARBY and the matrices at most double its cost."""
@@ -156,7 +159,7 @@ class Finish(Layer[FinishState]):
         model, start = state.model, state.start
         if self.method.superlinear or not (np.any(start.x) and model.surely_solvable) or chooses(model):
             return False
-        if finish_passes(model, start.x) > SMALL * (STEPS * PRODUCTS + LOOKS):
+        if finish_passes(model, finish_columns(model, start.x)) > SMALL * (STEPS * PRODUCTS + LOOKS):
             return False
         x, u = DensePoint(start.x), DensePoint(model.A.matvec(start.x))
         state.passes += 1.0
@@ -170,7 +173,9 @@ class Finish(Layer[FinishState]):
         else:
             state.interior = self.interior(state.model).advance(state.interior, passes)
         self._mirror(state, before)
-        if state.interior is not None and (state.interior.ended or diverged(state.model, state.x, state.y)):
+        if state.interior is None and self._overtaken(state):
+            self._switch(state, self._best(state))
+        elif state.interior is not None and (state.interior.ended or diverged(state.model, state.x, state.y)):
             self._go_back(state)
         return state
 
@@ -181,6 +186,8 @@ class Finish(Layer[FinishState]):
         state.x, state.y, state.wants_certificate = running.x, running.y, running.wants_certificate
         running.wants_certificate = False
         state.passes += running.passes - before
+        state.notes += running.notes
+        running.notes = []
 
     def adapt(self, state: FinishState, error: float) -> FinishState:
         state.errors.append((state.passes, error))
@@ -188,17 +195,40 @@ class Finish(Layer[FinishState]):
             self._switch(state, self._best(state))
         return state
 
+    def _overtaken(self, state: FinishState) -> bool:
+        """Return whether the method says how many passes it expects to need, and the finish is cheaper.
+
+        Early in a run x has few nonzeros, and says little about the cost of the finish. Then the finish may begin only
+        if it is cheap even on all columns.
+        """
+        model, expected = state.model, state.blocks.expected
+        if expected is None or state.blocks.ended or state.passes < state.retry:
+            return False
+        early = (state.report().newton_steps or 0) < MATURE
+        if early and finish_passes(model, model.A.shape[1]) > CHEAP:
+            return False
+        overhead = STEPS * OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
+        return bool(expected > self._cost(state) + overhead)
+
     def _worthwhile(self, state: FinishState, error: float) -> bool:
         """Return whether the finish is predicted to be cheaper than the block passes that are left."""
         superlinear = self.method.superlinear
         if state.blocks.ended and error > state.start.tol:
             return True
-        if error <= state.start.tol or (superlinear and state.passes < SUPERLINEAR_TRIAL):
+        if state.blocks.expected is not None or error <= state.start.tol:
             return False
-        cost = finish_passes(state.model, state.x)
+        if superlinear and state.passes < SUPERLINEAR_TRIAL:
+            return False
+        cost = self._cost(state)
         if state.passes < (cost if superlinear else TRIAL * cost):
             return False
         return state.passes >= cost or passes_left(state.errors, state.start.tol) > cost
+
+    def _cost(self, state: FinishState) -> float:
+        """Return the passes of the finish; inf if its matrix would take too much memory."""
+        model, columns = state.model, finish_columns(state.model, state.x)
+        size, bound = min(columns, finish_rows(model)), min(self.finish_memory, model.A.traits.budget)
+        return np.inf if 16.0 * size**2 > bound else finish_passes(model, columns)
 
     def _best(self, state: FinishState) -> Start:
         """Return the best pair that the running method offers, as a start."""
@@ -235,7 +265,7 @@ class Finish(Layer[FinishState]):
         elif state.blocks is None:
             state.blocks = self._begin(state, state.start.x, state.start.y)
         state.earlier, state.interior = state.report(), None
-        state.retry = max(PATIENCE * state.passes, finish_passes(state.model, state.x))
+        state.retry = max(PATIENCE * state.passes, finish_passes(state.model, finish_columns(state.model, state.x)))
         self._mirror(state, state.blocks.passes)
 
     def _begin(self, state: FinishState, x: Vector, y: Vector) -> Any:
@@ -253,16 +283,23 @@ def chooses(model: Model) -> bool:
     return working_set.pays(model) or settled_rows.pays(model)
 
 
-def finish_passes(model: Model, x: Vector) -> float:
-    """Return the cost, in passes, of an interior point on the columns that the nonzeros of x suggest."""
-    m, n = model.A.shape
-    rounds = ROUNDS if working_set.pays(model) else 1
-    columns = min(float(n), max(SMALLEST, GROWTH * np.count_nonzero(x))) if rounds > 1 else float(n)
-    rows = settled_rows.kept_rows(model) if settled_rows.pays(model) else m
+def finish_passes(model: Model, columns: float) -> float:
+    """Return the cost, in passes, of an interior point on a number of columns."""
+    (m, n), rows = model.A.shape, finish_rows(model)
     share = columns / n * rows / m
-    filled = model.A.traits.stored / m * columns / n
-    multiplications = 0.5 * rows * filled**2 + min(columns, rows) ** 3 / 6.0
-    return rounds * STEPS * (PRODUCTS * share + factorisation_passes(model, multiplications)) + LOOKS
+    multiplications = gram_multiplications(model.A.traits.stored * share, *sorted((rows, columns)))
+    return STEPS * (PRODUCTS * share + factorisation_passes(model.A, multiplications)) + LOOKS
+
+
+def finish_columns(model: Model, x: Vector) -> float:
+    """Return the columns of the interior point that the nonzeros of x suggest."""
+    n = float(model.A.shape[1])
+    return min(n, max(SMALLEST, GROWTH * np.count_nonzero(x))) if working_set.pays(model) else n
+
+
+def finish_rows(model: Model) -> int:
+    """Return the rows of the interior point."""
+    return settled_rows.kept_rows(model) if settled_rows.pays(model) else model.A.shape[0]
 
 
 def passes_left(errors: list[tuple[float, float]], tol: float) -> float:

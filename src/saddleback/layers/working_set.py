@@ -267,6 +267,8 @@ class WorkingSet(Layer[WorkingSetState]):
             done = subproblem.state.passes - before
             subproblem.round += done
             state.passes += done * subproblem.share
+            expected = subproblem.state.expected
+            state.expected = None if expected is None else expected * subproblem.share
             if diverged(subproblem.model, subproblem.state.x, subproblem.state.y):
                 state.x[subproblem.columns], state.y = subproblem.state.x, subproblem.state.y
                 return state
@@ -292,7 +294,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     def _look(self, state: WorkingSetState, subproblem: Subproblem) -> None:
         """Evaluate the candidates of the method on the subproblem; choose a new set if the best pair is good enough."""
-        if self._leap(state, subproblem):
+        if self.method.sparse_iterates and self._leap(state, subproblem):
             return
         model = subproblem.model
         offer = self._method(model).candidates(subproblem.state)
@@ -367,9 +369,10 @@ class WorkingSet(Layer[WorkingSetState]):
         state.passes += 0.5 * np.count_nonzero(state.x) / state.x.size + state.products.passes - before
         state.y, state.z = dual.y, dual.scale * state.products.z
         state.wants_certificate = state.error <= state.start.tol
-        wanted = self._wanted(state, active)
+        sparse = self.method.sparse_iterates
+        wanted = self._wanted(state, active if sparse else significant(state))
         added = wanted if subproblem is None else wanted[~subproblem.holds(wanted, len(model.blocks))]
-        if subproblem is None or wanted.size < SHRINK * subproblem.blocks.size:
+        if subproblem is None or (sparse and wanted.size < SHRINK * subproblem.blocks.size):
             state.subproblem = self._pack(state, wanted, dual.y)
         elif added.size:
             state.subproblem = self._extend(state, subproblem, added, dual.y)
@@ -485,6 +488,22 @@ class WorkingSet(Layer[WorkingSetState]):
 
     def candidates(self, state: WorkingSetState) -> Candidates:
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
+
+
+def significant(state: WorkingSetState) -> Mask:
+    """Return which blocks of x are large compared with their slack, each relative to its own scale.
+
+    The iterates of an interior point have no zeros: a block that is 0 at the solution is small there and has slack.
+    """
+    model, products = state.model, state.products
+    squares = (state.x**2)[model.blocks.order]
+    if len(model.blocks) < squares.size:
+        squares = np.add.reduceat(squares, model.blocks.start[:-1])
+    sizes = np.sqrt(squares)
+    largest = zero_slack(model, np.zeros_like(state.x))
+    inside = sizes[sizes > 0]
+    mean = float(np.mean(inside)) if inside.size else 0.0
+    return (sizes > 0) & (sizes * largest >= mean * products.distance * products.norms)
 
 
 def closest(distance: Vector, size: int) -> Indices:

@@ -78,8 +78,9 @@ class State:
 
     A method sets ``wants_certificate`` if its point is worth a certificate before the next one is due. A method that
     cannot continue sets ``ended`` to the reason. ``goal`` is the factor by which the error still has to fall; a layer
-    that knows it sets it. ``notes`` are sentences for the history on decisions during the run. ``choices`` is what was
-    chosen at the beginning; ``report`` adds what has been counted since.
+    that knows it sets it. ``expected`` is how many passes the method expects to need from here, if it can tell.
+    ``notes`` are sentences for the history on decisions during the run. ``choices`` is what was chosen at the
+    beginning; ``report`` adds what has been counted since.
     """
 
     x: Vector
@@ -88,6 +89,7 @@ class State:
     wants_certificate: bool = False
     ended: str = ""
     goal: float = 0.01
+    expected: float | None = None
     notes: list[str] = field(default_factory=list)
     choices: Report = field(default_factory=Report)
 
@@ -164,6 +166,11 @@ class Method(ABC, Generic[S]):
     def expensive_steps(self) -> bool:
         """Whether a single step takes so long that the clock has to be checked after it."""
         return False
+
+    @property
+    def sparse_iterates(self) -> bool:
+        """Whether the coordinates of x that are 0 at a solution become exactly 0 on the way to it."""
+        return True
 
     @property
     def needs_float64(self) -> bool:
@@ -246,6 +253,10 @@ class Layer(Method[S]):
     @property
     def expensive_steps(self) -> bool:
         return self.method.expensive_steps
+
+    @property
+    def sparse_iterates(self) -> bool:
+        return self.method.sparse_iterates
 
     @property
     def needs_float64(self) -> bool:

@@ -30,7 +30,14 @@ from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import curvature_at, is_smooth, subgradient_scale, zero_slack
 from ..machine.tiled_blas import cholesky
 from ..model.model import Model
-from ..places.newton import ADVANTAGE, Smooth, factorisation_passes, newton_system, smooth_part
+from ..places.newton import (
+    ADVANTAGE,
+    Smooth,
+    factorisation_passes,
+    gram_multiplications,
+    newton_system,
+    smooth_part,
+)
 from .contract import Method, Start, State, all_blocks
 from .report import Report
 
@@ -70,6 +77,13 @@ RANGE = 1e10
 
 MEMORY = 2e9
 """Most bytes of the matrix of a Newton step."""
+
+USUAL_STEPS, FEWEST_STEPS = 150, 20
+"""Newton steps that are usually enough, and those for a solution with very few nonzeros, to which each nonzero adds
+one."""
+
+OVERHEAD = 1e6
+"""Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
 
 STALLED = 5
 """Envelopes without any step after which nothing more can be gained."""
@@ -123,7 +137,7 @@ class Multipliers(Method[MultipliersState]):
     """The proximal method of multipliers, with Newton steps of the size of the answer."""
 
     name = "multipliers"
-    layers = ("working_set", "finish")
+    layers = ("working_set", "fallback", "finish")
     needs_float64 = True
     merges_rows = True
     expensive_steps = True
@@ -169,7 +183,7 @@ class Multipliers(Method[MultipliersState]):
 
     def _step(self, state: MultipliersState) -> None:
         """Take a Newton step on the envelope, and go on to the next envelope if this one is minimised."""
-        model, envelope = state.model, state.envelope()
+        model, envelope, before = state.model, state.envelope(), state.passes
         y = envelope.subgradient(state.u)
         z = -model.A.rmatvec(y)
         state.passes += 0.5
@@ -178,6 +192,8 @@ class Multipliers(Method[MultipliersState]):
         state.y = envelope.subgradient(state.u) if promised else y
         proximal = 0.5 * state.mu * float(np.sum((state.y - state.centre) ** 2))
         state.steps += 1
+        cost = state.passes - before + OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
+        state.expected = cost * min(USUAL_STEPS, FEWEST_STEPS + int(np.count_nonzero(state.x)))
         if promised is None or promised <= ENOUGH * proximal:
             still = not promised and np.array_equal(state.y, state.centre)
             state.stalled = state.stalled + 1 if still else 0
@@ -312,11 +328,12 @@ class _System:
         self.size = self.rows.size if self.across else part.free.size
         A = state.model.A
         entries = A.traits.stored / max(A.shape[0] * A.shape[1], 1) * self.rows.size * part.free.size
-        longer = part.free.size if self.across else self.rows.size
-        self.multiplications = 0.5 * entries**2 / max(longer, 1) + self.size**3 / 6.0
+        self.share = entries / max(A.traits.stored, 1)
+        length = part.free.size if self.across else self.rows.size
+        self.multiplications = gram_multiplications(entries, self.size, length)
         cheaper = self.multiplications <= ADVANTAGE * TYPICAL * 2.0 * entries
         self.direct = cheaper and 16.0 * self.size**2 <= min(MEMORY, A.traits.budget)
-        self.A = A.restrict(self.rows, part.free) if self.direct else None
+        self.A = A.restrict(self.rows, part.free)
         self.matrix: Vector | None = None
 
     def solve(self, right: Vector, damping: float) -> Vector:
@@ -328,7 +345,6 @@ class _System:
         return self._iterated(right, extra) if found is None else found
 
     def _factored(self, right: Vector, extra: Vector) -> Vector | None:
-        assert self.A is not None
         size = self.size
         if self.across:  # by the formula of Sherman, Morrison and Woodbury
             matrix = self.A.gram(1.0 / extra, side="rows")
@@ -338,7 +354,7 @@ class _System:
                 self.matrix = self.A.gram(self.weight)
             matrix = self.matrix + replace(self.part, extra=extra).hessian_matrix()
         factor = cholesky(matrix)
-        self.state.passes += factorisation_passes(self.state.model, self.multiplications)
+        self.state.passes += factorisation_passes(self.state.model.A, self.multiplications)
         if factor is None:
             return None
         if not self.across:
@@ -347,11 +363,8 @@ class _System:
         return first - self.A.rmatvec(cho_solve((factor, True), self.A.matvec(first), check_finite=False)) / extra
 
     def _iterated(self, right: Vector, extra: Vector) -> Vector:
-        A, free, rows = self.state.model.A, self.part.free, self.rows
-        weight = np.zeros(A.shape[0])
-        weight[rows] = self.weight
         part = replace(self.part, extra=extra)
-        product = newton_system(lambda d: A.matvec(d, free), lambda v: A.rmatvec(v, free), part, weight)
+        product = newton_system(self.A.matvec, self.A.rmatvec, part, self.weight)
         d, steps = conjugate_gradients(Product(product, self.diagonal + extra), right, ACCURACY, MOST)
-        self.state.passes += steps * free.size / A.shape[1]
+        self.state.passes += steps * self.share
         return d

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector
 from ..functions.normal_form import NormalForm
-from ..model.model import Model
+from ..operators import Operator
 
 ADVANTAGE = 20
 """How much faster a multiply-add is in a factorisation than in a pass, which waits for memory."""
@@ -89,6 +89,14 @@ def newton_system(
     return lambda d: products(weight * image(d)) + part.hessian(d)
 
 
-def factorisation_passes(model: Model, multiplications: float) -> float:
-    """Return the passes that take as long as a factorisation with this number of multiplications."""
-    return multiplications / (2.0 * max(model.A.traits.stored, 1) * ADVANTAGE)
+def gram_multiplications(entries: float, size: float, length: float) -> float:
+    """Return the multiplications for the Gram matrix of ``size`` vectors, and for its Cholesky factor.
+
+    The vectors have ``length`` coordinates, and ``entries`` nonzeros in all that are evenly spread.
+    """
+    return 0.5 * entries**2 / max(length, 1.0) + size**3 / 6.0
+
+
+def factorisation_passes(A: Operator, multiplications: float) -> float:
+    """Return the passes over A that take as long as a factorisation with this number of multiplications."""
+    return multiplications / (2.0 * float(max(A.traits.stored, 1)) * ADVANTAGE)
