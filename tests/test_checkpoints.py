@@ -138,10 +138,14 @@ LAYERED = {
     "descent on a set": (lambda: sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET)), {}),
     "descent on arrays": (lambda: sb.Problem(sb.L1(2.0), WIDE, sb.Squared(TARGET)), {"backend": "numpy"}),
     "row-major": (lambda: sb.Problem(sb.L1(2.0), np.ascontiguousarray(WIDE), sb.Logistic(np.sign(TARGET))), {}),
-    "blocks on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"finish": False}),
+    "multipliers on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"finish": False}),
+    "blocks on a set": (
+        lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)),
+        {"method": "sp-bcd", "finish": False},
+    ),
     "blocks on arrays": (
         lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)),
-        {"finish": False, "backend": "numpy"},
+        {"method": "sp-bcd", "finish": False, "backend": "numpy"},
     ),
     "no layers": (
         lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)),
@@ -152,7 +156,11 @@ LAYERED = {
         {"finish": False, "dual": "lazy", "blocks_per_iteration": 1},
     ),
     "finish at once": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "finish"}),
-    "finish in its turn": (lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Absolute(TARGET)), {"tol": 1e-9}),
+    "finish after blocks": (
+        lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Absolute(TARGET)),
+        {"method": "sp-bcd", "tol": 1e-9},
+    ),
+    "finish after multipliers": (lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Absolute(TARGET)), {"tol": 1e-9}),
     "finish on some rows": (lambda: sb.Problem(sb.L1(5.0), TALL, sb.Pinball(HEIGHTS, 0.3)), {"method": "finish"}),
     "pure-cd on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "pure-cd"}),
     "equal rows": (lambda: sb.Problem(sb.L1(1.0), np.repeat(A, 3, axis=0), sb.Absolute(np.repeat(B, 3))), {}),
@@ -183,7 +191,7 @@ def test_a_run_may_stop_at_any_checkpoint(data):
     """A run dies at any checkpoint, and dies again after resuming, at any point of the layers."""
     import tempfile
 
-    name = data.draw(st.sampled_from(["descent on a set", "blocks on a set", "finish in its turn", "finish at once"]))
+    name = data.draw(st.sampled_from(["descent on a set", "blocks on a set", "finish after blocks", "finish at once"]))
     make, options = LAYERED[name]
     first, second = (data.draw(st.integers(1, 40)) for _ in range(2))
     expected = _expected(name)

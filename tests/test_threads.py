@@ -37,15 +37,14 @@ def test_the_same_bits_in_another_thread():
         assert pool.submit(bits).result() == here
 
 
-@pytest.mark.parametrize("finish", [False, True])
-def test_the_same_bits_while_another_thread_solves(finish):
+@pytest.mark.parametrize("method", ["auto", "sp-bcd", "finish"])
+def test_the_same_bits_while_another_thread_solves(method):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((400, 450))
     problem = sb.Problem(sb.L1(4.0), X, sb.Absolute(X[:, :5].sum(axis=1) + rng.standard_t(3, 400)))
-    method = "finish" if finish else "auto"
 
     def bits(threads: int) -> bytes:
-        options = {} if finish else {"finish": False, "max_passes": 200}
+        options = {} if method == "finish" else {"finish": False, "max_passes": 200}
         return sb.solve(problem, method=method, tol=1e-6, threads=threads, **options).x.tobytes()
 
     alone = bits(1)

@@ -169,7 +169,7 @@ def test_limits_hold(rng):
 
 def test_settings_are_those_of_the_last_set(rng):
     A, b = data(rng)
-    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Pinball(b, 0.3)), tol=1e-6, max_passes=5000)
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Pinball(b, 0.3)), "sp-bcd", tol=1e-6, max_passes=5000)
     assert result.settings["primal_weight"] != 1.0
 
 
