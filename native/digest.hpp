@@ -14,10 +14,10 @@ inline std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   return std::rotl((state ^ word) * 0x9e3779b97f4a7c15u, 31);
 }
 
-/// The digest of one piece. Four independent states: a single one would wait for each multiplication.
+/// The digest of one piece. Eight independent states: a single one would wait for each multiplication.
 inline std::uint64_t digest_piece(const unsigned char* data, Index bytes) {
-  constexpr Index word = sizeof(std::uint64_t), lanes = 4;
-  std::uint64_t state[lanes] = {1, 2, 3, 4};
+  constexpr Index word = sizeof(std::uint64_t), lanes = 8;
+  std::uint64_t state[lanes] = {1, 2, 3, 4, 5, 6, 7, 8};
   Index at = 0;
   for (; at + lanes * word <= bytes; at += lanes * word)
     for (Index lane = 0; lane < lanes; ++lane) {

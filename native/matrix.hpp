@@ -57,8 +57,9 @@ class Columns {
   /// Whether at most kBatch columns lie inside the memory of the matrix, and their row indices inside its rows.
   virtual bool valid(const Index*, int) const { return true; }
 
-  /// Whether all columns are valid.
-  virtual bool all_valid() const { return true; }
+  /// The same for neighbouring columns, which are checked in one go.
+  virtual bool valid(Range) const { return true; }
+  bool all_valid() const { return valid(Range{0, count_}); }
 
   /// Whether the row indices of every column increase, given that all columns are valid.
   virtual bool canonical() const { return true; }
@@ -223,13 +224,17 @@ template <class I, class T> class Sparse final : public Columns {
     for (int k = 0; k < count;) {
       int size = 1;
       while (k + size < count && column[k + size] == column[k] + size) ++size;
-      if (!valid_stretch(column[k], size)) return false;
+      if (!valid(Range{column[k], column[k] + size})) return false;
       k += size;
     }
     return true;
   }
 
-  bool all_valid() const override { return valid_stretch(0, count()); }
+  bool valid(Range columns) const override {
+    const I *start = indptr_ + columns.begin, *stop = indptr_ + columns.end;
+    return *start >= 0 && static_cast<Index>(*stop) <= stored_ && std::is_sorted(start, stop + 1) &&
+           simd::all_below(indices_ + *start, *stop - *start, rows());
+  }
 
   bool canonical() const override {
     for (Index c = 0; c < count(); ++c)
@@ -238,13 +243,6 @@ template <class I, class T> class Sparse final : public Columns {
   }
 
  private:
-  /// Neighbouring columns are one stretch of memory.
-  bool valid_stretch(Index first, Index size) const {
-    const I* start = indptr_ + first;
-    return start[0] >= 0 && static_cast<Index>(start[size]) <= stored_ && std::is_sorted(start, start + size + 1) &&
-           simd::all_below(indices_ + start[0], start[size] - start[0], rows());
-  }
-
   double value(Index p) const { return static_cast<double>(data_[p]); }
 
   // Neighbouring columns are one stream, which the hardware prefetches. The partial sums are those of `visit`, because

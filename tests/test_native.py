@@ -661,6 +661,17 @@ def test_bad_matrices_are_rejected(arrays):
         _native.Matrix(*arrays)
 
 
+@pytest.mark.parametrize("column", [0, 63, 64, 1023, 1024, 2999])
+def test_an_index_that_was_changed_is_noticed_in_any_column(column):
+    stored = sp.random(40, 3000, 0.1, format="csc", random_state=0)
+    A, y = matrix(stored), np.ones(40)
+    np.testing.assert_allclose(A.rmatvec(y), stored.T @ y)
+    stored.indices[stored.indptr[column]] = 40
+    for call in (lambda: A.rmatvec(y), lambda: A.scan(y), lambda: A.sums(2), lambda: A.matvec(np.ones(3000))):
+        with pytest.raises(ValueError, match="indices"):
+            call()
+
+
 @pytest.mark.parametrize("stored", [np.ones((4, 3)), np.ones((4, 3), np.float32, order="F"), M])
 def test_matrices_are_pickled_with_their_arrays(stored):
     A = matrix(stored)
