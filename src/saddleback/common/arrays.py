@@ -130,6 +130,13 @@ def map_constants(formula: Callable[..., Any], *parameters: Vector) -> Vector:
     return result
 
 
+def take(parameter: Vector, at: Indices) -> Vector:
+    """Return a parameter at some coordinates; a single value stays one."""
+    if isinstance(parameter, np.ndarray) and parameter.strides == (0,) and parameter.size:
+        return constant(parameter[0], at.size)
+    return parameter[at]
+
+
 def concat_constants(first: Vector, second: Vector) -> Vector:
     """Return two parameters concatenated; a single value if both are the same one."""
     if is_one_value(first, second) and first.size and second.size and first[0] == second[0]:

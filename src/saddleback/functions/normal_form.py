@@ -32,6 +32,10 @@ class PiecewiseParameters(NamedTuple):
         none, free = np.zeros(size), np.full(size, np.inf)
         return cls(none, none, none, -free, free)
 
+    def contiguous(self) -> PiecewiseParameters:
+        """Return the parameters as contiguous arrays, as the kernels need them."""
+        return PiecewiseParameters(*(np.ascontiguousarray(parameter, dtype=np.float64) for parameter in self))
+
 
 @dataclass(frozen=True)
 class Piecewise:
@@ -81,8 +85,8 @@ class NormalForm:
 
     @cached_property
     def parameters(self) -> PiecewiseParameters:
-        """The piecewise part of all coordinates; 0 for atoms without one."""
-        own = [_parameters(atom) for atom in self.atoms]
+        """The piecewise part of all coordinates, in contiguous arrays; 0 for atoms without one."""
+        own = [_parameters(atom).contiguous() for atom in self.atoms]
         return own[0] if len(own) == 1 else PiecewiseParameters(*map(np.concatenate, zip(*own, strict=True)))
 
     @cached_property

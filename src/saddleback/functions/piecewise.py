@@ -32,6 +32,7 @@ from ..common.arrays import (
     map_constants,
     multiple,
     squeeze_constant,
+    take,
 )
 from ..common.cached import cached_property
 from ..common.chunks import chunked_map, chunked_sum, double, inner
@@ -65,14 +66,13 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     def contiguous(self) -> PiecewiseParameters:
         """Return the parameters as contiguous arrays, as the kernels need them."""
-        own = (np.ascontiguousarray(parameter, dtype=np.float64) for parameter in self.parameters())
-        return PiecewiseParameters(*own)
+        return self.parameters().contiguous()
 
     def blocks(self) -> Blocks:
         return Blocks.scalars(self.left.size)
 
     def restrict(self, keep: Indices) -> PiecewiseQuadratic:
-        return self._each(lambda parameter: parameter[keep])
+        return self._each(lambda parameter: take(parameter, keep))
 
     def restrict_blocks(self, blocks: Indices) -> PiecewiseQuadratic:
         return self.restrict(blocks)
@@ -103,9 +103,9 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         x = multiple(x, factor)
         if not self._has_kink:
             return _inner(self.left, x) + 0.5 * self.quadratic_form(x)
-        at = x.nonzero()[0]  # an infinite slope times 0 counts as 0, and most of x is often 0
+        at = (x != 0).nonzero()[0]  # an infinite slope times 0 counts as 0, and most of x is often 0
         point = x[at]
-        slope = np.where(point > 0, self.right[at], self.left[at])
+        slope = np.where(point > 0, take(self.right, at), take(self.left, at))
         curved = 0.5 * (self.quadratic[at] @ (point * point)) if self._has_quadratic else 0.0
         return float(slope @ point + curved)
 
@@ -149,7 +149,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         return ConjugatePiecewise(self)
 
     def normal_form(self) -> NormalForm:
-        return NormalForm((Piecewise(self.contiguous()),))
+        return NormalForm((Piecewise(self.parameters()),))
 
     # --- its conjugate ------------------------------------------------------------------------------------------
 
@@ -331,7 +331,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
     def zero_slack(self, z: Vector) -> Vector | None:
         if self._kinks is None:
             return None
-        low, high = self._kinks
+        low, high = map(squeeze_constant, self._kinks)
         return np.minimum(high - z, z - low)
 
     @cached_property
@@ -340,11 +340,18 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
         None if no coordinate has a kink at 0.
         """
-        left, right = self.slopes_at_zero()
-        kinked = (left < right) & (self.lower <= 0) & (self.upper >= 0)
-        if not np.any(kinked):
+        slopes = self.slopes_at_zero()
+
+        def has_kink(left: Any, right: Any, lower: Any, upper: Any) -> Any:
+            return (left < right) & (lower <= 0) & (upper >= 0)
+
+        kinked = map_constants(has_kink, *slopes, self.lower, self.upper)
+        if not np.any(squeeze_constant(kinked)):
             return None
-        return np.where(kinked, left, np.inf), np.where(kinked, right, -np.inf)
+        return (
+            map_constants(lambda has, slope: np.where(has, slope, np.inf), kinked, slopes[0]),
+            map_constants(lambda has, slope: np.where(has, slope, -np.inf), kinked, slopes[1]),
+        )
 
 
 class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
