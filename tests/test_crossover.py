@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from catalogue import PENALTIES, SIZE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -10,6 +11,8 @@ from scipy.optimize import linprog
 import saddleback as sb
 from saddleback.crossover import Crossing, Solution, Work, basis, crossings
 from saddleback.crossover.basis import Inverse, LostBasis, independent
+from saddleback.crossover.crossing import _most_columns
+from saddleback.crossover.face import face_of
 from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
 from saddleback.crossover.rounding import balanced, proximal_step
 
@@ -172,6 +175,18 @@ def test_the_lasso_gets_no_crossover(rng):
     result = sb.solve(problem, tol=1e-8)
     assert 0 < np.count_nonzero(result.x) < 30
     assert cross(problem.model, result.x, result.y, 1.0) == Crossing()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(PENALTIES)))
+def test_a_face_has_at_most_the_columns_that_are_counted(seed, name):
+    """The count decides whether a crossover looks for the face of a solution under a curved loss."""
+    rng = np.random.default_rng(seed)
+    model = sb.Problem(PENALTIES[name], rng.standard_normal((4, SIZE)), sb.Squared(rng.standard_normal(4))).model
+    x = model.f.domain.project(rng.standard_normal(SIZE) * (rng.random(SIZE) < rng.random()))
+    u, y = model.A.matvec(x), rng.standard_normal(4)
+    face = face_of(model, x, u, y)
+    assert face is None or face.x.size <= _most_columns(model, Solution(x, u, y, -model.A.rmatvec(y))) <= SIZE
 
 
 # --- rounding ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..common.arrays import Vector
+from ..functions.traits import zero_slack
 from ..machine.blas_threads import single_threaded
 from ..model.model import Model
 from .face import Face, face_of
@@ -96,8 +97,8 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
     work : Work
         Of the solve so far, which bounds that of the crossover.
     """
-    if model.loss_is_curved and not work.interior_steps and at.x.size <= at.u.size:
-        yield Crossing()  # as ``presumably_a_vertex`` says, whichever columns may move
+    if model.loss_is_curved and not work.interior_steps and _most_columns(model, at) <= at.u.size:
+        yield Crossing()  # as ``presumably_a_vertex`` says, without the search for the kinks next to x
         return
     face = face_of(model, at.x, at.u, at.y)
     if face is None:
@@ -106,6 +107,16 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
     if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
         yield from _rounded(face, at, work)
     yield from _walked(face, at, room, work)
+
+
+def _most_columns(model: Model, at: Solution) -> int:
+    """Return the most columns that a face may have: those in which x is not 0 or has no kink at 0."""
+    slack = zero_slack(model.f, at.z)
+    if slack is None:
+        return at.x.size
+    smooth = np.isneginf(slack)
+    counted = np.count_nonzero(at.x) + (model.blocks.sizes[smooth].sum() if smooth.any() else 0)
+    return min(int(counted), at.x.size)
 
 
 def _rounded(face: Face, at: Solution, work: Work) -> Iterator[Crossing]:
