@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from catalogue import PENALTIES, SIZE
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 import saddleback as sb
+from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.functions.traits import zero_slack
 from saddleback.layers import WorkingSet
-from saddleback.layers.working_set import Products
+from saddleback.layers.working_set import Products, closest
 from saddleback.methods import Descent, Start
 
 N = 600
@@ -233,6 +236,29 @@ def test_a_working_set_is_used_only_if_it_saves_work(rng):
         sb.Problem(sb.L1(1.0) + sb.Linear(2 * np.ones(N)), A, sb.Squared(b)),  # unbounded
     ):
         assert "working_set" not in sb.solve(problem, max_passes=20).settings
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5000), st.floats(0.0, 1.0), st.booleans())
+def test_the_closest_blocks_are_the_first_of_all_in_order(seed, n, share, ties):
+    rng = np.random.default_rng(seed)
+    distance = rng.integers(-3, 4, n) * 1.0 if ties else rng.standard_normal(n)
+    distance[rng.random(n) < 0.1] = -np.inf
+    size = max(1, int(share * (n - 1)))
+    np.testing.assert_array_equal(closest(distance, size), np.argsort(distance, kind="stable")[:size])
+
+
+@pytest.mark.parametrize("penalty", [sb.L1(1.5), sb.L1(1.5) + sb.NonNegative(), sb.ElasticNet(1.5, 0.5)])
+def test_a_restricted_penalty_keeps_its_single_values(penalty, rng):
+    """Parameters that are the same for all columns take no memory, and no time, for a set of columns either."""
+    f, columns = penalty.bind((N,)), rng.permutation(N)[:50]
+    part = f.restrict_blocks(columns)
+    each = PiecewiseQuadratic(*(own[columns].copy() for own in f.parameters()))
+    assert all(own.strides == (0,) for own in part.parameters())
+    z = 2 * rng.standard_normal(50)
+    for name in ("finite_value", "zero_slack", "finite_conjugate_value", "conjugate_value"):
+        more = (0.5,) if name == "finite_conjugate_value" else ()
+        np.testing.assert_allclose(getattr(part, name)(z, *more), getattr(each, name)(z, *more), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", PENALTIES)

@@ -341,7 +341,7 @@ class WorkingSet(Layer[WorkingSetState]):
     def _active(state: WorkingSetState) -> Mask:
         """Return which blocks of x are not 0."""
         blocks = state.model.blocks
-        active: Mask = (state.x != 0)[blocks.order]
+        active: Mask = state.x != 0 if blocks.contiguous else (state.x != 0)[blocks.order]
         return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
     def _target(self, state: WorkingSetState) -> float:
@@ -487,6 +487,8 @@ class WorkingSet(Layer[WorkingSetState]):
         return subproblem
 
     def candidates(self, state: WorkingSetState) -> Candidates:
+        if state.error <= state.start.tol:  # the run is about to end, and the result needs products with A itself
+            return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)])
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
 
 
@@ -510,12 +512,13 @@ def closest(distance: Vector, size: int) -> Indices:
     """Return the ``size`` blocks with the least distance, closest first, so that blocks that stay at 0 are adjacent."""
     sample = np.sort(distance[:: max(1, distance.size // SAMPLE)])
     bound = sample[min(sample.size - 1, 2 * size * sample.size // distance.size + 8)]
-    near = np.flatnonzero(distance <= bound)  # a partition of all distances would dominate the cost
-    if near.size > size:
-        blocks = near[np.argpartition(distance[near], size)[:size]]
-    else:
-        blocks = np.argpartition(distance, size)[:size]
-    return blocks[np.lexsort((blocks, distance[blocks]))]
+    near = np.flatnonzero(distance <= bound)  # sorting all distances would dominate the cost
+    if near.size < size:
+        near = np.arange(distance.size)
+    among = distance[near]
+    near = near[among <= np.sort(among)[size - 1]]
+    blocks: Indices = near[np.argsort(distance[near], kind="stable")[:size]]
+    return blocks
 
 
 def smallest(model: Model) -> int:

@@ -114,7 +114,7 @@ class Descent(Method[DescentState]):
     name = "descent"
     layers = ("working_set", "finish")
     superlinear = True
-    warmup_passes = 8.0  # fewer if a Newton step asks for a certificate; a certificate of the start itself says little
+    warmup_passes = 24.0  # a Newton step asks for an earlier certificate, unless the run is long
     backend: BackendName = "auto"
 
     def missing(self, model: Model) -> str | None:
