@@ -1,5 +1,7 @@
 """Crossover: solutions with at most as many nonzeros as a vertex has, within the tolerance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -182,7 +184,8 @@ def test_the_lasso_gets_no_crossover(rng):
 def test_a_face_has_at_most_the_columns_that_are_counted(seed, name):
     """The count decides whether a crossover looks for the face of a solution under a curved loss."""
     rng = np.random.default_rng(seed)
-    model = sb.Problem(PENALTIES[name], rng.standard_normal((4, SIZE)), sb.Squared(rng.standard_normal(4))).model
+    model = sb.Problem(sb.L1(1.0), rng.standard_normal((4, SIZE)), sb.Squared(rng.standard_normal(4))).model
+    model = replace(model, f=PENALTIES[name].bind((SIZE,)))
     x = model.f.domain.project(rng.standard_normal(SIZE) * (rng.random(SIZE) < rng.random()))
     u, y = model.A.matvec(x), rng.standard_normal(4)
     face = face_of(model, x, u, y)
