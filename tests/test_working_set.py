@@ -216,6 +216,18 @@ def test_a_method_without_progress_ends_the_loop_over_a_working_set(rng):
     layer.advance(state, 10.0)
 
 
+def test_a_certificate_on_a_set_counts_its_products(rng, monkeypatch):
+    """A certificate of descent computes A_S x, for the gradient of the loss, and A_S'y."""
+    A, b = data(rng)
+    layer = WorkingSet(Descent())
+    state = layer.init(sb.Problem(sb.L1(5.0), A, sb.Squared(b)).model, Start(np.zeros(N), np.zeros(80)))
+    monkeypatch.setattr(WorkingSet, "_leap", lambda *_: False)
+    monkeypatch.setattr(WorkingSet, "_target", lambda *_: 0.0)  # no new set, which has other products
+    before = state.passes
+    layer._look(state, state.subproblem)
+    assert state.passes - before == pytest.approx(state.subproblem.share)
+
+
 def test_a_point_at_which_every_block_stays_at_zero(rng):
     """No column is close to entering, so that no products are computed."""
     A, b = data(rng)

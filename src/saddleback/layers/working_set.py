@@ -299,7 +299,7 @@ class WorkingSet(Layer[WorkingSetState]):
         model = subproblem.model
         offer = self._method(model).candidates(subproblem.state)
         if is_smooth(model.g):  # the gradient at the current point is the best dual point; averages lag behind
-            offer = self._with_gradient(model, offer)
+            offer = self._with_gradient(state, subproblem, offer)
         state.passes += 0.5 * subproblem.share * sum(u is None for _, u in offer.primal)
         state.passes += 0.5 * subproblem.share * sum(z is None for _, z in offer.dual)
         certificate, primal, dual = evaluate(model, offer)
@@ -314,11 +314,13 @@ class WorkingSet(Layer[WorkingSetState]):
             subproblem.state.goal = self._end(state) / certificate.error
 
     @staticmethod
-    def _with_gradient(model: Model, offer: Candidates) -> Candidates:
+    def _with_gradient(state: WorkingSetState, subproblem: Subproblem, offer: Candidates) -> Candidates:
         """Return the first primal point of an offer, with the gradient of the loss there as its dual point."""
         x, u = offer.primal[0]
-        u = model.A.matvec(x) if u is None else u
-        return Candidates([(x, u)], [(model.g.subgradient(u), None)])
+        if u is None:
+            u = subproblem.model.A.matvec(x)
+            state.passes += 0.5 * subproblem.share
+        return Candidates([(x, u)], [(subproblem.model.g.subgradient(u), None)])
 
     def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
         """Enlarge a set that is nearly all active, by the last known slacks; return whether that was done."""
