@@ -48,6 +48,9 @@ class Blocks {
   }
 
   Index columns() const { return length(column_); }
+  std::span<const Index> columns(Range places) const {
+    return {column_.data() + places.begin, column_.data() + places.end};
+  }
   Index count() const { return length(block_); }
   Index largest() const { return largest_; }
 

@@ -64,9 +64,10 @@ class Descent {
     Index visited = 0;
     for (Index s = 0; s < sweeps; ++s) {
       for (const Panel& panel : panels_) {
-        const auto size = length(panel.column);
+        const std::span<const Index> columns = problem_.blocks.columns(panel.columns);
+        const Index size = length(columns);
         const auto zero = [x](Index d) { return x[d] == 0; };
-        if (s > 0 && std::all_of(panel.column.begin(), panel.column.end(), zero)) continue;
+        if (s > 0 && std::all_of(columns.begin(), columns.end(), zero)) continue;
         visited += size;
         if (rounds && rounds->complete()) {
           apply_moves();
@@ -76,7 +77,7 @@ class Descent {
         lease.run(parts_, [&](int i) {
           const Range own = part(rows(), i, parts_);
           apply(own, moves, u, y);
-          matrix().dots(own, panel.column.data(), size, y, partial.data() + i * widest);
+          matrix().dots(own, columns.data(), size, y, partial.data() + i * widest);
         });
         std::copy(partial.begin(), partial.begin() + size, product.begin());
         for (int i = 1; i < parts_; ++i)

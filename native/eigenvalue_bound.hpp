@@ -8,7 +8,7 @@ namespace saddleback {
 
 /// A bound on the largest eigenvalue of a diagonal block of a Gram matrix, from the trace of its 16th power: at most
 /// size^(1/16) times too large.
-inline double eigenvalue_bound(const std::vector<double>& gram, Index stride, Index first, Index size) {
+inline double eigenvalue_bound(const double* gram, Index stride, Index first, Index size) {
   if (size == 1) return gram[first * stride + first];
   std::vector<double> power(size * size), square(size * size);
   double trace = 0;

@@ -237,9 +237,13 @@ template <class I, class T> class Sparse final : public Columns {
   }
 
   bool canonical() const override {
-    for (Index c = 0; c < count(); ++c)
-      if (std::ranges::adjacent_find(indices(c), std::greater_equal<I>()) != indices(c).end()) return false;
-    return true;
+    const Index first = indptr_[0], stop = indptr_[count()];
+    Index between = 0;  // an index may fall from one column to the next
+    for (Index c = 1; c < count(); ++c) {
+      const Index p = indptr_[c];
+      between += indptr_[c - 1] < p && p < stop && indices_[p] <= indices_[p - 1];
+    }
+    return simd::falls(indices_ + first, stop - first) == between;
   }
 
  private:

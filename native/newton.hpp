@@ -33,8 +33,8 @@ class Selection {
 
   /// out = A_S' diag(weight) A_S p, with vectors in `space`.
   void normal(Lease& lease, const double* weight, const double* p, std::vector<double>& space, double* out) const {
-    const Index strip = this->strip();
     const int parts = row_parts(kFused);
+    const Index strip = this->strip(parts);
     space.resize(rows() + 2 * count_ * parts);
     double *image_of = space.data(), *partial = image_of + rows();
     if (strip == 0) {
@@ -70,11 +70,13 @@ class Selection {
     return matrix_.sliceable() ? parts_for(static_cast<double>(rows()), smallest) : 1;
   }
 
-  /// The number of rows for which all columns stay in cache, so that both products need one reading. 0 if that number
-  /// is too small for reading memory in long pieces.
-  Index strip() const {
-    constexpr Index cached = 1 << 17, fewest = 128;
-    const Index rows = cached / std::max<Index>(1, count_);
+  /// The number of rows for which all columns stay in the second-level cache, so that both products need one reading of
+  /// memory. 0 if that number is too small for reading memory in long pieces. If the rows of a part stay in the
+  /// third-level cache, it is all of them: longer pieces then save more than a nearer cache.
+  Index strip(int parts) const {
+    constexpr Index second_level = 1 << 17, third_level = 1 << 19, fewest = 128;
+    const Index count = std::max<Index>(1, count_), own = (rows() + parts - 1) / parts;
+    const Index rows = std::max(second_level / count, own <= third_level / count ? own : 0);
     return matrix_.sliceable() && rows >= fewest ? rows : 0;
   }
 

@@ -28,9 +28,11 @@ struct Moves {
   void clear() { column.clear(), change.clear(); }
 };
 
+/// Neighbouring blocks. A sparse problem has a panel per block, so that panels have no memory of their own.
 struct Panel {
-  std::vector<Index> block, column;
-  std::vector<double> gram;  ///< A_p'C A_p by rows, with C the curvature of the loss
+  Range blocks;
+  Range columns;  ///< places of their columns in the order of the blocks
+  Index gram;     ///< where A_p'C A_p begins, by rows, with C the curvature of the loss
 };
 
 /// Neighbouring blocks in panels of at most `width` columns, or of a single block, with their Gram matrices.
@@ -42,14 +44,23 @@ class Panels {
     strength_.resize(problem.matrix.columns());
     const Index known = count();
     for (Index j = blocks_; j < problem.blocks.count(); ++j) {
-      const Block& block = problem.blocks[j];
-      if (j == blocks_ || static_cast<Index>(panels_.back().column.size()) + block.size > width) panels_.emplace_back();
+      const Index size = problem.blocks[j].size;
+      if (j == blocks_ || panels_.back().columns.size() + size > width) {
+        const Index place = panels_.empty() ? 0 : panels_.back().columns.end;
+        panels_.push_back({{j, j}, {place, place}, 0});
+      }
       Panel& panel = panels_.back();
-      panel.block.push_back(j);
-      panel.column.insert(panel.column.end(), block.column, block.column + block.size);
-      widest_ = std::max(widest_, length(panel.column));
+      ++panel.blocks.end;
+      panel.columns.end += size;
+      widest_ = std::max(widest_, panel.columns.size());
     }
     blocks_ = problem.blocks.count();
+    Index entries = length(gram_);
+    for (Index p = known; p < count(); ++p) {
+      panels_[p].gram = entries;
+      entries += panels_[p].columns.size() * panels_[p].columns.size();
+    }
+    gram_.resize(entries);
     measure(problem, known);
   }
 
@@ -63,20 +74,21 @@ class Panels {
   /// Minimises over the blocks of a panel in turn, given its products A_p'y. `scratch` has room for two blocks.
   void descend(const SmoothProblem& problem, const Panel& panel, double* product, double* x, double* scratch,
                Moves& moves) const {
-    const auto size = length(panel.column);
+    const std::span<const Index> columns = problem.blocks.columns(panel.columns);
+    const Index size = length(columns);
     Index at = 0;
-    for (const Index j : panel.block) {
+    for (Index j = panel.blocks.begin; j < panel.blocks.end; ++j) {
       const Block& block = problem.blocks[j];
       const Index stop = at + block.size;
       step(problem, block, product + at, x, scratch);
       for (Index k = at; k < stop; ++k) {
-        const Index d = panel.column[k];
+        const Index d = columns[k];
         const double change = scratch[k - at] - x[d];
         if (change == 0) continue;
         x[d] = scratch[k - at];
         moves.column.push_back(d);
         moves.change.push_back(change);
-        const double* row = &panel.gram[k * size];
+        const double* row = &gram_[panel.gram + k * size];
         for (Index other = stop; other < size; ++other) product[other] += change * row[other];
       }
       at = stop;
@@ -100,19 +112,20 @@ class Panels {
     });
   }
 
-  void measure(const SmoothProblem& problem, Panel& panel, double* weighted) {
-    const auto size = length(panel.column);
-    panel.gram.resize(size * size);
+  void measure(const SmoothProblem& problem, const Panel& panel, double* weighted) {
+    const std::span<const Index> columns = problem.blocks.columns(panel.columns);
+    const Index size = length(columns);
+    double* gram = &gram_[panel.gram];
     for (Index a = 0; a < size; ++a) {
-      problem.matrix.with_scattered(panel.column[a], problem.loss->curvature().data(), weighted, [&] {
-        problem.matrix.dots(problem.matrix.all(), panel.column.data(), a + 1, weighted, &panel.gram[a * size]);
+      problem.matrix.with_scattered(columns[a], problem.loss->curvature().data(), weighted, [&] {
+        problem.matrix.dots(problem.matrix.all(), columns.data(), a + 1, weighted, gram + a * size);
       });
-      for (Index b = 0; b < a; ++b) panel.gram[b * size + a] = panel.gram[a * size + b];
+      for (Index b = 0; b < a; ++b) gram[b * size + a] = gram[a * size + b];
     }
     Index at = 0;
-    for (const Index j : panel.block) {
+    for (Index j = panel.blocks.begin; j < panel.blocks.end; ++j) {
       const Block& block = problem.blocks[j];
-      const double bound = eigenvalue_bound(panel.gram, size, at, block.size);
+      const double bound = eigenvalue_bound(gram, size, at, block.size);
       for (Index k = 0; k < block.size; ++k) strength_[block.column[k]] = bound;
       at += block.size;
     }
@@ -134,7 +147,7 @@ class Panels {
   }
 
   std::vector<Panel> panels_;
-  std::vector<double> strength_;
+  std::vector<double> gram_, strength_;
   Index blocks_ = 0, widest_ = 0;
 };
 

@@ -28,7 +28,7 @@ class Rounds {
 
   /// Must be called before the columns of a panel move.
   void visit(const Panel& panel) {
-    for (const Index d : panel.column) x_before_.push_back(x_[d]);
+    for (const Index d : problem_.blocks.columns(panel.columns)) x_before_.push_back(x_[d]);
     visited_.push_back(&panel);
   }
 
@@ -68,7 +68,7 @@ class Rounds {
     double change = 0;
     const double* before = x_before_.data();
     for (const Panel* panel : visited_)
-      for (const Index j : panel->block) {
+      for (Index j = panel->blocks.begin; j < panel->blocks.end; ++j) {
         const Block& block = problem_.blocks[j];
         double norm = 0, norm_before = 0;
         for (Index k = 0; k < block.size; ++k, ++before) {
@@ -85,7 +85,7 @@ class Rounds {
   void shorten(double fraction) {
     const double* before = x_before_.data();
     for (const Panel* panel : visited_)
-      for (const Index d : panel->column) {
+      for (const Index d : problem_.blocks.columns(panel->columns)) {
         x_[d] = *before + fraction * (x_[d] - *before);
         ++before;
       }

@@ -124,6 +124,14 @@ template <class I> SADDLEBACK_CLONES static bool all_below(const I* indices, std
   return count == 0 || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(bound);
 }
 
+/// How often an index is not larger than the one before it.
+template <class I> SADDLEBACK_CLONES static std::int64_t falls(const I* indices, std::int64_t count) {
+  std::int64_t found = 0;
+#pragma omp simd reduction(+ : found)
+  for (std::int64_t i = 1; i < count; ++i) found += indices[i] <= indices[i - 1];
+  return found;
+}
+
 /// total += part; part = 0.
 SADDLEBACK_CLONES static void drain(double* part, double* total, std::int64_t count) {
 #pragma omp simd

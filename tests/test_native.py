@@ -661,6 +661,14 @@ def test_bad_matrices_are_rejected(arrays):
         _native.Matrix(*arrays)
 
 
+@given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=8), st.sampled_from([np.int32, np.int64]))
+def test_a_matrix_is_canonical_if_the_rows_of_each_column_increase(columns, dtype):
+    indptr = np.cumsum([0, *map(len, columns)], dtype=dtype)
+    indices = np.array([row for column in columns for row in column], dtype=dtype)
+    expected = all(column == sorted(set(column)) for column in columns)
+    assert _native.Matrix(indptr, indices, np.ones(indices.size), 6).check() == (True, expected)
+
+
 @pytest.mark.parametrize("column", [0, 63, 64, 1023, 1024, 2999])
 def test_an_index_that_was_changed_is_noticed_in_any_column(column):
     stored = sp.random(40, 3000, 0.1, format="csc", random_state=0)
