@@ -34,8 +34,11 @@ def climb(
     target: float,
     start: int = 0,
     patience: float = np.inf,
-) -> tuple[Attempt, bool]:
-    """Return the attempt at the loosest tolerance that reaches the target; else the best attempt, and False.
+    jumps: bool = False,
+) -> tuple[Attempt, str]:
+    """Return the attempt at the loosest tolerance that reaches the target, else the best one, and the outcome.
+
+    The outcome is "reached", "not in time" if the patience was spent, or "not reached" if the tolerances were.
 
     Parameters
     ----------
@@ -45,6 +48,7 @@ def climb(
     start : index of the first tolerance to try. If it misses the target, tighter ones follow until one reaches it. If
         it reaches the target, looser ones follow as long as they do.
     patience : total seconds of attempts that miss the target, after which the climb ends.
+    jumps : whether to leave out tolerances that would miss the target if the error were in proportion to the tolerance.
     """
     made = attempt(tolerances[start])
     if made.error <= target:
@@ -53,14 +57,17 @@ def climb(
             if looser.error > target:
                 break
             made = looser
-        return made, True
+        return made, "reached"
     best, spent = made, made.seconds
-    for tolerance in tolerances[start + 1 :]:
+    tighter = list(tolerances[start + 1 :])
+    while tighter:
         if spent > patience:
-            break
-        made = attempt(tolerance)
+            return best, "not in time"
+        wanted = made.tolerance * target / made.error if jumps and np.isfinite(made.error) else np.inf
+        tighter = [tolerance for tolerance in tighter if tolerance <= wanted] or tighter[-1:]
+        made = attempt(tighter.pop(0))
         if made.error <= target:
-            return made, True
+            return made, "reached"
         best = min(best, made, key=lambda one: one.error)
         spent += made.seconds
-    return best, False
+    return best, "not reached"

@@ -39,7 +39,7 @@ PATIENCE = 4
 In a slow case it is 1.
 """
 
-LONG = 10.0
+LONG = 5.0
 """Seconds of a solve that is not repeated."""
 
 PAUSE = 0.1
@@ -189,12 +189,13 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
         met = peer, case.name
         if met not in field.rungs and not case.slow:
             process.solve(tolerances[0], case.cap + WARM_UP)
-        made, good = climb(
+        made, outcome = climb(
             lambda tolerance: _attempt(process, tolerance, case.cap, judge),
             tolerances,
             case.target,
             field.rungs.get(met, 0),
             case.cap if case.slow else PATIENCE * case.cap,
+            jumps=case.slow,
         )
         field.rungs[met] = tolerances.index(made.tolerance)
     except TimedOut:
@@ -203,7 +204,6 @@ def _first(peer: str, case: Case, folder: Path, field: Field, judge: Judge) -> E
     except Failed as failure:
         field.drop(peer)
         return Entry(peer, "failed", note=str(failure))
-    outcome = "reached" if good else "not reached"
     error = made.error if np.isfinite(made.error) else None
     return Entry(peer, outcome, [made.seconds], made.tolerance, error, made.nonzeros, made.info)
 

@@ -41,8 +41,9 @@ PROTOCOL = """\
   its x and a dual bound, and the infeasibility if there are constraints. The dual point is the gradient of a squared
   loss at x. For other losses it is the dual point of the library or, if it returns none, the best one of the run.
 - A tolerance means something different in each library. Each is run with smaller and smaller tolerances, in half
-  decades from 1e-2, and is timed at the largest one whose answer is accurate enough. Ours is called with `tol` set to
-  the target and no other option.
+  decades from 1e-2, and is timed at the largest one whose answer is accurate enough. In cases with linear and cone
+  programs the first one is the target, and those are left out that would not be accurate enough if the error were in
+  proportion to the tolerance. Ours is called with `tol` set to the target and no other option.
 - Each library runs in a separate process. Only the solve is timed. The data are in memory, in the layout that libraries
   prefer (column-major or CSC). The first solve, in which some libraries compile, and the certificate are not timed. Our
   time includes `Problem(...)`, that of the others includes what they need to build their problem.
@@ -50,11 +51,12 @@ PROTOCOL = """\
   simplex method, gets it with the positive and the negative part of x as variables. HiGHS IPM, its interior point
   followed by its crossover, and PDLP get the dual, which has half the entries. Clarabel gets the problem as one writes
   it in CVXPY. Each has the form on which it is faster.
-- The best of the repeats counts for every library; the libraries take turns. A solve of more than 10 s is not repeated.
+- The best of the repeats counts for every library; the libraries take turns. A solve of more than 5 s is not repeated.
   No library has a limit on its threads.
-- A solve that takes longer than the cap of its case is stopped, and the table says so. If a case has the same problem
-  in two sizes, a library is not tried on the larger one if it would exceed the cap with a time in proportion to the
-  entries of A.
+- A solve that takes longer than the cap of its case is stopped, and the table says so. So is a library whose solves
+  with larger tolerances were not accurate enough and took longer together: than the cap in cases with linear and cone
+  programs, and than four times the cap in others. If a case has the same problem in two sizes, a library is not tried
+  on the larger one if it would exceed the cap with a time in proportion to the entries of A.
 - Non-zeros are those of the answer that was timed, without an intercept. Libraries marked * return no exact zeros: for
   them an entry counts if it is larger than 1e-6 times the largest.
 """
@@ -214,14 +216,17 @@ def race_section(name: str, record: Record) -> str:
 def nonzeros_table(record: Record, peers: Sequence[str]) -> str:
     """Return the number of non-zeros of the answers; nothing if none was counted."""
     rows = [
-        [instance["label"], *(number(_entry(instance, peer).get("nonzeros")) for peer in peers)]
-        for instance in record["instances"]
+        [instance["label"], *(_nonzeros(_entry(instance, peer)) for peer in peers)] for instance in record["instances"]
     ]
     if not any(any(counts) for _, *counts in rows):
         return ""
     marked = [peer if PEERS[peer].exact_zeros else f"{peer} *" for peer in peers]
     about = " (*: entries above 1e-6 of the largest)" if marked != list(peers) else ""
     return table([f"non-zeros{about}", *marked], rows)
+
+
+def _nonzeros(entry: Record) -> str:
+    return number(entry.get("nonzeros")) if entry["outcome"] == "reached" else ""
 
 
 def failures(record: Record) -> str:

@@ -96,6 +96,7 @@ SMOOTH = (
         "(16,830 x 2,604)",
         ("LIBLINEAR", "CVXPY+Clarabel"),
         real(data.real, "a9a", "BASEHOCK", "MEMset", kind="squared-hinge", ratio=0.01),
+        cap=20.0,
         slow=True,
         needs_data=("libsvm", "highdim", "memset"),
     ),
