@@ -235,7 +235,7 @@ def test_newton_systems(direct, rng, monkeypatch):
     weight, right = rng.random(SIZE) + 0.1, rng.standard_normal(part.free.size)
     d, _ = kernel.solve(part, weight, right, np.ones(part.free.size), 1e-12, 200)
     columns = model.A.entries(part.free)
-    matrix = columns.T @ (weight[:, None] * columns) + part.hessian_matrix()
+    matrix = part.added_to(columns.T @ (weight[:, None] * columns))
     assert np.allclose(matrix @ d, right, atol=1e-8)
 
 

@@ -224,7 +224,7 @@ class Descent(Method[DescentState]):
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
-            matrix = state.model.A.gram(weight, part.free) + part.hessian_matrix()
+            matrix = part.added_to(state.model.A.gram(weight, part.free))
             # keeps the step finite where the loss is flat or columns are linearly dependent
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
             factor = cholesky(matrix)

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
@@ -28,7 +27,7 @@ from ..functions.contract import Convex
 from ..functions.normal_form import GroupNorm, Piecewise
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import curvature_at, is_smooth, subgradient_scale, zero_slack
-from ..machine.tiled_blas import cholesky
+from ..machine.factors import factor, solved
 from ..model.model import Model
 from ..places.newton import (
     ADVANTAGE,
@@ -36,6 +35,7 @@ from ..places.newton import (
     factorisation_passes,
     gram_multiplications,
     newton_system,
+    placed,
     smooth_part,
 )
 from .contract import Method, Start, State, all_blocks
@@ -345,22 +345,23 @@ class _System:
         return self._iterated(right, extra) if found is None else found
 
     def _factored(self, right: Vector, extra: Vector) -> Vector | None:
-        size = self.size
+        matrix: Vector
         if self.across:  # by the formula of Sherman, Morrison and Woodbury
-            matrix = self.A.gram(1.0 / extra, side="rows")
-            matrix[np.diag_indices(size)] += 1.0 / self.weight
+            matrix = self.A.gram(placed(self.A, 1.0 / extra), side="rows")
+            at = np.arange(self.size)
+            matrix[at, at] += 1.0 / self.weight
         else:
             if self.matrix is None:
-                self.matrix = self.A.gram(self.weight)
-            matrix = self.matrix + replace(self.part, extra=extra).hessian_matrix()
-        factor = cholesky(matrix)
+                self.matrix = self.A.gram(placed(self.A, self.weight))
+            matrix = replace(self.part, extra=extra).added_to(self.matrix.copy())
+        found = factor(matrix)
         self.state.passes += factorisation_passes(self.state.model.A, self.multiplications)
-        if factor is None:
+        if found is None:
             return None
         if not self.across:
-            return np.asarray(cho_solve((factor, True), right, check_finite=False))
+            return solved(found, right)
         first = right / extra
-        return first - self.A.rmatvec(cho_solve((factor, True), self.A.matvec(first), check_finite=False)) / extra
+        return first - self.A.rmatvec(solved(found, self.A.matvec(first))) / extra
 
     def _iterated(self, right: Vector, extra: Vector) -> Vector:
         part = replace(self.part, extra=extra)

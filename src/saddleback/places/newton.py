@@ -51,12 +51,14 @@ class Smooth:
         within = np.bincount(self.group, self.along * d, 1)
         return self.extra * d - self.along * within[self.group]
 
-    def hessian_matrix(self) -> Vector:
-        """Return the Hessian as a matrix."""
+    def added_to(self, matrix: Vector) -> Vector:
+        """Return the sum of a matrix, of which the lower triangle is used and overwritten, and the Hessian."""
+        at = np.arange(self.free.size)
+        matrix[at, at] += self.extra
         if not self.along.any():
-            return np.diag(self.extra)
+            return matrix
         together = self.group[:, None] == self.group
-        return np.diag(self.extra) - np.where(together, np.outer(self.along, self.along), 0.0)
+        return matrix - np.where(together, np.outer(self.along, self.along), 0.0)
 
 
 def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
@@ -87,6 +89,12 @@ def newton_system(
 ) -> Callable[[Vector], Vector]:
     """Return d -> (A_S' diag(weight) A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S."""
     return lambda d: products(weight * image(d)) + part.hessian(d)
+
+
+def placed(A: Operator, weight: Vector) -> Vector:
+    """Return the weights of a Gram matrix on the device of A, so that the matrix is computed and stays there."""
+    there: Vector = weight if A.traits.device is None else A.traits.device.place(weight)
+    return there
 
 
 def gram_multiplications(entries: float, size: float, length: float) -> float:

@@ -13,16 +13,16 @@ and free variables have D_f = 0; if a problem has both, the whole matrix is fact
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from ...common.arrays import Vector
-from ...machine.tiled_blas import cholesky, product
+from ...machine.factors import factor, solved
+from ...machine.tiled_blas import product
 from ...operators import Operator
-from ...places.newton import factorisation_passes, gram_multiplications
+from ...places.newton import factorisation_passes, gram_multiplications, placed
 from .barrier import Stiffness
 
 SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -106,12 +106,6 @@ def _without(v: Vector, stiffness: Stiffness) -> Vector:
     return v if stiffness.finite is None else np.where(stiffness.finite, v, 0.0)
 
 
-def _next_to(A: Operator, weight: Vector) -> Vector:
-    """Return the weights on the device of A, so that Gram matrices are computed there."""
-    placed: Vector = weight if A.traits.device is None else A.traits.device.place(weight)
-    return placed
-
-
 def _cholesky(matrix: Any) -> Any:
     """Return the Cholesky factor of a matrix, given its lower triangle, which is overwritten."""
     if matrix.size == 0:
@@ -121,29 +115,10 @@ def _cholesky(matrix: Any) -> Any:
     at = np.arange(diagonal.size)
     for shift in SHIFTS:
         matrix[at, at] = diagonal * (1.0 + shift)
-        factor = _factor(matrix)
-        if factor is not None:
-            return factor
+        found = factor(matrix)
+        if found is not None:
+            return found
     raise SingularSystem
-
-
-def _factor(matrix: Any) -> Any:
-    """Return the Cholesky factor on the device of the matrix; None if there is none."""
-    if isinstance(matrix, np.ndarray):
-        return cholesky(matrix)
-    with suppress(np.linalg.LinAlgError):
-        factor = np.linalg.cholesky(matrix)
-        return factor if np.all(np.isfinite(np.diagonal(factor))) else None
-    return None
-
-
-def _solved(factor: Any, right: Vector) -> Vector:
-    """Return the solution for a Cholesky factor; it is empty if all variables are fixed."""
-    if not right.size:
-        return right
-    if isinstance(factor, np.ndarray):
-        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
-    return np.asarray(factor.cholesky_solve(right))
 
 
 class ByColumns(System):
@@ -153,7 +128,7 @@ class ByColumns(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(f.diagonal))
         self.give = g.inverse()
-        matrix = A.gram(_next_to(A, self.give.diagonal), self.free)
+        matrix = A.gram(placed(A, self.give.diagonal), self.free)
         f.add_to(matrix)
         self.factor = _cholesky(matrix)
 
@@ -164,7 +139,7 @@ class ByColumns(System):
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = r - self.A.rmatvec(self.give.product(s))
         dx = np.zeros_like(r)
-        dx[self.free] = _solved(self.factor, right[self.free])
+        dx[self.free] = solved(self.factor, right[self.free])
         u = self.A.matvec(dx)
         self.passes += 1.0
         return self._products(dx, self.give.product(s + u), u)
@@ -177,7 +152,7 @@ class ByRows(System):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(g.diagonal))
         self.give = f.inverse()
-        matrix = A.gram(_next_to(A, self.give.diagonal), side="rows")
+        matrix = A.gram(placed(A, self.give.diagonal), side="rows")
         if self.give.norm is not None:
             along = A.times(self.give.directions())
             matrix += product(along * self.give.scale, along.T)
@@ -193,7 +168,7 @@ class ByRows(System):
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = s + self.A.matvec(self.give.product(r))
         dy = np.zeros_like(s)
-        dy[self.free] = _solved(self.factor, right[self.free])
+        dy[self.free] = solved(self.factor, right[self.free])
         z = self.A.rmatvec(dy)
         self.passes += 1.0
         return self._products(self.give.product(r - z), dy, z=z)

@@ -207,7 +207,7 @@ class DeviceDescentKernel:
         there: Any = Smooth(*(self.place(getattr(part, own.name)) for own in fields(part)))
         own, weights, target = self.A.part(part.free), self.place(weight), self.place(right)
         if part.free.size <= DIRECT:
-            matrix = weighted_gram(own.dense(), weights.tensor) + there.hessian_matrix().tensor
+            matrix = there.added_to(DeviceArray(weighted_gram(own.dense(), weights.tensor))).tensor
             factor, failed = torch.linalg.cholesky_ex(matrix)
             if not failed:
                 return bring(DeviceArray(torch.cholesky_solve(target.tensor[:, None], factor)[:, 0])), 1
