@@ -40,7 +40,11 @@ PRODUCTS = 8
 LOOKS = 8
 """Passes over the whole problem that the choice of the working sets takes."""
 
-OVERHEAD = 4e6
+ROUNDS = 3
+"""Typical number of working sets of rows on which the interior point runs, one after the other. The working sets of
+columns before the last one cost little: they are smaller, and the interior point takes only a few steps on each."""
+
+OVERHEAD = 1e6
 """Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
 
 TRIAL = 0.1
@@ -204,10 +208,12 @@ class Finish(Layer[FinishState]):
         model, expected = state.model, state.blocks.expected
         if expected is None or state.blocks.ended or state.passes < state.retry:
             return False
+        overhead = STEPS * OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
+        if expected <= LOOKS + overhead:  # saves the computation of the rest of the cost
+            return False
         early = (state.report().newton_steps or 0) < MATURE
         if early and finish_passes(model, model.A.shape[1]) > CHEAP:
             return False
-        overhead = STEPS * OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
         return bool(expected > self._cost(state) + overhead)
 
     def _worthwhile(self, state: FinishState, error: float) -> bool:
@@ -288,7 +294,8 @@ def finish_passes(model: Model, columns: float) -> float:
     (m, n), rows = model.A.shape, finish_rows(model)
     share = columns / n * rows / m
     multiplications = gram_multiplications(model.A.traits.stored * share, *sorted((rows, columns)))
-    return STEPS * (PRODUCTS * share + factorisation_passes(model.A, multiplications)) + LOOKS
+    rounds = ROUNDS if rows < m else 1
+    return rounds * STEPS * (PRODUCTS * share + factorisation_passes(model.A, multiplications)) + LOOKS
 
 
 def finish_columns(model: Model, x: Vector) -> float:
