@@ -76,7 +76,7 @@ def l1_cases(name: str, about: str, *others: str, **values: Any) -> Iterator[Cas
         f"{about}, L1 penalty, 2000 x 4000 and 100,000 x 200,000 CSC with 20 entries per column, 0.3 alpha_max",
         peers,
         sized(data.two_slopes, *SPARSE, quick=QUICK_SPARSE, ratio=0.3, **values),
-        cap=CAP,
+        cap=30.0,
         slow=True,
         grows=True,
     )

@@ -168,7 +168,7 @@ def race(
         for entry in reached:
             if entry.seconds[0] < LONG:
                 _again(entry, case, field, judge)
-    if repeats > 1:
+    if repeats > 1 and reached:
         say("best: " + ", ".join(f"{entry.peer} {min(entry.seconds):.4g} s" for entry in reached))
     return entries
 

@@ -185,7 +185,7 @@ def run(case: Case) -> Row:
 
 
 def _relative_strength(penalty: Any, slope: Array) -> float:
-    """Return lambda / lambda_max, at most 1, from the slacks of the penalty at 0."""
+    """Return alpha / alpha_max, at most 1, from the slacks of the penalty at 0."""
     slack, at_rest = penalty.zero_slack(slope), penalty.zero_slack(np.zeros_like(slope))
     return float(min(1.0, np.min(at_rest / np.maximum(at_rest - slack, 1e-300))))
 

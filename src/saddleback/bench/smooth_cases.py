@@ -23,13 +23,13 @@ SMALL = {"m": 300, "n": 1500, "nonzeros": 100}
 SMOOTH = (
     Case(
         "lasso-large",
-        "Lasso, 5000 x 20000 dense, 2000 true coefficients, 0.1 lambda_max",
+        "Lasso, 5000 x 20000 dense, 2000 true coefficients, 0.1 alpha_max",
         LASSO_PEERS,
         generated(data.lasso, {"m": 5000, "n": 20000, "nonzeros": 2000}, {"m": 800, "n": 4000, "nonzeros": 300}),
     ),
     Case(
         "lasso",
-        "Lasso, 1000 x 5000 dense, 500 true coefficients, 0.1 lambda_max",
+        "Lasso, 1000 x 5000 dense, 500 true coefficients, 0.1 alpha_max",
         LASSO_PEERS,
         generated(data.lasso, MIDDLE, SMALL),
         cap=20.0,
@@ -50,14 +50,14 @@ SMOOTH = (
     ),
     Case(
         "lasso-small-alpha",
-        "Lasso, 1000 x 5000 dense, 0.01 lambda_max",
+        "Lasso, 1000 x 5000 dense, 0.01 alpha_max",
         LASSO_PEERS,
         generated(data.lasso, {**MIDDLE, "alpha_ratio": 0.01}, SMALL),
         cap=20.0,
     ),
     Case(
         "lasso-sparse",
-        "Lasso, 20,000 x 100,000 CSC with 20 entries per column, 0.1 lambda_max",
+        "Lasso, 20,000 x 100,000 CSC with 20 entries per column, 0.1 alpha_max",
         ("skglm", "celer", "scikit-learn"),
         generated(
             data.sparse_lasso,
@@ -67,7 +67,7 @@ SMOOTH = (
     ),
     Case(
         "group-lasso",
-        "squared loss, 2000 x 20000 dense, groups of 10 with weight sqrt(10), 0.1 lambda_max",
+        "squared loss, 2000 x 20000 dense, groups of 10 with weight sqrt(10), 0.1 alpha_max",
         ("skglm", "celer", "adelie"),
         generated(
             data.group_lasso,
@@ -77,7 +77,7 @@ SMOOTH = (
     ),
     Case(
         "path",
-        "Lasso path of 100 alphas down to 0.001 lambda_max, 1000 x 5000 dense, every one certified",
+        "Lasso path of 100 alphas down to 0.001 alpha_max, 1000 x 5000 dense, every one certified",
         LASSO_PEERS,
         generated(data.lasso_path, {**MIDDLE, "n_alphas": 100, "eps": 1e-3}, {**SMALL, "n_alphas": 20, "eps": 1e-2}, 1),
         target=1e-4,
