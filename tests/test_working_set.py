@@ -260,6 +260,18 @@ def test_the_closest_blocks_are_the_first_of_all_in_order(seed, n, share, ties):
     np.testing.assert_array_equal(closest(distance, size), np.argsort(distance, kind="stable")[:size])
 
 
+@pytest.mark.parametrize("density", [0.02, 0.5])
+def test_the_first_set_is_larger_if_columns_are_short(density, rng):
+    A = sparse.random(50, 4000, density, format="csc", random_state=1, data_rvs=rng.standard_normal)
+    b = rng.standard_normal(50)
+    model = sb.Problem(sb.L1(0.1), A, sb.Squared(b)).model
+    leaving = np.count_nonzero(np.abs(A.T @ b) > 0.1)
+    state = WorkingSet(Descent()).init(model, Start(np.zeros(4000), np.zeros(50)))
+    assert leaving > 1600
+    assert state.subproblem.blocks.size == (min(leaving // 4, 480) if density < 0.1 else 100)
+    assert sb.solve(sb.Problem(sb.L1(0.1), A, sb.Squared(b))).status is sb.Status.OPTIMAL
+
+
 @pytest.mark.parametrize("penalty", [sb.L1(1.5), sb.L1(1.5) + sb.NonNegative(), sb.ElasticNet(1.5, 0.5)])
 def test_a_restricted_penalty_keeps_its_single_values(penalty, rng):
     """Parameters that are the same for all columns take no memory, and no time, for a set of columns either."""

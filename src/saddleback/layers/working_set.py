@@ -49,6 +49,11 @@ LEAP = 0.12
 """A set of which more than the share FILLED is active was much too small: the next one is FAST_GROWTH times as large,
 up to the share LEAP of all blocks."""
 
+FIRST, SHORT = 0.25, 0.1
+"""Share of the blocks about to leave 0 that the first set holds, up to the share LEAP of all blocks, if the loss is
+smooth and at most the share SHORT of the entries of A is stored. Descent on short columns then costs less than another
+choice of blocks."""
+
 SHRINK = 0.5
 """A set is packed again if the blocks that it needs are less than this share of it."""
 
@@ -436,6 +441,8 @@ class WorkingSet(Layer[WorkingSetState]):
         size = int(max(least, GROWTH * count, min(LARGEST_GROWTH * count, CHEAP * n_blocks)))
         if state.subproblem is not None and count > FILLED * state.subproblem.blocks.size:
             size = max(size, int(min(FAST_GROWTH * count, LEAP * n_blocks)))
+        elif state.subproblem is None and is_smooth(state.model.g) and has_short_columns(state.model):
+            size = max(size, int(min(FIRST * np.count_nonzero(distance < 0), LEAP * n_blocks)))
         if size >= LARGEST * n_blocks:
             return np.arange(n_blocks)
         return closest(distance, size)
@@ -518,9 +525,15 @@ def closest(distance: Vector, size: int) -> Indices:
     if near.size < size:
         near = np.arange(distance.size)
     among = distance[near]
-    near = near[among <= np.sort(among)[size - 1]]
+    near = near[among <= np.partition(among, size - 1)[size - 1]]
     blocks: Indices = near[np.argsort(distance[near], kind="stable")[:size]]
     return blocks
+
+
+def has_short_columns(model: Model) -> bool:
+    """Return whether few of the entries of A are stored."""
+    rows, columns = model.A.shape
+    return model.A.traits.stored <= SHORT * rows * columns
 
 
 def smallest(model: Model) -> int:
