@@ -130,6 +130,13 @@ def map_constants(formula: Callable[..., Any], *parameters: Vector) -> Vector:
     return result
 
 
+def anywhere(condition: Callable[[Any], Any], parameter: Vector) -> bool:
+    """Return whether a condition holds for some coordinate of a parameter, tested once if it is a single value."""
+    if parameter.strides == (0,) and parameter.size:
+        return bool(condition(parameter[0]))
+    return bool(condition(parameter).any())
+
+
 def take(parameter: Vector, at: Indices) -> Vector:
     """Return a parameter at some coordinates; a single value stays one."""
     if isinstance(parameter, np.ndarray) and parameter.strides == (0,) and parameter.size:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector, is_one_value, squeeze_constant
+from ..common.arrays import Indices, Vector, anywhere, is_one_value, squeeze_constant
 from ..common.cached import cached_property
 from ..common.chunks import chunked_flatnonzero, chunked_map, double
 from .contract import ROUNDING, Domain
@@ -62,7 +62,7 @@ class Interval(Domain, PartlyFixed):
 
     @cached_property
     def everything(self) -> bool:
-        return not ((squeeze_constant(self.lower) > -np.inf).any() or (squeeze_constant(self.upper) < np.inf).any())
+        return not (anywhere(lambda low: low > -np.inf, self.lower) or anywhere(lambda up: up < np.inf, self.upper))
 
     def project(self, x: Vector) -> Vector:
         return double(self.lower) if self.lower is self.upper else self._project(x)  # a single point needs no memory
@@ -92,7 +92,7 @@ class Interval(Domain, PartlyFixed):
 
     @cached_property
     def _has_zero(self) -> bool:
-        return bool((squeeze_constant(self.lower) <= 0).all() and (squeeze_constant(self.upper) >= 0).all())
+        return not (anywhere(lambda low: low > 0, self.lower) or anywhere(lambda up: up < 0, self.upper))
 
     def fixed(self) -> Indices:
         low, high = self.lower, self.upper

@@ -26,6 +26,7 @@ from ..common.arrays import (
     Step,
     ToDevice,
     Vector,
+    anywhere,
     concat_constants,
     constant,
     is_one_value,
@@ -227,11 +228,11 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     @cached_property
     def _has_quadratic(self) -> bool:
-        return bool(squeeze_constant(self.quadratic).any())
+        return anywhere(lambda quadratic: quadratic != 0, self.quadratic)
 
     @cached_property
     def _strictly_quadratic(self) -> bool:
-        return bool((squeeze_constant(self.quadratic) > 0).all())
+        return not anywhere(lambda quadratic: quadratic <= 0, self.quadratic)
 
     @cached_property
     def _parabola(self) -> bool:
