@@ -22,7 +22,7 @@ from saddleback.methods.contract import Start
 from saddleback.methods.interior import SingularSystem, factored, started
 from saddleback.methods.interior.atoms import Bound, Cones, Entropy, Kink, Norm, Quadratic, longest_step
 from saddleback.methods.interior.barrier import Guess, Stiffness, barrier_at, normalised
-from saddleback.methods.interior.system import ByColumns, ByRows, Whole
+from saddleback.methods.interior.system import MOST_LOOSE, ByColumns, ByRows, Whole
 from saddleback.methods.interior_point import InteriorPoint, matrix_bytes
 from saddleback.operators import Stacked, as_operator
 
@@ -432,7 +432,7 @@ def test_every_form_gives_the_direction_of_the_dense_system(form, matrix, seed, 
     rng = np.random.default_rng(seed)
     n = SIZE + 3
     A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
-    f = random_stiffness(rng, fixed, zero=form is ByColumns and m > 3 * n)
+    f = random_stiffness(rng, fixed, zero=form is not Whole and m > 3 * n)
     g = Stiffness(10.0 ** rng.uniform(-2, 2, m), None)
     if fixed and m > 1:
         g.diagonal[0] = np.inf
@@ -459,9 +459,30 @@ def test_the_form_follows_from_the_sizes_and_the_zeros(rng):
 
     assert chosen(9, 4) is ByColumns
     assert chosen(4, 9) is ByRows
-    assert chosen(4, 9, zero_f=True) is ByColumns
+    assert chosen(4, 9, zero_f=True) is ByRows
     assert chosen(9, 4, zero_g=True) is Whole
     assert chosen(4, 9, zero_f=True, zero_g=True) is Whole
+    loose = Stiffness(np.where(np.arange(60) < MOST_LOOSE + 1, 0.0, 1.0), None)
+    assert (
+        type(factored(as_operator(rng.standard_normal((30, 60)), "A"), loose, Stiffness(np.ones(30), None)))
+        is ByColumns
+    )
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_wide_data_with_an_intercept_take_a_matrix_of_the_size_of_the_rows(is_sparse, rng):
+    """Also if a free column occurs twice, so that only the sum of its two coefficients is determined."""
+    A, b = rng.standard_normal((40, 900)), rng.standard_normal(40)
+    ones = np.ones((40, 2))
+    parts = [sparse.csc_array(A) if is_sparse else A, ones]
+    problem = sb.Problem([sb.SquaredL2(1.0), sb.Zero()], parts, sb.Absolute(b))
+    assert matrix_bytes(problem.model) == 16.0 * 40**2
+    result = sb.solve(problem, method="finish", tol=1e-9)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["finish_steps"] < 30
+    single = sb.Problem([sb.SquaredL2(1.0), sb.Zero()], [A, ones[:, :1]], sb.Absolute(b))
+    other = sb.solve(single, method="sp-bcd", finish=False, tol=1e-7, max_passes=100_000)
+    assert result.objective == pytest.approx(other.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("form", [ByColumns, ByRows, Whole])

@@ -180,7 +180,7 @@ def matrix_bytes(model: Model) -> float:
     assert loss is not None
     left, right, quadratic, lower, upper = loss.parameters
     equalities = (left == right) & (quadratic == 0) & np.isinf(lower) & np.isinf(upper)
-    stiff = bool(isinstance(loss.atoms[0], LogisticEntropy) or not np.any(equalities)), model.unpenalised.size == 0
+    stiff = bool(isinstance(loss.atoms[0], LogisticEntropy) or not np.any(equalities)), int(model.unpenalised.size)
     return 16.0 * float(form_for(model.A.shape, *stiff).size(model.A.shape)) ** 2
 
 

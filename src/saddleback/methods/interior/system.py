@@ -6,8 +6,8 @@ r"""The linear system of the interior-point method.
     \begin{pmatrix} r \\ s \end{pmatrix}
 
 Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, which needs D_g > 0. Eliminating dx leaves the m x m
-matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0. The smaller one is factored. Equality constraints have D_g = 0
-and free variables have D_f = 0; if a problem has both, the whole matrix is factored.
+matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0 in all but a few columns. The smaller one is factored. Equality
+constraints have D_g = 0 and free variables have D_f = 0; if a problem has both, the whole matrix is factored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...machine.factors import factor, solved
 from ...machine.tiled_blas import product
 from ...operators import Operator
 from ...places.newton import factorisation_passes, gram_multiplications, placed
-from .barrier import Stiffness
+from .barrier import Inverse, Stiffness
 
 SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Relative shifts of the diagonal that are tried one after the other if a matrix is singular up to rounding."""
@@ -36,6 +36,9 @@ REFINEMENTS = 3
 
 SMALL = 2000
 """Largest size at which the whole matrix is factored although an elimination is possible."""
+
+MOST_LOOSE = 20
+"""Largest number of columns with D_f = 0 for which dx is eliminated: each of them costs a solution per matrix."""
 
 ACCURATE = 1e-13
 """Relative residual at which a direction needs no refinement."""
@@ -146,12 +149,18 @@ class ByColumns(System):
 
 
 class ByRows(System):
-    """The m x m system after elimination of dx."""
+    r"""The m x m system after elimination of dx.
+
+    In some columns U, those of free variables, D_f may be 0: they have the equation A_U' dy = r_U. Any multiple of
+    :math:`A_U` times it can be added to the rows. So these columns get a weight in the matrix like all others, and the
+    equation determines dx_U through a small system (a Schur complement).
+    """
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(g.diagonal))
-        self.give = f.inverse()
+        self.loose = np.flatnonzero(f.diagonal == 0)
+        self.give = self._inverse()
         matrix = A.gram(placed(A, self.give.diagonal), side="rows")
         if self.give.norm is not None:
             along = A.times(self.give.directions())
@@ -160,18 +169,43 @@ class ByRows(System):
             matrix = matrix[np.ix_(self.free, self.free)]
         g.add_to(matrix)
         self.factor = _cholesky(matrix)
+        if self.loose.size:
+            columns = A.entries(self.loose)
+            self.images = np.stack([self._solved(column) for column in columns.T], axis=1)
+            self.complement = columns.T @ self.images
+
+    def _inverse(self) -> Inverse:
+        """Return the inverse of D_f, with the largest weight of the others in the columns where D_f = 0."""
+        inverse = self.f.inverse()
+        if self.loose.size:
+            squares = np.maximum(self.A.sums(2)[0], 1e-300)
+            stiff = self.f.diagonal > 0
+            largest = float(np.max((inverse.diagonal * squares)[stiff], initial=0.0)) or 1.0
+            inverse.diagonal[self.loose] = largest / squares[self.loose]
+        return inverse
+
+    def _solved(self, right: Vector) -> Vector:
+        dy = np.zeros(right.size)
+        dy[self.free] = solved(self.factor, right[self.free])
+        return dy
 
     @staticmethod
     def size(shape: tuple[int, int]) -> int:
         return shape[0]
 
     def solve(self, r: Vector, s: Vector) -> Direction:
-        right = s + self.A.matvec(self.give.product(r))
-        dy = np.zeros_like(s)
-        dy[self.free] = solved(self.factor, right[self.free])
+        dy = self._solved(s + self.A.matvec(self.give.product(r)))
         z = self.A.rmatvec(dy)
         self.passes += 1.0
-        return self._products(self.give.product(r - z), dy, z=z)
+        if self.loose.size == 0:
+            return self._products(self.give.product(r - z), dy, z=z)
+        free, *_ = np.linalg.lstsq(self.complement, (r - z)[self.loose], rcond=None)
+        dy = dy + self.images @ free
+        z = self.A.rmatvec(dy)
+        self.passes += 0.5
+        dx = self.give.product(r - z)
+        dx[self.loose] = free
+        return self._products(dx, dy, z=z)
 
 
 class Whole(System):
@@ -221,18 +255,19 @@ class Whole(System):
         return self._products(dx, dy)
 
 
-def form_for(shape: tuple[int, int], g_stiff: bool, f_stiff: bool) -> type[System]:
-    """Return the class of the smallest system, given whether D_g > 0 and whether D_f > 0.
+def form_for(shape: tuple[int, int], g_stiff: bool, loose: int) -> type[System]:
+    """Return the class of the smallest system, given whether D_g > 0 and in how many columns D_f = 0.
 
     Equality constraints may be linearly dependent. The whole matrix then keeps more digits than an elimination, and is
     preferred while it is small.
     """
     m, n = shape
-    if g_stiff and (n <= m or not f_stiff):
+    by_rows = loose == 0 or (g_stiff and loose <= MOST_LOOSE)
+    if g_stiff and (n <= m or not by_rows):
         return ByColumns
-    return ByRows if f_stiff and (g_stiff or n + m > SMALL) else Whole
+    return ByRows if by_rows and (g_stiff or n + m > SMALL) else Whole
 
 
 def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
     """Return the smallest system, factored."""
-    return form_for(A.shape, bool(np.all(g.diagonal > 0)), bool(np.all(f.diagonal > 0)))(A, f, g)
+    return form_for(A.shape, bool(np.all(g.diagonal > 0)), int(np.count_nonzero(f.diagonal == 0)))(A, f, g)
