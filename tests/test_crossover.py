@@ -16,7 +16,7 @@ from saddleback.crossover.basis import Inverse, LostBasis, independent
 from saddleback.crossover.crossing import _most_columns
 from saddleback.crossover.face import face_of
 from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
-from saddleback.crossover.rounding import balanced, proximal_step
+from saddleback.crossover.rounding import balanced, proximal_step, without_dust
 
 AMPLE = Work(1e6, 0)
 
@@ -359,3 +359,26 @@ def test_many_equal_columns_in_one_row_take_little_memory():
     result = sb.solve(sb.Problem(sb.L1(0.5), A, sb.Absolute(b)), x0=np.full(n, 10.0 / n))
     assert result.status is sb.Status.OPTIMAL
     assert np.count_nonzero(result.x) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coefficients_that_are_next_to_nothing_go_to_0(seed):
+    """Binary data have degenerate vertices, at which a Newton step leaves coefficients of 1e-7."""
+    rng = np.random.default_rng(seed)
+    A = rng.integers(0, 2, (3000, 40)).astype(float)
+    labels = np.where(A[:, :6].sum(axis=1) + rng.standard_normal(3000) > 3.0, 1.0, -1.0)
+    alpha = 0.01 * sb.alpha_max(sb.L1(1.0), A, sb.Hinge(labels))
+    result = sb.solve(sb.Problem(sb.L1(alpha), A, sb.Hinge(labels)))
+    assert result.status is sb.Status.OPTIMAL
+    parts = np.abs(result.x) * np.linalg.norm(A, axis=0)
+    assert np.all((parts == 0) | (parts > 1e-6 * parts.max()))
+
+
+def test_dust_is_measured_by_its_part_of_the_product():
+    """A small coefficient of a large column is not dust, and neither is one without a kink at 0 or in a large group."""
+    A, b = np.diag([1.0, 1e8, 1.0, 1.0]), np.ones(4)
+    x = np.array([1.0, 1e-7, 1e-7, 0.0])
+    assert np.array_equal(without_dust(sb.Problem(sb.L1(1.0), A, sb.Absolute(b)).model, x), [1.0, 1e-7, 0.0, 0.0])
+    assert without_dust(sb.Problem(sb.SquaredL2(1.0), A, sb.Absolute(b)).model, x) is x
+    groups = sb.Problem(sb.GroupL2(1.0, groups=[2, 2]), np.eye(4), sb.Absolute(b)).model
+    assert np.array_equal(without_dust(groups, np.array([1.0, 1e-7, 1e-7, 1e-8])), [1.0, 1e-7, 0.0, 0.0])

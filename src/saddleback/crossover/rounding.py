@@ -6,11 +6,15 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..common.arrays import Indices, Vector
+from ..functions.traits import zero_slack
 from ..model.model import Model
 from .face import part_of
 
 LONGEST_STEP = 1e150
 """Slopes smaller than x by this factor count as 0: the square of a step along them would overflow."""
+
+DUST = 1e-6
+"""Size of a block, relative to the largest one, up to which it may be dust."""
 
 RIDGE = 1e-13
 """What is added to the diagonal of a Gram matrix, relative to its trace: rows may be dependent."""
@@ -28,6 +32,21 @@ def proximal_step(model: Model, x: Vector, z: Vector, length: float) -> Vector:
         return x
     step = length * size / slope
     return np.where(held, model.f.prox(x + step * z, step), x)
+
+
+def without_dust(model: Model, x: Vector) -> Vector:
+    """Return x with the blocks at 0 that contribute next to nothing to Ax and have a kink there.
+
+    A Newton step can leave columns at 1e-7 that belong at 0. If a vertex is degenerate, nothing else shows that they
+    do. Returns x itself if there are none.
+    """
+    slack = zero_slack(model.f, np.zeros_like(x))
+    if slack is None or not np.any(x):
+        return x
+    of_block = model.blocks.of_columns
+    sizes = np.sqrt(np.bincount(of_block, (x * model.column_lengths) ** 2, len(model.blocks)))
+    dust = ((sizes <= DUST * sizes.max()) & (slack > 0))[of_block] & (x != 0)
+    return np.where(dust, 0.0, x) if np.any(dust) else x
 
 
 def balanced(model: Model, x: Vector, leaving: Indices, staying: Indices, rows: Indices) -> Vector:

@@ -13,7 +13,7 @@ from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, pr
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step
+from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step, without_dust
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
@@ -196,6 +196,9 @@ class Incumbent:
             return Crossing()
         limit = max(tol, error)
         assert self._confirmed is not None
+        before = self._confirmed[0].x
+        if (x := without_dust(self.model, before)) is not before:
+            self._replace_x(x, limit)
         at, dual = self._confirmed
         values = max(abs(at.value), abs(dual.value))
         room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
