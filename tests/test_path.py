@@ -184,8 +184,8 @@ def test_a_result_is_accepted_as_a_start():
     """solve(x0=result) uses both points and the primal weight of the result."""
     A, b = data(n=80)
     problem = sb.Problem(sb.L1(5.0), A, sb.Absolute(b))
-    first = sb.solve(problem, tol=1e-4)
-    second = sb.solve(problem, tol=1e-4, x0=first)
+    first = sb.solve(problem, method="sp-bcd", tol=1e-4)
+    second = sb.solve(problem, method="sp-bcd", tol=1e-4, x0=first)
     assert len(second.history) == 1
     assert np.array_equal(second.x, first.x)
     assert second.settings["primal_weight"] == first.settings["primal_weight"] != 1.0

@@ -51,7 +51,7 @@ def test_history_is_in_order_and_the_gap_never_grows(hard):
 
 
 def test_pass_limit(hard):
-    result = sb.solve(hard, max_passes=50)
+    result = sb.solve(hard, method="sp-bcd", finish=False, max_passes=50)  # a step of the finish is many passes
     assert result.status is sb.Status.MAX_PASSES
     assert 50 <= result.passes < 60
     assert "Raise max_passes" in result.message
@@ -75,7 +75,7 @@ def test_callback_sees_every_certificate_and_stops(hard):
         seen.append(info)
         return len(seen) == 3
 
-    result = sb.solve(hard, callback=callback)
+    result = sb.solve(hard, method="sp-bcd", finish=False, callback=callback)
     assert result.status is sb.Status.INTERRUPTED
     assert len(seen) == len(result.history) == 3
     seen_values, values = ((c.primal_value, c.dual_value) for c in (seen[-1].certificate, result.certificate))

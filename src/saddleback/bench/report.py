@@ -71,9 +71,15 @@ saddleback bench --case lasso --out docs     # one of them; the other results st
 saddleback bench --report --out docs  # only this document again, from benchmarks.json
 ```
 
-Cases on real data need `--data FOLDER`, or `DATA=FOLDER` for `make bench`. The folder has `libsvm/a9a`,
-`highdim/BASEHOCK.mat` (scikit-feature), `highdim/riboflavin.npz` (X and y of the R package hdi), `memset/` (the
-original files of MEMset Donor) and `netlib/*.mps.gz`.
+Cases on real data need `--data FOLDER`, or `DATA=FOLDER` for `make bench`. The folder has:
+
+```text
+libsvm/a9a                the data set a9a of LIBSVM
+highdim/BASEHOCK.mat      that of scikit-feature
+highdim/riboflavin.npz    X and y of the R package hdi
+memset/                   the original files of MEMset Donor
+netlib/*.mps.gz           linear programs of netlib
+```
 """
 
 
