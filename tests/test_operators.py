@@ -9,6 +9,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
 from saddleback.operators import ScaledIdentity, Stacked, Tasks, as_operator
+from saddleback.operators.merged import merged
+from saddleback.operators.stacked import parts_of
 from saddleback.places.native.kernels import matrices
 
 A = np.random.default_rng(0).standard_normal((7, 5)) * (np.random.default_rng(1).random((7, 5)) < 0.7)
@@ -334,3 +336,21 @@ def test_operators_have_two_sizes(shape):
     operator.shape = shape
     with pytest.raises(ValueError, match="A has the shape"):
         as_operator(operator, "A")
+
+
+@pytest.mark.parametrize("kinds", ["dense", "sparse", "both"])
+def test_a_merged_operator_has_the_same_entries(kinds, rng):
+    parts = [rng.standard_normal((5, n)) * (rng.random((5, n)) < 0.5) for n in (3, 1, 4)]
+    made = {"dense": np.asarray, "sparse": sparse.csc_array}
+    chosen = [made["sparse" if kinds == "sparse" or (kinds == "both" and i == 1) else "dense"] for i in range(3)]
+    A = Stacked([as_operator(make(part), "A") for make, part in zip(chosen, parts, strict=True)])
+    one = merged(A)
+    assert len(parts_of(one)) == (3 if kinds == "both" else 1)
+    assert np.array_equal(one.entries(), np.hstack(parts))
+    assert merged(one) is one
+
+
+def test_an_operator_that_is_too_large_is_not_merged(rng, monkeypatch):
+    A = Stacked([as_operator(rng.standard_normal((5, 3)), "A") for _ in range(2)])
+    monkeypatch.setattr("saddleback.operators.merged.LARGEST", 8.0 * 29)
+    assert merged(A) is A

@@ -108,7 +108,7 @@ class InteriorPoint(Method[InteriorState]):
         if (needed := matrix_bytes(model)) > self.memory:
             _give_up(state, f"its matrix takes {needed / 1e9:.2g} GB, and finish_memory allows {self.memory / 1e9:.2g}")
             return state
-        state.model = model = model.collected()  # the matrix of a step is made of all columns
+        state.model = model = model.collected().merged()  # the matrix of a step is made of all columns
         try:
             state.f, state.g = started(model, start.x, start.y, u, z)
         except SingularSystem:

@@ -154,7 +154,7 @@ class Multipliers(Method[MultipliersState]):
         return None
 
     def init(self, model: Model, start: Start) -> MultipliersState:
-        model = model.columnar()
+        model = model.columnar().merged()
         x = model.f.domain.project(start.x)
         moved = not np.array_equal(x, start.x)
         u, cost = replace(start, x=x, u=None if moved else start.u).image(model)

@@ -24,6 +24,7 @@ from ..functions.traits import with_memory as with_own_memory
 from ..operators import Operator
 from ..operators.deferred_points import zeros
 from ..operators.memory import bytes_in_memory
+from ..operators.merged import merged
 from ..places.files.operator import memories, with_memory
 from ..places.mpi.operator import collected
 from ..steps.sampling import Strata
@@ -136,6 +137,11 @@ class Model:
     def collected(self) -> Model:
         """Return the problem with all columns of A in this process, and with everything computed so far."""
         return self._on(collected(self.A))
+
+    @derived
+    def merged(self) -> Model:
+        """Return the problem with A in one matrix, if its parts are all dense or all sparse and not too large."""
+        return self._on(merged(self.A))
 
     def _on(self, A: Operator) -> Model:
         """Return the problem with an operator that has the same entries.
