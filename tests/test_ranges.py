@@ -23,6 +23,16 @@ def test_a_matrix_whose_squares_overflow_or_underflow_is_rejected(made, scale, w
         sb.Problem(sb.L1(0.1), made(A * scale), sb.Squared(B))
 
 
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute, sb.Logistic])
+def test_the_length_of_the_targets_is_found_without_threads_of_the_blas(loss, monkeypatch):
+    """They would spin for some time after a problem of many rows is made, on a core that the solve needs."""
+    b = np.sign(RNG.standard_normal(20_000))
+    expected = np.linalg.norm(b)
+    monkeypatch.setattr(np.linalg, "norm", None)
+    problem = sb.Problem(sb.L1(1.0), sparse.eye_array(20_000, 3, format="csc"), loss(b))
+    assert problem.model.target_norm == pytest.approx(expected, rel=1e-14)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_targets_whose_squares_overflow_or_underflow_are_rejected(loss):
     with pytest.raises(

@@ -7,12 +7,13 @@ The parameters of penalties and losses are checked when they are given (``common
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 
 from ..common.arrays import Vector
 from ..common.checks import LARGEST, SQUARABLE
-from ..common.chunks import panels
+from ..common.chunks import inner, panels
 from ..functions.contract import Convex
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import subgradient_scale
@@ -55,11 +56,15 @@ def _longest_column(A: Operator, name: str) -> float:
 
 
 def length_of(loss_conjugate: Convex, rows: int) -> float:
-    """Return ||b||, the length of the targets of a loss, from the size of the subgradients of its conjugate."""
+    """Return ||b||, the length of the targets of a loss, from the size of the subgradients of its conjugate.
+
+    Not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins.
+    """
     if not isinstance(loss_conjugate, PiecewiseQuadratic):
-        return float(np.linalg.norm(np.broadcast_to(subgradient_scale(loss_conjugate), (rows,))))
+        size = np.broadcast_to(subgradient_scale(loss_conjugate), (rows,))
+        return sqrt(inner(size, size))
     parts = (loss_conjugate.panel(own).subgradient_scale() for own in panels(loss_conjugate.left))
-    return float(np.linalg.norm([float(np.linalg.norm(part)) for part in parts]))
+    return sqrt(sum(inner(part, part) for part in parts))
 
 
 def _message(name: str, what: str, length: float) -> str:
