@@ -21,6 +21,7 @@ def problem(rng) -> sb.Problem:
 def short(monkeypatch):
     """Let three Newton steps be too many."""
     monkeypatch.setattr(fallback, "USUAL_STEPS", 1)
+    monkeypatch.setattr(fallback, "OVERRUN", 2)
 
 
 def test_block_passes_continue_and_say_so(problem, short):

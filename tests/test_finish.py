@@ -32,7 +32,7 @@ def test_most_of_the_catalogue_has_a_finish():
 
 
 def went_back(result):
-    return [note for note in result.history.notes if note.startswith("back to block passes")]
+    return [note for note in result.history.notes if note.startswith("back to ")]
 
 
 # --- known saddle points --------------------------------------------------------------------------------------------
@@ -447,3 +447,25 @@ def test_the_working_set_of_the_interior_point_has_few_columns_besides_those_tha
     assert result.status is sb.Status.OPTIMAL
     assert result.settings["working_set"] <= 10 * np.count_nonzero(result.x)
     assert result.settings["working_set"] < 0.25 * 4000
+
+
+@pytest.mark.parametrize("method", ["auto", "finish"])
+def test_factorisations_of_very_sparse_data_do_not_use_up_the_passes(method, rng):
+    """A factorisation takes as long as hundreds of passes over a matrix with few entries, but does not count as such."""
+    A = sparse.random(1500, 1200, 0.001, "csc", random_state=rng)
+    b = rng.standard_normal(1500)
+    loss = sb.Absolute(b)
+    problem = sb.Problem(sb.L1(0.02 * sb.alpha_max(sb.L1(1.0), A, loss)), A, loss)
+    result = sb.solve(problem, method=method)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.passes < 2000
+
+
+def test_blocks_without_a_kink_at_0_count_as_active(rng):
+    """With negative costs and bounds, or a linear term above alpha, 0 is not where a block rests."""
+    A, b = rng.standard_normal((80, 1000)), rng.standard_normal(80)
+    costs = 31.0 * rng.standard_normal(1000)
+    for penalty in (sb.ElasticNet(31.0, 0.03) + sb.Linear(costs), sb.Linear(costs) + sb.Box(0.0, 1.0)):
+        result = sb.solve(sb.Problem(penalty, A, sb.Absolute(b)), method="finish", tol=1e-7)
+        assert result.status is sb.Status.OPTIMAL
+        assert not any("no progress" in note for note in result.history.notes)

@@ -170,7 +170,9 @@ class Run:
 
         ``ends`` says whether the run ends here in any case, also without a vertex.
         """
-        crossing = self.incumbent.cross_over(tol, Work(self.passes, self.state.report().finish_steps or 0))
+        counts = self.state.report()
+        work = Work(self.passes, counts.finish_steps or 0, counts.newton_steps or 0)
+        crossing = self.incumbent.cross_over(tol, work)
         if crossing.said and (crossing.at_vertex or ends):
             self.state.notes.append(crossing.said)
         return crossing.at_vertex

@@ -3,8 +3,9 @@ r"""The finish: block passes until an interior-point method is the faster way to
 If loss and penalty both have kinks, a first-order method takes thousands of passes for the last digits. An interior
 point method (``methods/interior_point.py``) takes some 25 steps, each of which factors a matrix. That is too expensive
 for all columns of a large problem, but not for the few that matter near its solution, which working sets find. This
-layer predicts the passes that both would take, from how the error has fallen so far, and switches to the interior point
-when that is cheaper. If it fails, or would take more memory than allowed, block passes continue. A run ends only on the
+layer predicts the passes that both would take, and switches to the interior point when that is cheaper. The prediction
+for the method follows from how its error has fallen so far, or from the number of passes that it says it expects. If
+the interior point fails, or would take more memory than allowed, the method continues. A run ends only on the
 certificate of the whole problem, and keeps the best pair that either method has found.
 """
 
@@ -16,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificates.candidates import Candidates, evaluate
+from ..certificates.candidates import Candidates
 from ..certificates.certificate import dual_side, pair, primal_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
@@ -25,9 +26,10 @@ from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior_point import InteriorPoint
 from ..methods.report import Report
 from ..model.model import Model
-from ..places.newton import factorisation_passes, gram_multiplications
+from ..places.newton import factorisation_passes, gram_multiplications, step_overhead
 from . import row_working_set as settled_rows
 from . import working_set
+from .handover import best_of
 from .row_working_set import RowWorkingSet
 from .working_set import GROWTH, SMALLEST, WorkingSet
 
@@ -43,9 +45,6 @@ LOOKS = 8
 ROUNDS = 3
 """Typical number of working sets of rows on which the interior point runs, one after the other. The working sets of
 columns before the last one cost little: they are smaller, and the interior point takes only a few steps on each."""
-
-OVERHEAD = 1e6
-"""Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
 
 TRIAL = 0.1
 """Share of the cost of the finish that is spent on block passes first: they find the columns that matter."""
@@ -151,7 +150,7 @@ class Finish(Layer[FinishState]):
             self._switch(state, start)
         else:
             state.blocks = self.method.init(model, start)
-            self._mirror(state, 0.0)
+            state.follow(state.running, 0.0)
         return state
 
     def _has_found(self, state: FinishState) -> bool:
@@ -176,27 +175,18 @@ class Finish(Layer[FinishState]):
             state.blocks = self.method.advance(state.blocks, passes)
         else:
             state.interior = self.interior(state.model).advance(state.interior, passes)
-        self._mirror(state, before)
-        if state.interior is None and self._overtaken(state):
-            self._switch(state, self._best(state))
-        elif state.interior is not None and (state.interior.ended or diverged(state.model, state.x, state.y)):
+        state.follow(state.running, before)
+        lost = diverged(state.model, state.x, state.y)
+        if state.interior is None and not lost and self._overtaken(state):
+            self._leave(state)
+        elif state.interior is not None and (state.interior.ended or lost):
             self._go_back(state)
         return state
-
-    @staticmethod
-    def _mirror(state: FinishState, before: float) -> None:
-        """Copy the point and the work of the running method into the state."""
-        running = state.running
-        state.x, state.y, state.wants_certificate = running.x, running.y, running.wants_certificate
-        running.wants_certificate = False
-        state.passes += running.passes - before
-        state.notes += running.notes
-        running.notes = []
 
     def adapt(self, state: FinishState, error: float) -> FinishState:
         state.errors.append((state.passes, error))
         if state.interior is None and state.passes >= state.retry and self._worthwhile(state, error):
-            self._switch(state, self._best(state))
+            self._leave(state)
         return state
 
     def _overtaken(self, state: FinishState) -> bool:
@@ -208,7 +198,7 @@ class Finish(Layer[FinishState]):
         model, expected = state.model, state.blocks.expected
         if expected is None or state.blocks.ended or state.passes < state.retry:
             return False
-        overhead = STEPS * OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
+        overhead = STEPS * step_overhead(model.A)
         if expected <= LOOKS + overhead:  # saves the computation of the rest of the cost
             return False
         early = (state.report().newton_steps or 0) < MATURE
@@ -236,13 +226,16 @@ class Finish(Layer[FinishState]):
         size, bound = min(columns, finish_rows(model)), min(self.finish_memory, model.A.traits.budget)
         return np.inf if 16.0 * size**2 > bound else finish_passes(model, columns)
 
-    def _best(self, state: FinishState) -> Start:
-        """Return the best pair that the running method offers, as a start."""
-        offer = self.method.candidates(state.blocks)
-        state.passes += 0.5 * (len(offer.primal) + len(offer.dual))
-        _, primal, dual = evaluate(state.model, offer)
+    def _leave(self, state: FinishState) -> None:
+        """Switch to the interior point from the best pair that the method offers, unless that is a solution."""
         weight = state.report().primal_weight
-        return replace(state.start, x=primal.x, y=dual.y, weight=state.start.weight if weight is None else weight)
+        start = state.start if weight is None else replace(state.start, weight=weight)
+        best, error, passes = best_of(self.method, state.blocks, state.model, start)
+        state.passes += passes
+        if error <= state.start.tol:
+            state.wants_certificate = True
+        else:
+            self._switch(state, best)
 
     def _switch(self, state: FinishState, start: Start) -> None:
         """Switch to the interior point, and free the block method: its vectors are long."""
@@ -255,7 +248,7 @@ class Finish(Layer[FinishState]):
         chosen = state.interior.report()
         columns, rows = chosen.working_set_columns or columns, chosen.rows or rows
         state.notes.append(f"finish at pass {state.passes:.0f}: {columns} columns, {rows} rows")
-        self._mirror(state, 0.0)
+        state.follow(state.running, 0.0)
         if state.interior.ended:
             self._go_back(state)
         else:
@@ -264,7 +257,7 @@ class Finish(Layer[FinishState]):
     def _go_back(self, state: FinishState) -> None:
         """Continue with block passes, from the point of the interior point if that is closer."""
         reason = state.interior.ended or "the interior point diverged"
-        state.notes.append(f"back to block passes at pass {state.passes:.0f}: {reason}")
+        state.notes.append(f"back to {self.method.name} at pass {state.passes:.0f}: {reason}")
         error = state.errors[-1][1] if state.errors else np.inf
         if error <= min(CLOSER * state.at_switch, CLOSE) and not diverged(state.model, state.x, state.y):
             state.blocks = self._begin(state, state.x, state.y)
@@ -272,7 +265,7 @@ class Finish(Layer[FinishState]):
             state.blocks = self._begin(state, state.start.x, state.start.y)
         state.earlier, state.interior = state.report(), None
         state.retry = max(PATIENCE * state.passes, finish_passes(state.model, finish_columns(state.model, state.x)))
-        self._mirror(state, state.blocks.passes)
+        state.follow(state.running, state.blocks.passes)
 
     def _begin(self, state: FinishState, x: Vector, y: Vector) -> Any:
         """Return a new state of the block method at a point."""

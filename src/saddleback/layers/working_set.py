@@ -514,7 +514,8 @@ def significant(state: WorkingSetState) -> Mask:
     largest = zero_slack(model, np.zeros_like(state.x))
     inside = sizes[sizes > 0]
     mean = float(np.mean(inside)) if inside.size else 0.0
-    return (sizes > 0) & (sizes * largest >= mean * products.distance * products.norms)
+    small = sizes * largest < mean * products.distance * products.norms
+    return (sizes > 0) & ~((largest > 0) & small)  # a block without a kink at 0 has no slack to compare with
 
 
 def closest(distance: Vector, size: int) -> Indices:
@@ -524,8 +525,6 @@ def closest(distance: Vector, size: int) -> Indices:
     near = np.flatnonzero(distance <= bound)  # sorting all distances would dominate the cost
     if near.size < size:
         near = np.arange(distance.size)
-    among = distance[near]
-    near = near[among <= np.partition(among, size - 1)[size - 1]]
     blocks: Indices = near[np.argsort(distance[near], kind="stable")[:size]]
     return blocks
 

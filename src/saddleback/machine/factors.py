@@ -22,10 +22,10 @@ def factor(matrix: Any) -> Any:
     return None
 
 
-def solved(factor: Any, right: Vector) -> Vector:
+def solved(lower: Any, right: Vector) -> Vector:
     """Return the solution of a system for a Cholesky factor and a right-hand side on the host."""
     if not right.size:
         return right
-    if isinstance(factor, np.ndarray):
-        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
-    return np.asarray(factor.cholesky_solve(right))
+    if isinstance(lower, np.ndarray):
+        return np.asarray(lapack.dpotrs(lower, right, lower=1)[0])
+    return np.asarray(lower.cholesky_solve(right))

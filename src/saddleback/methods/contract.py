@@ -97,6 +97,17 @@ class State:
         """Return what was chosen and counted so far, for ``Result.settings``."""
         return self.choices
 
+    def follow(self, inner: State, before: float) -> None:
+        """Take over the point, the notes and the wishes of the method inside a layer, and count its work.
+
+        ``before`` is the number of passes of the inner method up to which its work has been counted.
+        """
+        self.x, self.y, self.expected = inner.x, inner.y, inner.expected
+        self.wants_certificate, inner.wants_certificate = inner.wants_certificate, False
+        self.passes += inner.passes - before
+        self.notes += inner.notes
+        inner.notes = []
+
     def check(self) -> None:
         """Raise if the points or the draws of a state that was read from a file do not fit its problem."""
         model, sampling = (getattr(self, name, None) for name in ("model", "sampling"))

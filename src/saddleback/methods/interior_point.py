@@ -39,6 +39,9 @@ that makes one worthwhile. A factorisation costs as much as many corrections."""
 STALLED = 25
 """Steps without progress in the residuals and products after which the method ends."""
 
+GRAM = 1.0
+"""Passes that forming the matrix counts: it visits every column once."""
+
 SHORT = 1e-4
 """If the steps of x and y are both shorter than this, the method has failed."""
 
@@ -139,7 +142,7 @@ class InteriorPoint(Method[InteriorState]):
         primal, dual = (TO_THE_EDGE * step for step in newton.longest)
         f.move(primal, dual)
         g.move(dual, primal)
-        state.passes += newton.system.passes
+        state.passes += newton.system.passes + GRAM
         state.steps += 1
         self._arrive(state)
         self._watch(state, max(primal, dual))

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
+from ..common.cached import cached_property
 from ..common.conjugate_gradients import Product, conjugate_gradients
 from ..common.rebuildable import stored
 from ..functions.contract import Convex
@@ -29,6 +30,7 @@ from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import curvature_at, is_smooth, subgradient_scale, zero_slack
 from ..machine.factors import factor, solved
 from ..model.model import Model
+from ..operators import Operator
 from ..places.newton import (
     ADVANTAGE,
     Smooth,
@@ -37,6 +39,7 @@ from ..places.newton import (
     newton_system,
     placed,
     smooth_part,
+    step_overhead,
 )
 from .contract import Method, Start, State, all_blocks
 from .report import Report
@@ -82,9 +85,6 @@ USUAL_STEPS, FEWEST_STEPS = 150, 20
 """Newton steps that are usually enough, and those for a solution with very few nonzeros, to which each nonzero adds
 one."""
 
-OVERHEAD = 1e6
-"""Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
-
 STALLED = 5
 """Envelopes without any step after which nothing more can be gained."""
 
@@ -106,6 +106,9 @@ class MultipliersState(State):
         Levenberg's damping of the next Newton step.
     steps, newton_steps : int
         Newton steps on this envelope and in all.
+    factorisations : float
+        Passes that take as long as the factorisations of the last step. They do not count as passes, which are visits
+        of columns, but they do in the prediction of the time to the end.
     stalled : int
         Envelopes in a row on which no step could be taken.
     """
@@ -118,6 +121,7 @@ class MultipliersState(State):
     damping: float = DAMPING
     steps: int = 0
     newton_steps: int = 0
+    factorisations: float = 0.0
     stalled: int = 0
 
     def report(self) -> Report:
@@ -184,6 +188,7 @@ class Multipliers(Method[MultipliersState]):
     def _step(self, state: MultipliersState) -> None:
         """Take a Newton step on the envelope, and go on to the next envelope if this one is minimised."""
         model, envelope, before = state.model, state.envelope(), state.passes
+        state.factorisations = 0.0
         y = envelope.subgradient(state.u)
         z = -model.A.rmatvec(y)
         state.passes += 0.5
@@ -192,7 +197,7 @@ class Multipliers(Method[MultipliersState]):
         state.y = envelope.subgradient(state.u) if promised else y
         proximal = 0.5 * state.mu * float(np.sum((state.y - state.centre) ** 2))
         state.steps += 1
-        cost = state.passes - before + OVERHEAD / (2.0 * max(model.A.traits.stored, 1))
+        cost = state.passes - before + state.factorisations + step_overhead(model.A)
         state.expected = cost * min(USUAL_STEPS, FEWEST_STEPS + int(np.count_nonzero(state.x)))
         if promised is None or promised <= ENOUGH * proximal:
             still = not promised and np.array_equal(state.y, state.centre)
@@ -332,14 +337,20 @@ class _System:
         length = part.free.size if self.across else self.rows.size
         self.multiplications = gram_multiplications(entries, self.size, length)
         cheaper = self.multiplications <= ADVANTAGE * TYPICAL * 2.0 * entries
-        self.direct = cheaper and 16.0 * self.size**2 <= min(MEMORY, A.traits.budget)
-        self.A = A.restrict(self.rows, part.free)
+        bound = min(MEMORY, A.traits.budget)
+        self.fits = 16.0 * entries <= bound  # the rows and columns, of which a system is made, may be copied
+        self.direct = cheaper and self.fits and 16.0 * self.size**2 <= bound
         self.matrix: Vector | None = None
+
+    @cached_property
+    def A(self) -> Operator:
+        """The rows and columns of the system, in separate memory."""
+        return self.state.model.A.restrict(self.rows, self.part.free)
 
     def solve(self, right: Vector, damping: float) -> Vector:
         """Return the Newton direction with a damping relative to the diagonal."""
         extra = self.part.extra + np.maximum(damping * self.diagonal, 1e-300)
-        if self.rows.size == 0 and not np.any(self.part.along):
+        if right.size == 0 or (self.rows.size == 0 and not np.any(self.part.along)):
             return right / extra
         found = self._factored(right, extra) if self.direct else None
         return self._iterated(right, extra) if found is None else found
@@ -355,7 +366,8 @@ class _System:
                 self.matrix = self.A.gram(placed(self.A, self.weight))
             matrix = replace(self.part, extra=extra).added_to(self.matrix.copy())
         found = factor(matrix)
-        self.state.passes += factorisation_passes(self.state.model.A, self.multiplications)
+        self.state.passes += 0.5 * self.share
+        self.state.factorisations += factorisation_passes(self.state.model.A, self.multiplications)
         if found is None:
             return None
         if not self.across:
@@ -365,7 +377,13 @@ class _System:
 
     def _iterated(self, right: Vector, extra: Vector) -> Vector:
         part = replace(self.part, extra=extra)
-        product = newton_system(self.A.matvec, self.A.rmatvec, part, self.weight)
+        if self.fits:
+            product = newton_system(self.A.matvec, self.A.rmatvec, part, self.weight)
+        else:
+            whole, free, rows = self.state.model.A, part.free, self.rows
+            weight = np.zeros(whole.shape[0])
+            weight[rows] = self.weight
+            product = newton_system(lambda d: whole.matvec(d, free), lambda v: whole.rmatvec(v, free), part, weight)
         d, steps = conjugate_gradients(Product(product, self.diagonal + extra), right, ACCURACY, MOST)
         self.state.passes += steps * self.share
         return d

@@ -53,7 +53,8 @@ class Stacked(Operator):
 
     def matvec(self, x: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         if columns is not None:
-            return reduce(np.add, [part.matvec(x[mine], local) for part, mine, local in self._own(columns)])
+            images = [part.matvec(x[mine], local) for part, mine, local in self._own(columns)]
+            return reduce(np.add, images) if images else np.zeros(self.shape[0])
         if rows is not None:
             return np.asarray(np.sum([part.matvec(own, rows=rows) for part, own in self._with_split(x)], axis=0))
         return summed_products(self.parts, self._split(x))

@@ -105,6 +105,15 @@ def gram_multiplications(entries: float, size: float, length: float) -> float:
     return 0.5 * entries**2 / max(length, 1.0) + size**3 / 6.0
 
 
+OVERHEAD = 1e6
+"""Multiplications that take as long as the part of a step that does not depend on the size of the problem."""
+
+
+def step_overhead(A: Operator) -> float:
+    """Return the passes over A that take as long as the fixed part of a step that factors a matrix."""
+    return OVERHEAD / (2.0 * float(max(A.traits.stored, 1)))
+
+
 def factorisation_passes(A: Operator, multiplications: float) -> float:
     """Return the passes over A that take as long as a factorisation with this number of multiplications."""
     return multiplications / (2.0 * float(max(A.traits.stored, 1)) * ADVANTAGE)

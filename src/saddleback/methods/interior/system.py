@@ -22,7 +22,7 @@ from ...common.arrays import Vector
 from ...machine.factors import factor, solved
 from ...machine.tiled_blas import product
 from ...operators import Operator
-from ...places.newton import factorisation_passes, gram_multiplications, placed
+from ...places.newton import placed
 from .barrier import Inverse, Stiffness
 
 SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -58,21 +58,16 @@ class Direction(NamedTuple):
 
 
 class System(ABC):
-    """A factored system; ``passes`` counts the work on it so far."""
+    """A factored system; ``passes`` counts the products with A and A' so far."""
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         self.A, self.f, self.g = A, f, g
-        self.passes = factorisation_passes(A, self.multiplications(A))
+        self.passes = 0.0
 
     @staticmethod
     @abstractmethod
     def size(shape: tuple[int, int]) -> int:
         """Return the size of the matrix for an m x n matrix A."""
-
-    @staticmethod
-    def multiplications(A: Operator) -> float:
-        """Return the multiplications for the matrix and its factor."""
-        return gram_multiplications(A.traits.stored, *sorted(A.shape))
 
     @abstractmethod
     def solve(self, r: Vector, s: Vector) -> Direction:
@@ -242,10 +237,6 @@ class Whole(System):
     @staticmethod
     def size(shape: tuple[int, int]) -> int:
         return sum(shape)
-
-    @staticmethod
-    def multiplications(A: Operator) -> float:
-        return float(sum(A.shape)) ** 3 / 6.0
 
     def solve(self, r: Vector, s: Vector) -> Direction:
         right = self.scale * np.concatenate([r[self.columns], -s[self.rows]])
