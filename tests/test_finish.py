@@ -451,7 +451,7 @@ def test_the_working_set_of_the_interior_point_has_few_columns_besides_those_tha
 
 @pytest.mark.parametrize("method", ["auto", "finish"])
 def test_factorisations_of_very_sparse_data_do_not_use_up_the_passes(method, rng):
-    """A factorisation takes as long as hundreds of passes over a matrix with few entries, but does not count as such."""
+    """A factorisation may take as long as hundreds of passes, but does not count as such."""
     A = sparse.random(1500, 1200, 0.001, "csc", random_state=rng)
     b = rng.standard_normal(1500)
     loss = sb.Absolute(b)

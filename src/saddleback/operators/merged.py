@@ -24,8 +24,9 @@ def merged(A: Operator) -> Operator:
     parts = parts_of(A)
     if len(parts) == 1 or bytes_in_memory(A) > min(LARGEST, A.traits.budget):
         return A
-    if all(isinstance(part, Dense) for part in parts):
-        return Dense(np.asfortranarray(A.entries()))
+    dense = [part.array for part in parts if isinstance(part, Dense)]
+    if len(dense) == len(parts):
+        return Dense(np.concatenate([array.T for array in dense]).T)  # column by column, as the parts are stored
     if all(isinstance(part, Compressed) for part in parts):
         return Compressed(sparse.csc_array(A.entries(compressed=True)))
     return A
