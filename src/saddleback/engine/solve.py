@@ -78,7 +78,8 @@ def solve(
         ``blocks_per_iteration`` is "auto". The result has all blocks, and the certificate is that of the given problem.
     check_every : float, optional
         Passes between certificates. By default they are 8 passes apart at first, and then further and further, so that
-        certificates are a small part of the work.
+        certificates are a small part of the work. A Newton step of "descent" may ask for one earlier; without one, its
+        first comes after 24 passes.
     checkpoint : str or path, optional
         A file to write the run to, every ``checkpoint_every`` seconds and when Ctrl-C, a callback or a limit stops it.
         If the file cannot be written, the run continues with a warning.
