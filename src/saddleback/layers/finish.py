@@ -49,8 +49,9 @@ columns before the last one cost little: they are smaller, and the interior poin
 TRIAL = 0.1
 """Share of the cost of the finish that is spent on block passes first: they find the columns that matter."""
 
-SUPERLINEAR_TRIAL = 200.0
-"""Passes that a superlinear method gets before a finish is considered: it hardly ever needs one."""
+SUPERLINEAR_TRIAL, SUPERLINEAR_SHARE = 200.0, 3.0
+"""Passes that a superlinear method gets before a finish is considered, at least and relative to the cost of the finish:
+it hardly ever needs one."""
 
 MATURE, CHEAP = 40, 1000.0
 """Newton steps from which the nonzeros of x tell the cost of the finish, and the passes up to which it is cheap."""
@@ -216,7 +217,7 @@ class Finish(Layer[FinishState]):
         if superlinear and state.passes < SUPERLINEAR_TRIAL:
             return False
         cost = self._cost(state)
-        if state.passes < (cost if superlinear else TRIAL * cost):
+        if state.passes < (SUPERLINEAR_SHARE if superlinear else TRIAL) * cost:
             return False
         return state.passes >= cost or passes_left(state.errors, state.start.tol) > cost
 
