@@ -209,8 +209,8 @@ class Result:
     history : History
         The certificates of the run in order.
     method : str
-        The method, and those that took over from it: " + finish" stands for an interior point, and "highs + r2hpdhg"
-        for r2hpdhg from the answer of HiGHS.
+        The method, and those that took over from it: " + finish" stands for an interior point, "multipliers + sp-bcd"
+        for block passes after too many Newton steps, and "highs + r2hpdhg" for r2hpdhg from the answer of HiGHS.
     settings : dict
         What was chosen automatically: blocks per iteration, rule of the strengths, backend and others.
     shadow_prices : ndarray or None

@@ -136,7 +136,9 @@ def diagnose(
     apart : the result of ``spread`` for A.
     """
     rate = pace(history)
-    facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights), *_choices(report, by_hand)]
+    facts = [_rate(rate, certificate, tol), *_weight(rate, history, weights)]
+    if rate is not None:  # a run that has hardly begun was not slow
+        facts += _choices(report, by_hand)
     facts += _lengths(apart)
     facts.append(_advice(status, rate, certificate, tol, history))
     return " ".join(filter(None, facts))
@@ -199,7 +201,7 @@ def _choices(report: Report, by_hand: bool) -> list[str]:
         facts.append(f"blocks_per_iteration={drawn} of {blocks} was set: 'auto' chooses it from the norms of A.")
     if not report.adapts:
         facts.append("The method does not adapt its step sizes: method='auto' with its layers does.")
-    if report.newton_steps == 0:
+    if report.newton_steps == 0 and not report.finish_steps:
         facts.append("No Newton step was taken: too many coordinates become 0 or nonzero, or the step did not help.")
     return facts
 

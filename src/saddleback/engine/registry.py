@@ -145,10 +145,11 @@ def make(
     name = method.name if isinstance(method, Method) else method
     for option in options:
         if option not in known:
+            hint = _owners(option) or _nearest(option, [*known, *of_solve])
             others = f"solve has {', '.join(of_solve)}; " if of_solve else ""
             raise TypeError(
-                f"{option!r} is not an option of solve or of {name}{_nearest(option, [*known, *of_solve])}: "
-                f"{others}{name} has {', '.join(known) or 'none'}"
+                f"{option!r} is not an option of solve or of {name}{hint}: {others}{name} has "
+                f"{', '.join(known) or 'none'}"
             )
     if isinstance(method, Method):
         bare = method if cls in METHODS.values() else Checked(method)
@@ -160,6 +161,12 @@ def make(
     if of_layers:
         raise ValueError(f"layers=False leaves {', '.join(of_layers)} without a meaning: leave one of them out")
     return bare
+
+
+def _owners(option: str) -> str:
+    """Return the methods that have an option, for a message; empty if there is none."""
+    owners = [name for name, cls in METHODS.items() if option in (*_own(cls), *_of_layers(cls))]
+    return f" (it is one of {', '.join(owners)})" if owners else ""
 
 
 def _named(name: str) -> type[Any]:

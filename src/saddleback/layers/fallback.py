@@ -65,7 +65,7 @@ class Fallback(Layer[FallbackState]):
         state.ended = state.running.ended
         taken = state.running.report().newton_steps or 0
         if state.earlier is None and (state.ended or taken > OVERRUN * USUAL_STEPS):
-            self._leave(state, state.ended or f"{taken} Newton steps")
+            self._leave(state, state.ended or f"{taken} Newton steps are too many")
         return state
 
     def _present(self, state: FallbackState) -> Method[Any]:

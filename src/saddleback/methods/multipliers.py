@@ -138,7 +138,12 @@ class MultipliersState(State):
 
 @dataclass(frozen=True)
 class Multipliers(Method[MultipliersState]):
-    """The proximal method of multipliers, with Newton steps of the size of the answer."""
+    r"""The proximal method of multipliers, with Newton steps of the size of the answer: no options.
+
+    With :math:`g_\mu(u) = \max_y \langle y, u \rangle - g^*(y) - \frac{\mu}{2}\|y - y_k\|^2`, an iteration is a Newton
+    step on :math:`f(x) + g_\mu(Ax)`. When that is minimised well enough, :math:`y_{k+1}` is the maximiser at Ax
+    (Rockafellar 1976; Li, Sun and Toh 2018). docs/theory.md has the choice of mu and the details of the step.
+    """
 
     name = "multipliers"
     layers = ("working_set", "fallback", "finish")

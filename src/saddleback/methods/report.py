@@ -67,7 +67,7 @@ class Report:
     @property
     def adapts(self) -> bool:
         """Whether the method adapts its step sizes, by restarts, by Newton steps or otherwise."""
-        paced = self.primal_weight, self.newton_steps, self.momentum_restarts, self.rho
+        paced = self.primal_weight, self.newton_steps, self.momentum_restarts, self.rho, self.finish_steps
         return any(value is not None for value in paced)
 
     def as_dict(self) -> dict[str, Any]:
