@@ -149,6 +149,22 @@ def test_the_advice_of_a_limited_run_is_enough(loss, rng):
 def test_a_choice_that_slows_a_run_is_named(rng):
     A = rng.standard_normal((40, 20))
     problem = sb.Problem(sb.L1(0.5), A * 10.0 ** np.linspace(-3, 3, 20), sb.Absolute(rng.standard_normal(40)))
-    result = sb.solve(problem, max_passes=200, tol=0, restarts=False, working_set=False, blocks_per_iteration=20)
+    options = {"restarts": False, "working_set": False, "finish": False, "blocks_per_iteration": 20}
+    result = sb.solve(problem, max_passes=200, tol=0, **options)
     for fact in ("blocks_per_iteration=20 of 20 was set", "does not adapt", "The columns of A differ in length"):
         assert fact in result.message
+
+
+def test_a_run_that_has_hardly_begun_was_not_slow(rng):
+    A, b = rng.standard_normal((60, 200)), rng.standard_normal(60)
+    result = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Absolute(b)), max_passes=2)
+    assert result.status is sb.Status.MAX_PASSES
+    assert "Newton" not in result.message
+
+
+def test_the_methods_that_have_an_option_are_named(rng):
+    problem = sb.Problem(sb.L1(1.0), rng.standard_normal((6, 4)), sb.Squared(np.ones(6)))
+    with pytest.raises(
+        TypeError, match=r"'fallback' is not an option of solve or of sp-bcd \(it is one of multipliers\)"
+    ):
+        sb.solve(problem, fallback=False)
