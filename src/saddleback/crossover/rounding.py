@@ -40,8 +40,10 @@ def without_dust(model: Model, x: Vector) -> Vector:
     A Newton step can leave columns at 1e-7 that belong at 0. If a vertex is degenerate, nothing else shows that they
     do. Returns x itself if there are none.
     """
+    if model.loss_is_curved or not np.any(x):  # under a curved loss methods put blocks at 0 themselves
+        return x
     slack = zero_slack(model.f, np.zeros_like(x))
-    if slack is None or not np.any(x):
+    if slack is None:
         return x
     of_block = model.blocks.of_columns
     sizes = np.sqrt(np.bincount(of_block, (x * model.column_lengths) ** 2, len(model.blocks)))
