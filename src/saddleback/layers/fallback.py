@@ -1,9 +1,9 @@
 """The fallback: block passes continue from a method that takes more steps than it should.
 
 The multipliers take 20 to 200 Newton steps if the solution has few nonzeros compared with the rows. If it has many, a
-step settles only a few of them. The steps are then so many and so expensive that block passes are faster.
-It is not known in advance which of the two a problem is. So block passes continue, from the best pair of points so far,
-if a run has taken several times the usual number of steps, or if its method has given up.
+step settles only a few of them. The steps are then so many and so expensive that block passes are faster. It is not
+known in advance which of the two a problem is. So block passes continue, from the best pair of points so far, if a run
+has taken several times the usual number of steps, or if its method has given up.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Fallback(Layer[FallbackState]):
         return self.method if state.earlier is None else self.after(state.model)
 
     def _leave(self, state: FallbackState, reason: str) -> None:
-        """Continue with block passes from the best pair that the method offers, unless that is a solution."""
+        """Continue with block passes from the best pair that the method offers."""
         start, error, passes = best_of(self.method, state.running, state.model, replace(state.start, weight=1.0))
         state.passes += passes
-        if error <= state.start.tol:
+        if error <= state.start.tol and not state.ended:  # the method has just found a solution
             state.wants_certificate = True
             return
         state.earlier = state.running.report()

@@ -29,7 +29,7 @@ from ..model.model import Model
 from ..places.newton import factorisation_passes, gram_multiplications, step_overhead
 from . import row_working_set as settled_rows
 from . import working_set
-from .handover import best_of
+from .handover import Handover, best_of
 from .row_working_set import RowWorkingSet
 from .working_set import GROWTH, SMALLEST, WorkingSet
 
@@ -179,7 +179,11 @@ class Finish(Layer[FinishState]):
         state.follow(state.running, before)
         lost = diverged(state.model, state.x, state.y)
         if state.interior is None and not lost and self._overtaken(state):
-            self._leave(state)
+            best = self._best(state)
+            if best.error > state.start.tol:
+                self._switch(state, best.start)
+            else:  # the method has just found a solution
+                state.wants_certificate = True
         elif state.interior is not None and (state.interior.ended or lost):
             self._go_back(state)
         return state
@@ -187,7 +191,7 @@ class Finish(Layer[FinishState]):
     def adapt(self, state: FinishState, error: float) -> FinishState:
         state.errors.append((state.passes, error))
         if state.interior is None and state.passes >= state.retry and self._worthwhile(state, error):
-            self._leave(state)
+            self._switch(state, self._best(state).start)
         return state
 
     def _overtaken(self, state: FinishState) -> bool:
@@ -227,16 +231,13 @@ class Finish(Layer[FinishState]):
         size, bound = min(columns, finish_rows(model)), min(self.finish_memory, model.A.traits.budget)
         return np.inf if 16.0 * size**2 > bound else finish_passes(model, columns)
 
-    def _leave(self, state: FinishState) -> None:
-        """Switch to the interior point from the best pair that the method offers, unless that is a solution."""
+    def _best(self, state: FinishState) -> Handover:
+        """Return the best pair that the method offers, as a start of the interior point."""
         weight = state.report().primal_weight
         start = state.start if weight is None else replace(state.start, weight=weight)
-        best, error, passes = best_of(self.method, state.blocks, state.model, start)
-        state.passes += passes
-        if error <= state.start.tol:
-            state.wants_certificate = True
-        else:
-            self._switch(state, best)
+        best = best_of(self.method, state.blocks, state.model, start)
+        state.passes += best.passes
+        return best
 
     def _switch(self, state: FinishState, start: Start) -> None:
         """Switch to the interior point, and free the block method: its vectors are long."""
