@@ -28,7 +28,7 @@ struct Moves {
   void clear() { column.clear(), change.clear(); }
 };
 
-/// Neighbouring blocks. A sparse problem has a panel per block, so that panels have no memory of their own.
+/// Neighbouring blocks. There may be as many panels as blocks, so all panels share the same arrays.
 struct Panel {
   Range blocks;
   Range columns;  ///< places of their columns in the order of the blocks

@@ -1,9 +1,9 @@
 """The fallback: block passes continue from a method that takes more steps than it should.
 
-The multipliers take 20 to 200 Newton steps if the solution has few nonzeros compared with the rows. If it has many, a
-step settles only a few of them. The steps are then so many and so expensive that block passes are faster. It is not
-known in advance which of the two a problem is. So block passes continue, from the best pair of points so far, if a run
-has taken several times the usual number of steps, or if its method has given up.
+The multipliers take 20 to 200 Newton steps if the solution has few nonzeros compared with the rows. If it has many,
+hundreds of steps are needed, each of them is expensive, and block passes are faster. Which of the two a problem is
+shows only during a run. If a run has taken several times the usual number of steps, or if its method has given up,
+block passes continue from the best pair of points so far.
 """
 
 from __future__ import annotations

@@ -177,16 +177,20 @@ class Finish(Layer[FinishState]):
         else:
             state.interior = self.interior(state.model).advance(state.interior, passes)
         state.follow(state.running, before)
-        lost = diverged(state.model, state.x, state.y)
-        if state.interior is None and not lost and self._overtaken(state):
-            best = self._best(state)
-            if best.error > state.start.tol:
-                self._switch(state, best.start)
-            else:  # the method has just found a solution
-                state.wants_certificate = True
-        elif state.interior is not None and (state.interior.ended or lost):
+        if state.interior is None:
+            if self._overtaken(state) and not diverged(state.model, state.x, state.y):
+                self._leave(state)
+        elif state.interior.ended or diverged(state.model, state.x, state.y):
             self._go_back(state)
         return state
+
+    def _leave(self, state: FinishState) -> None:
+        """Switch to the interior point, unless the method has just found a solution."""
+        best = self._best(state)
+        if best.error > state.start.tol:
+            self._switch(state, best.start)
+        else:
+            state.wants_certificate = True
 
     def adapt(self, state: FinishState, error: float) -> FinishState:
         state.errors.append((state.passes, error))

@@ -151,10 +151,7 @@ class Products:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        squares = model.A.sums(2)[0][model.blocks.order]
-        if len(model.blocks) < squares.size:
-            squares = np.add.reduceat(squares, model.blocks.start[:-1])
-        self.norms = np.maximum(np.sqrt(squares), 1e-300)
+        self.norms = np.maximum(block_norms(model, model.A.sums(2)[0]), 1e-300)
         self.passes = 0.0
         self.reference = None
         self.z = self.distance = np.empty(0)
@@ -193,6 +190,15 @@ class Products:
         self.distance[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), z) / self.norms[near]
         self.passes += 0.5 * columns.size / self.z.size
         return True
+
+
+def block_norms(model: Model, squares: Vector) -> Vector:
+    """Return the norm of each block, given the square of each column."""
+    ordered = squares[model.blocks.order]
+    if len(model.blocks) < ordered.size:
+        ordered = np.add.reduceat(ordered, model.blocks.start[:-1])
+    norms: Vector = np.sqrt(ordered)
+    return norms
 
 
 def zero_slack(model: Model, z: Vector) -> Vector:
@@ -507,10 +513,7 @@ def significant(state: WorkingSetState) -> Mask:
     The iterates of an interior point have no zeros: a block that is 0 at the solution is small there and has slack.
     """
     model, products = state.model, state.products
-    squares = (state.x**2)[model.blocks.order]
-    if len(model.blocks) < squares.size:
-        squares = np.add.reduceat(squares, model.blocks.start[:-1])
-    sizes = np.sqrt(squares)
+    sizes = block_norms(model, state.x**2)
     largest = zero_slack(model, np.zeros_like(state.x))
     inside = sizes[sizes > 0]
     mean = float(np.mean(inside)) if inside.size else 0.0

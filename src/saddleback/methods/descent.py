@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrs
 
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.traits import curvature_at, is_smooth
-from ..machine.tiled_blas import cholesky
+from ..machine.factors import factor, solved
 from ..model.model import Model
 from ..places.choose import BackendName, descent_kernel_for, extended
 from ..places.contract import DescentKernel
@@ -227,9 +226,9 @@ class Descent(Method[DescentState]):
             matrix = part.added_to(state.model.A.gram(weight, part.free))
             # keeps the step finite where the loss is flat or columns are linearly dependent
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
-            factor = cholesky(matrix)
-            if factor is not None:
-                return dpotrs(factor, right, lower=1)[0], 0.25 * size
+            found = factor(matrix)
+            if found is not None:
+                return solved(found, right), 0.25 * size
         diagonal = np.maximum(state.kernel.strength[part.free] + part.extra, 1e-300)
         d, steps = state.kernel.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS
