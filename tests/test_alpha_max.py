@@ -41,39 +41,15 @@ def losses(b, z):
     }
 
 
-def expression(loss, u):
-    """Return the same loss as a CVXPY expression."""
-    name = type(loss).__name__
-    w = loss.scale * (np.ones(M) if loss.sample_weight is None else loss.sample_weight)
-    if name in ("Hinge", "SquaredHinge", "Logistic"):
-        margin = cp.multiply(loss.labels, u)
-        if name == "Hinge":
-            return w @ cp.pos(1 - margin)
-        return w @ cp.square(cp.pos(1 - margin)) / 2 if name == "SquaredHinge" else w @ cp.logistic(-margin)
-    r = u - loss.b
-    return {
-        "Squared": lambda: w @ cp.square(r) / 2,
-        "Absolute": lambda: w @ cp.abs(r),
-        "Pinball": lambda: w @ cp.maximum(-loss.quantile * r, (1 - loss.quantile) * r),
-        "Huber": lambda: w @ cp.huber(r, loss.delta) / 2,
-        "EpsilonInsensitive": lambda: w @ cp.pos(cp.abs(r) - loss.epsilon),
-        "Norm2": lambda: loss.scale * cp.norm(r, 2),
-    }[name]()
-
-
-def group_norms(x, weights=None):
-    return sum((np.sqrt(len(g)) if weights is None else weights[i]) * cp.norm(x[g]) for i, g in enumerate(GROUPS))
-
-
 PENALTIES = {
-    "L1": (sb.L1(7.0), lambda x: cp.norm1(x), False),
-    "L1 weighted": (sb.L1(7.0, WEIGHTS), lambda x: cp.norm1(cp.multiply(WEIGHTS, x)), False),
-    "ElasticNet": (sb.ElasticNet(1.0, 0.4), lambda x: 0.4 * cp.norm1(x) + 0.3 * cp.sum_squares(x), False),
-    "GroupL2": (sb.GroupL2(1.0, GROUPS, [1.0, 2.0, 0.5]), lambda x: group_norms(x, [1.0, 2.0, 0.5]), False),
-    "SparseGroup": (sb.SparseGroup(1.0, GROUPS, 0.3), lambda x: 0.3 * cp.norm1(x) + 0.7 * group_norms(x), False),
-    "L1 + NonNegative": (sb.L1(1.0) + sb.NonNegative(), lambda x: cp.norm1(x), True),
-    "GroupL2 + NonNegative": (sb.GroupL2(1.0, GROUPS) + sb.NonNegative(), group_norms, True),
-    "Nuclear": (sb.Nuclear(1.0, (2, 4)), lambda x: cp.normNuc(cp.reshape(x, (2, 4), order="C")), False),
+    "L1": sb.L1(7.0),
+    "L1 weighted": sb.L1(7.0, WEIGHTS),
+    "ElasticNet": sb.ElasticNet(1.0, 0.4),
+    "GroupL2": sb.GroupL2(1.0, GROUPS, [1.0, 2.0, 0.5]),
+    "SparseGroup": sb.SparseGroup(1.0, GROUPS, 0.3),
+    "L1 + NonNegative": sb.L1(1.0) + sb.NonNegative(),
+    "GroupL2 + NonNegative": sb.GroupL2(1.0, GROUPS) + sb.NonNegative(),
+    "Nuclear": sb.Nuclear(1.0, (2, 4)),
 }
 
 
@@ -90,20 +66,19 @@ def test_x_is_zero_above_alpha_max_and_not_below(loss, penalty, intercept):
     """CVXPY: x = 0 is optimal just above alpha_max, and not optimal just below it."""
     A, b, z = data()
     g = losses(b, z)[loss]
-    f, unit, nonnegative = PENALTIES[penalty]
+    f = PENALTIES[penalty]
     alpha = sb.alpha_max(f, A, g, unpenalised=np.ones((M, 1)) if intercept else None)
     assert alpha > 0
-    x, w = cp.Variable(N), cp.Variable()
-    constraints = [x >= 0] if nonnegative else []
-    fit = expression(g, A @ x + (w if intercept else 0.0))
+    problem = sb.Problem([f, sb.Zero()], [A, np.ones(M)], g) if intercept else sb.Problem([f], [A], g)
 
-    def optimum(value, more):
-        problem = cp.Problem(cp.Minimize(fit + value * unit(x)), [*constraints, *more])
-        return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    def optimum(value, at_zero=False):
+        program = problem.with_alpha(value).to_cvxpy()
+        program = cp.Problem(program.objective, [*program.constraints, *[program.var_dict["x[0]"] == 0] * at_zero])
+        return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
 
-    at_zero = optimum(1.0, [x == 0])
-    assert optimum(1.001 * alpha, []) == pytest.approx(at_zero, rel=2e-8)
-    assert optimum(0.97 * alpha, []) < at_zero * (1 - 1e-6)
+    at_zero = optimum(1.0, at_zero=True)
+    assert optimum(1.001 * alpha) == pytest.approx(at_zero, rel=2e-8)
+    assert optimum(0.97 * alpha) < at_zero * (1 - 1e-6)
 
 
 def intervals(loss, u):
@@ -186,7 +161,7 @@ def test_curved_penalties_at_kinks_of_the_loss(loss, penalty):
     }[penalty]()
     program = cp.Problem(cp.Minimize(t), [*conditions, cp.sum(y) == 0, y >= low, y <= high])
     program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
-    assert sb.alpha_max(PENALTIES[penalty][0], A, g, np.ones(M)) == pytest.approx(program.value, rel=1e-8)
+    assert sb.alpha_max(PENALTIES[penalty], A, g, np.ones(M)) == pytest.approx(program.value, rel=1e-8)
 
 
 def soft(z, t):
@@ -362,7 +337,7 @@ def test_errors_say_what_is_wrong():
 def test_kinks_are_convex_with_their_slopes():
     """alpha(z') >= alpha(z) + <slope, z' - z> for every penalty and part; at alpha itself the slack is 0."""
     rng = np.random.default_rng(1)
-    for f, _, _ in PENALTIES.values():
+    for f in PENALTIES.values():
         unit, rest = f.with_alpha(1.0).bind((N,)), f.with_alpha(0.0).bind((N,))
         for _ in range(30):
             z, other = rng.standard_normal((2, N))

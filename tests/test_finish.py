@@ -7,7 +7,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_pair, penalty_pair, random_case
+from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_of, penalty_of, random_case
 from scipy import sparse
 
 import saddleback as sb
@@ -114,13 +114,11 @@ def test_every_loss_and_penalty_with_default_options(penalty, loss):
     m, n = int(rng.choice([200, 600, 2000])), 20
     A = rng.standard_normal((m, n))
     b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.4)) + rng.standard_t(3, m)
-    x = cp.Variable(n)
-    f, f_cvx, constraints = penalty_pair(penalty, n, rng, x)
-    g, g_cvx, more = loss_pair(loss, A @ x, b, A @ rng.uniform(0.0, 0.2, n), rng)
-    problem = sb.Problem(f, A, g)
+    f = penalty_of(penalty, n, rng)
+    problem = sb.Problem(f, A, loss_of(loss, b, A @ rng.uniform(0.0, 0.2, n), rng))
     result = sb.solve(problem, tol=TOL)
     assert result.status is sb.Status.OPTIMAL, result.message
-    oracle = cp.Problem(cp.Minimize(f_cvx + g_cvx), [*constraints, *more])
+    oracle = problem.to_cvxpy()
     oracle.solve(solver=cp.CLARABEL)  # Clarabel's default tolerances: with smaller ones it fails on some problems
     scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)
     assert abs(result.certificate.primal_value - oracle.value) <= 1e-6 * scale + 1e-8

@@ -86,6 +86,13 @@ def test_the_page_on_robust_pca_runs():
     assert names["pca"].result_.status is sb.Status.OPTIMAL
 
 
+def test_the_page_on_cvxpy_runs():
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "cvxpy.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["result"].objective == pytest.approx(names["program"].value, rel=1e-5)
+
+
 def test_the_page_on_own_code_runs(capsys):
     names = {}
     for block in python_blocks((ROOT / "docs" / "own_code.md").read_text(encoding="utf-8")):

@@ -27,6 +27,7 @@ from .functions.penalties import Penalty
 from .functions.points import BlockPoint, Point
 from .functions.probes import probe_all
 from .functions.traits import is_smooth
+from .interop import require_cvxpy
 from .model.model import DESCENT_KERNEL, Model
 from .model.ranges import check_range
 from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
@@ -174,6 +175,36 @@ class Problem:
             rounding = ROUNDING * model.row_lengths * float(np.linalg.norm(point.vector()))
             u = np.where(np.abs(u - inside) <= rounding, inside, u)
         return float(model.f.value(point.vector()) + model.g.value(u))
+
+    def to_cvxpy(self) -> Any:
+        """Return the problem as a ``cvxpy.Problem``, for another solver or as a check of this one.
+
+        The variables have the shapes of the blocks of x, and the names "x", or "x[0]", "x[1]", ... for a list of
+        blocks: ``to_cvxpy().var_dict["x"]``. The matrix of a small ``LinearOperator`` is computed from its products.
+
+        Returns
+        -------
+        cvxpy.Problem
+            A minimisation with the same values.
+
+        Raises
+        ------
+        TypeError
+            If a penalty or loss is not of the catalogue.
+        ValueError
+            If a ``LinearOperator`` is too large for its matrix to be computed.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleback as sb
+        >>> program = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared([3.0, -0.5, 1.0])).to_cvxpy()
+        >>> round(float(program.solve(solver="CLARABEL")), 6)
+        3.125
+        """
+        require_cvxpy("to_cvxpy")
+        from .interop.writing import write
+
+        return write(self.refreshed())
 
     def flatten_x(self, x: Any, name: str = "x", largest: float = np.inf) -> Point:
         """Return a copy of x, which has the shape of the problem, as flat float64 vectors; raise if it is too large."""
