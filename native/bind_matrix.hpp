@@ -2,6 +2,7 @@
 /// The Python class Matrix, and functions of arrays.
 #pragma once
 
+#include "above.hpp"
 #include "bind_arrays.hpp"
 #include "digest.hpp"
 #include "matrix.hpp"
@@ -43,12 +44,22 @@ class Matrix {
     });
   }
 
+  /// Matrices one above the other, each from the given row on; all with the same columns.
+  Matrix(const std::vector<std::shared_ptr<const Matrix>>& parts, const std::vector<Index>& first, Index rows)
+      : objects_(nb::make_tuple(nb::cast(parts), nb::cast(first), rows)) {
+    require(!parts.empty() && parts.size() == first.size(), "there must be matrices, each with its first row");
+    std::vector<Above::Part> views;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      views.push_back({std::shared_ptr<const Columns>(parts[i], &parts[i]->columns()), first[i]});
+    view_ = std::make_unique<Above>(rows, parts[0]->columns().count(), std::move(views));
+  }
+
   /// The arrays of the matrix as the constructor takes them.
   const nb::tuple& arrays() const { return objects_; }
 
   nb::tuple reduced() const {
     const auto type = nb::type<Matrix>();
-    if (!sparse()) return nb::make_tuple(type, objects_);
+    if (!sparse()) return nb::make_tuple(type, objects_);  // also for matrices one above the other
     return nb::make_tuple(type, nb::make_tuple(objects_[0], objects_[1], objects_[2], view_->rows()));
   }
 
@@ -94,6 +105,7 @@ class Matrix {
   /// Some columns in separate memory.
   Matrix selected(const Indices& listed, bool single) const {
     require_columns(listed, columns().count());
+    require(!arrays_.empty(), "matrices one above the other are copied one by one");
     return with_type(arrays_.back(), [&]<class From>(From) {
       const auto packed = [&]<class To>(To) {
         if (!sparse()) return gather_dense<From, To>(listed);
@@ -207,11 +219,13 @@ inline NewArray<> csr_gram(const Indices& indptr, const Indices& indices, const 
 inline void bind_matrix(nb::module_& m) {
   nb::class_<Matrix>(
       m, "Matrix",
-      "A matrix in float32 or float64: an array with contiguous columns or rows, or compressed sparse "
-      "columns.\n\nThe arrays are neither copied nor converted. Results are in double precision, and have "
+      "A matrix in float32 or float64: an array with contiguous columns or rows, compressed sparse "
+      "columns, or matrices one above the other.\n\nThe arrays are neither copied nor converted. Results are in double precision, and have "
       "the same bits for any number of threads.")
       .def(nb::init<nb::object>(), "array"_a)
       .def(nb::init<nb::object, nb::object, nb::object, Index>(), "indptr"_a, "indices"_a, "data"_a, "rows"_a)
+      .def(nb::init<const std::vector<std::shared_ptr<const Matrix>>&, const std::vector<Index>&, Index>(), "parts"_a,
+           "first"_a, "rows"_a)
       .def_prop_ro("arrays", &Matrix::arrays,
                    nb::sig("def arrays(self) -> tuple[numpy.typing.NDArray[typing.Any], ...]"),
                    "The array, or indptr, indices and data.")

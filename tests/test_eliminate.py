@@ -93,7 +93,7 @@ def test_points_are_mapped_to_the_reduced_problem_and_back(rng):
     full = found.restore_x(DensePoint(x), lambda: u).vector()
     assert np.array_equal(found.reduce_x(full), x)
     assert np.array_equal(full[found.kept().columns], x)
-    assert np.allclose(problem.model.A.matvec(full), found.restore_u(u))
+    assert np.allclose(problem.model.A.matvec(full), found.restore_u(DensePoint(x), u))
 
 
 def test_nothing_to_eliminate(rng):

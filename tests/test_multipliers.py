@@ -50,7 +50,7 @@ def test_it_agrees_with_the_block_method(loss, penalty):
     assert ours.objective == pytest.approx(other.objective, rel=1e-7, abs=1e-7)
 
 
-@given(st.integers(0, 10_000), st.sampled_from(list(LOSSES)), st.floats(0.01, 10.0))
+@given(st.integers(0, 10_000), st.sampled_from([name for name in LOSSES if name != "huber"]), st.floats(0.01, 10.0))
 def test_the_envelope_is_the_proximal_maximum(seed, loss, mu):
     """max_y <y, u> - g*(y) - mu/2 ||y - c||^2, computed independently by the proximal map of g."""
     rng = np.random.default_rng(seed)
@@ -66,6 +66,21 @@ def test_the_envelope_is_the_proximal_maximum(seed, loss, mu):
     envelope = state.envelope()
     assert envelope.finite_value(u) == pytest.approx(value, rel=1e-9, abs=1e-9)
     assert np.allclose(envelope.subgradient(u), (u + mu * centre - near) / mu, atol=1e-8)
+
+
+def test_rows_that_are_smooth_already_stay_as_they_are(rng):
+    """Under a squared loss with constraints, only the rows of the constraints get a proximal term."""
+    A, b = data(2, 8, 3)
+    losses = [sb.Squared(b), sb.Interval(np.zeros(2), np.inf), sb.Huber(np.ones(1), 0.5)]
+    problem = sb.Problem(sb.L1(1.0), [A, np.eye(3)[:2], np.ones((1, 3))], losses)
+    state = Multipliers().init(problem.model, Start(np.zeros(3), np.zeros(11)))
+    u = rng.standard_normal(11)
+    distance = np.minimum(u[8:10], 0.0)
+    expected = 0.5 * np.sum((u[:8] - b) ** 2) + np.sum(distance**2) / (2 * state.mu) + losses[2].value(u[10:])
+    assert state.envelope().finite_value(u) == pytest.approx(expected)
+    found = sb.solve(problem, method="multipliers", finish=False, tol=1e-9)
+    assert found.status is sb.Status.OPTIMAL
+    assert found.objective == pytest.approx(sb.solve(problem, method="sp-bcd", tol=1e-9).objective, rel=1e-8)
 
 
 @given(st.integers(0, 10_000), st.booleans())

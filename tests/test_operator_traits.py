@@ -20,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
 from saddleback.operators import (
+    Above,
     Abstract,
     Dense,
     Operator,
@@ -133,6 +134,16 @@ STACKED = SIDE_BY_SIDE | {
     "holders": DEFAULT,  # each process has one operator, and the processes' operators are side by side
 }
 
+ABOVE = SIDE_BY_SIDE | {
+    "shape": lambda a, b: (2 * M, N),
+    "launch_cost": sum_of("launch_cost"),  # a product starts one product per part
+    "identity_scales": DEFAULT,
+    "panels": lambda a, b: next((each.traits.panels for each in (a, b) if each.traits.panels is not None), None),
+    "first_adjoint": DEFAULT,
+    "holders": DEFAULT,
+}
+"""Rules for operators one above the other."""
+
 SHARDED = SIDE_BY_SIDE | {
     "first_adjoint": lambda a, b: a.first_adjoint and b.first_adjoint and (np.ones(M), np.ones(2 * N)),
     "holders": lambda a, b: (np.repeat([0, 1], N), 2, 0),
@@ -179,7 +190,11 @@ def sharded(a: Operator, b: Operator) -> Sharded:
     return Sharded(a, places, TwoProcesses([other.heard]))  # type: ignore[arg-type]
 
 
-PAIRS = {"stacked": (lambda a, b: Stacked([a, b]), STACKED), "sharded": (sharded, SHARDED)}
+PAIRS = {
+    "stacked": (lambda a, b: Stacked([a, b]), STACKED),
+    "above": (lambda a, b: Above([a, b], [M, M]), ABOVE),
+    "sharded": (sharded, SHARDED),
+}
 
 
 def assert_fact(found: Operator, fact: str, expected: Any, *of: Operator) -> None:
@@ -192,7 +207,7 @@ def assert_fact(found: Operator, fact: str, expected: Any, *of: Operator) -> Non
 
 
 def test_every_fact_of_the_contract_has_a_line():
-    assert set(STACKED) == set(SHARDED) == set(TASKS) == FACTS
+    assert set(STACKED) == set(ABOVE) == set(SHARDED) == set(TASKS) == FACTS
     assert set(MARKS) == FACTS - {"shape", "holders"}  # an operator inside another one cannot choose these
     assert [fact for fact in MARKS if np.array_equal(MARKS[fact], fact_of(DENSE, fact))] == []
 
@@ -208,14 +223,14 @@ def test_every_operator_is_known_as_a_wrapper_or_not():
 
     known = {"Operator", "Abstract", "Dense", "Compressed", "Transposed", "ScaledIdentity", "Streamed"}
     known |= {"OnDevice", "DenseOnDevice", "SparseOnDevice"}
-    wrappers = {"Stacked", "Tasks", "Sharded"}
+    wrappers = {"Stacked", "Above", "Tasks", "Sharded"}
     assert {cls.__name__ for cls in below(Operator) if cls.__module__.startswith("saddleback.")} == known | wrappers
 
 
 @pytest.mark.parametrize("fact", sorted(FACTS))
 @pytest.mark.parametrize("which", ["neither", "first", "second", "both"])
 @pytest.mark.parametrize("kind", list(PAIRS))
-def test_operators_side_by_side_combine_their_facts(kind, which, fact):
+def test_operators_beside_or_above_each_other_combine_their_facts(kind, which, fact):
     make, expected = PAIRS[kind]
     parts = [marked(fact if which in (own, "both") else None) for own in ("first", "second")]
     assert_fact(make(*parts), fact, expected[fact], *parts)
@@ -243,7 +258,7 @@ def test_check_knows_the_rounding_under_a_matrix_variable():
 def test_linear_operators_are_found_inside_others(rng):
     """Properties such as the rounding of their products are read from the operator itself."""
     coarse = Abstract(aslinearoperator(A.astype(np.float32)), "A")
-    for outside in (coarse, Stacked([marked(), coarse]), Tasks(coarse, Q)):
+    for outside in (coarse, Stacked([marked(), coarse]), Above([marked(), coarse], [M, M]), Tasks(coarse, Q)):
         assert linear_operators(outside) == [coarse]
     assert linear_operators(Stacked([marked(), marked()])) == []
     assert probe_passes(Tasks(coarse, 2)) == 0.25
@@ -255,6 +270,7 @@ def test_bytes_in_memory():
     single, double = Dense(A.astype(np.float32)), marked()
     assert bytes_in_memory(single) == 4 * M * N
     assert bytes_in_memory(Stacked([single, double])) == 12 * M * N
+    assert bytes_in_memory(Above([single, None, double], [M, 3, M])) == 12 * M * N
     assert bytes_in_memory(Tasks(single, Q)) == 4 * M * N
     assert bytes_in_memory(sharded(single, double)) == 4 * M * N
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleback as sb
-from saddleback.operators import ScaledIdentity, Stacked, Tasks, as_operator
+from saddleback.operators import Above, ScaledIdentity, Stacked, Tasks, as_operator
 from saddleback.operators.merged import merged
 from saddleback.operators.stacked import parts_of
 from saddleback.places.native.kernels import matrices
@@ -38,6 +38,17 @@ OPERATORS = {
     "csc float32": lambda: as_operator(sparse.csc_matrix(A.astype(np.float32)), "A"),
     "linear operator": lambda: as_operator(aslinearoperator(A), "A"),
     "stacked": lambda: Stacked([as_operator(A[:, :2], "A"), as_operator(sparse.csr_matrix(A[:, 2:]), "A")]),
+    "dense above sparse": lambda: Above([as_operator(A[:3], "A"), as_operator(sparse.csr_matrix(A[3:]), "A")], [3, 4]),
+    "dense above dense": lambda: Above([as_operator(A[:3], "A"), as_operator(np.asfortranarray(A[3:]), "A")], [3, 4]),
+    "sparse above sparse": lambda: Above(
+        [as_operator(sparse.csc_matrix(part), "A") for part in (A[:6], A[6:])], [6, 1]
+    ),
+    "blocks": lambda: Stacked(
+        [
+            Above([as_operator(part[:2], "A"), as_operator(sparse.csc_matrix(part[2:]), "A")], [2, 5])
+            for part in (A[:, :3], A[:, 3:])
+        ]
+    ),
     "one task": lambda: Tasks(as_operator(A, "A"), 1),
 }
 

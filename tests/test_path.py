@@ -201,7 +201,7 @@ def test_a_problem_shares_its_matrix_with_those_of_other_alphas():
     assert other.model.f.value(np.ones(501)) == 3 * problem.model.f.value(np.ones(501))
     assert problem.penalty[0].alpha == 1.0
     columnar = problem.columnar()
-    assert columnar.columnar().operators[0] is columnar.operators[0]
+    assert columnar.columnar().model.A is columnar.model.A
 
 
 def test_a_term_with_another_alpha():

@@ -82,7 +82,6 @@ def test_linear_operator_is_the_matrix(rng):
         (lambda A: sb.Problem(sb.L1(1.0), A, sb.Squared(np.ones(5))), ValueError, "A has 4 rows.*shape \\(5,\\)"),
         (lambda A: sb.Problem(sb.L1(1.0, np.ones(2)), A, sb.Squared(np.ones(4))), ValueError, "weights has shape"),
         (lambda A: sb.Problem(sb.Squared(np.ones(4)), A, sb.L1(1.0)), TypeError, "penalty is Squared, a loss"),
-        (lambda A: sb.Problem(sb.L1(1.0), A, sb.Box(0, 1)), TypeError, "use Interval"),
         (lambda A: sb.Problem(sb.L1, A, sb.Squared(np.ones(4))), TypeError, "make an instance"),
         (lambda A: sb.Problem("l1", A, sb.Squared(np.ones(4))), TypeError, "value and prox missing"),
         (lambda A: sb.Problem([sb.L1(1.0)], A, sb.Squared(np.ones(4))), TypeError, "expected two lists"),

@@ -30,7 +30,7 @@ def reserve_threads(n: int) -> int:
 
 class Matrix:
     """
-    A matrix in float32 or float64: an array with contiguous columns or rows, or compressed sparse columns.
+    A matrix in float32 or float64: an array with contiguous columns or rows, compressed sparse columns, or matrices one above the other.
 
     The arrays are neither copied nor converted. Results are in double precision, and have the same bits for any number of threads.
     """
@@ -40,6 +40,9 @@ class Matrix:
 
     @overload
     def __init__(self, indptr: object, indices: object, data: object, rows: int) -> None: ...
+
+    @overload
+    def __init__(self, parts: Sequence[Matrix], first: Sequence[int], rows: int) -> None: ...
 
     @property
     def arrays(self) -> tuple[numpy.typing.NDArray[Any], ...]:

@@ -111,9 +111,10 @@ def check(source: Any, shape: int | tuple[int, ...] | None = None) -> Report:
         source = source.refreshed()
         for j, (term, own) in enumerate(zip(source.terms, source.x_shapes, strict=True)):
             add(f"penalty[{j}]" if source.is_list else "penalty", _check_function(term.bind(own)))
-        for j, operator in enumerate(source.operators):
-            add(f"A[{j}]" if source.is_list else "A", _check_operator(operator))
-        add("loss", _check_function(source.model.g))
+        for cell in source.cells:
+            add(cell.name, _check_operator(cell.fitted))
+        for r, (term, own) in enumerate(zip(source.losses, source.y_shapes, strict=True)):
+            add(f"loss[{r}]" if source.has_rows else "loss", _check_function(term.bind(own)))
     elif isinstance(source, Term) or hasattr(source, "value") or hasattr(source, "prox"):
         term = as_term(source, "source")
         add(type(source).__name__, _check_function(term.bind(_shape(term, shape))))

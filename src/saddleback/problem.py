@@ -1,13 +1,12 @@
-"""The problem: min_x f(x) + g(Ax), validated once and never changed.
+"""The problem: min_x f(x) + g_1(A_1 x) + ... + g_R(A_R x), validated once and never changed.
 
-Whatever the user wrote, one matrix or a list of blocks, vectors or matrices, the rest of the library sees one function
+Whatever the user wrote, one matrix or a grid of them, vectors or matrices, the rest of the library sees one function
 ``f`` of a flat x, one operator ``A`` and one function ``g`` of a flat u = Ax, with the saddle-point form
 min_x max_y f(x) + <y, Ax> - g*(y).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -15,7 +14,6 @@ from math import frexp, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from .common.arrays import Vector, map_constants, squeeze_constant
 from .common.cached import twin
@@ -23,14 +21,15 @@ from .common.checks import unmasked
 from .functions import Convex, Loss, Term, as_term
 from .functions.calculus import BlockSum
 from .functions.contract import ROUNDING
-from .functions.penalties import Penalty
 from .functions.points import BlockPoint, Point
 from .functions.probes import probe_all
+from .functions.row_sum import one_above_the_other
 from .functions.traits import is_smooth
 from .interop import require_cvxpy
+from .model.layout import Shape, lay_out
 from .model.model import DESCENT_KERNEL, Model
 from .model.ranges import check_range
-from .operators import Identity, Operator, ScaledIdentity, Stacked, Tasks, as_operator, watched
+from .operators import Identity, Stacked
 from .operators.deferred_points import forward
 from .operators.linear_operator import linear_operators
 from .places.torch import device_of, on_host
@@ -38,25 +37,28 @@ from .places.torch import device_of, on_host
 if TYPE_CHECKING:
     from .places.torch.device import Device
 
-Shape = tuple[int, ...]
-
 
 class Problem:
-    """min_x f(x) + g(Ax).
+    """min_x f(x) + g(Ax), or with several terms f(x) + g_1(A_1 x) + ... + g_R(A_R x).
 
     With lists of penalties and matrices, x is a list too, each part in its own shape. A part with a matrix is split
     further into the blocks of its penalty (columns or groups); an identity or a linear operator is one block. If b of
     the loss is an m x q matrix and A is m x n, then x is an n x q matrix.
+
+    With a list of losses, A is a list with one matrix per loss, and y is a list with one array per loss. If there are
+    lists of penalties and of losses, A is a list of rows, ``[[A_11, A_12], [A_21, None]]``: one row per loss, with one
+    matrix per penalty. None is a block of zeros.
 
     Parameters
     ----------
     penalty : penalty, object or list
         f, from the catalogue or any object with ``value(x)`` and ``prox(v, step)``; or a list of these.
     A : array-like, sparse matrix, Streamed, Zarr array, LinearOperator, Identity or list
-        The matrix, or a list with one matrix per penalty. It is neither copied nor changed. You may change it between
-        solves, but not during one; a sparse matrix is then checked again.
-    loss : loss or object
-        g, from the catalogue or any object with ``value(u)`` and ``prox(v, step)``.
+        The matrix, a list with one matrix per penalty or per loss, or a list of rows. It is neither copied nor changed.
+        You may change it between solves, but not during one; a sparse matrix is then checked again.
+    loss : loss, penalty, object or list
+        g, from the catalogue or any object with ``value(u)`` and ``prox(v, step)``; or a list of these. A penalty may
+        stand here too: ``L1(alpha)`` under a matrix D is the penalty alpha ||D x||_1.
 
     Examples
     --------
@@ -65,6 +67,13 @@ class Problem:
     >>> problem = sb.Problem(sb.L1(1.0), A, sb.Squared(b))
     >>> bool(np.allclose(sb.solve(problem, tol=1e-12).x, [2.0, 0.0, 0.0], atol=1e-5))
     True
+
+    The same data with the constraint that the entries of x sum to 1:
+
+    >>> rows, losses = [A, np.ones((1, 3))], [sb.Squared(b), sb.Equality([1.0])]
+    >>> result = sb.solve(sb.Problem(sb.L1(1.0), rows, losses), tol=1e-9)
+    >>> bool(np.allclose(result.x, [1.25, -0.25, 0.0], atol=1e-4)), len(result.y)
+    (True, 2)
     """
 
     column_names: tuple[str, ...] = ()
@@ -76,26 +85,20 @@ class Problem:
         self.A = A
         self.loss = loss
         self.is_list = isinstance(penalty, (list, tuple))
-        self.terms, sources = _parts(penalty, A)
-        loss_term = _loss(loss)
-        y = None if all(isinstance(source, Identity) for source, _ in sources) else _gradient_at_zero(loss_term)
-        if loss_term.shape is not None:
-            for source, name in sources:
-                _check_rows(source, name, loss_term.shape)
-        operators = [s if isinstance(s, Identity) else as_operator(s, name, y) for s, name in sources]
-        watches = (watched(s, op) for (s, _), op in zip(sources, operators, strict=True) if isinstance(op, Operator))
-        self.watches = [watch for watch in watches if watch is not None]
-        self.y_shape: Shape = _loss_shape(loss_term, operators)
-        fitted = [_fit(op, name, self.y_shape) for op, (_, name) in zip(operators, sources, strict=True)]
-        self.x_shapes: list[Shape] = [
-            _variable_shape(term, shape) for term, (_, shape) in zip(self.terms, fitted, strict=True)
-        ]
-        self.operators = [op for op, _ in fitted]
-        self.tensors = device_of(*(source for source, _ in sources)) or loss_term.device
-        f, linear_norm = _penalties(self.terms, self.operators, self.x_shapes)
-        g = loss_term.bind(self.y_shape)
-        check_range(self.operators, [name for _, name in sources], g, y)
-        self.model = Model(f, _side_by_side(self.operators), g, linear_norm)
+        self.has_rows = isinstance(loss, (list, tuple))
+        self.terms, self.losses, grid = _parts(penalty, A, loss)
+        ys = [_gradient_at_zero(term, row) for term, row in zip(self.losses, grid, strict=True)]
+        layout = lay_out(grid, self.terms, self.losses, ys)
+        self.watches, self.cells = layout.watches(), layout.cells
+        self.x_shapes, self.y_shapes = layout.x_shapes, layout.y_shapes
+        self.splits = [operator.traits.splits for operator in layout.operators]
+        self.tensors = device_of(*(cell.source for cell in layout.cells)) or self.losses[0].device
+        f, linear_norm = self._penalties()
+        bound = [term.bind(shape) for term, shape in zip(self.losses, self.y_shapes, strict=True)]
+        g = one_above_the_other(bound, [prod(shape) for shape in self.y_shapes])
+        check_range(layout, g, [y for y in ys if y is not None])
+        operators = layout.operators
+        self.model = Model(f, operators[0] if len(operators) == 1 else Stacked(operators), g, linear_norm)
         probe_all(self.model.f, self.model.g)
 
     def refreshed(self) -> Problem:
@@ -121,8 +124,7 @@ class Problem:
     def columnar(self) -> Problem:
         """Return the problem with the columns of A contiguous in memory, so that many solves need one copy at most."""
         other = copy(self)
-        other.operators = [operator.ordered("columns") for operator in self.operators]
-        other.model = replace(self.model, A=_side_by_side(other.operators))
+        other.model = replace(self.model, A=self.model.A.ordered("columns"))
         other.model.of_data[DESCENT_KERNEL] = None  # this copy is private, so that a kernel may be kept with it
         other.watches = []  # it lives as long as one call, which has checked A at its beginning
         return other
@@ -130,23 +132,26 @@ class Problem:
     def placed(self, device: Device) -> Problem:
         """Return the problem with A on a device, so that many solves need to send it there once."""
         other = copy(self)
-        other.operators = [device.operator(operator) for operator in self.operators]
-        other.model = self.model.placed(_side_by_side(other.operators), device)
+        other.model = self.model.placed(device.operator(self.model.A), device)
         return other
 
     def with_alpha(self, alpha: float) -> Problem:
-        """Return the problem with another alpha in every penalty that has one; A and the loss are shared."""
+        """Return the problem with another alpha in every penalty that has one; A and the losses are shared.
+
+        A penalty in the place of a loss keeps its alpha.
+        """
         other = twin(self)
         other.terms = [term.with_alpha(alpha) for term in self.terms]
         other.penalty = other.terms if self.is_list else other.terms[0]
-        f, linear_norm = _penalties(other.terms, self.operators, self.x_shapes)
+        f, linear_norm = other._penalties()
         other.model = self.model.with_alpha(f, linear_norm)
         return other
 
     def __repr__(self) -> str:
         rows, columns = self.model.A.shape
         penalty = self.terms if self.is_list else self.terms[0]
-        return f"Problem({penalty!r}, {rows} x {columns}, {_loss(self.loss)!r}; {self.n_blocks} blocks)"
+        loss = self.losses if self.has_rows else self.losses[0]
+        return f"Problem({penalty!r}, {rows} x {columns}, {loss!r}; {self.n_blocks} blocks)"
 
     @property
     def n_blocks(self) -> int:
@@ -208,18 +213,12 @@ class Problem:
 
     def flatten_x(self, x: Any, name: str = "x", largest: float = np.inf) -> Point:
         """Return a copy of x, which has the shape of the problem, as flat float64 vectors; raise if it is too large."""
-        if self.is_list and not isinstance(x, (list, tuple)):
-            raise TypeError(f"{name} is {type(x).__name__}: expected a list with an array for each block")
-        blocks = list(x) if self.is_list else [x]
-        if len(blocks) != len(self.x_shapes):
-            shapes = ", ".join(map(str, self.x_shapes))
-            raise ValueError(f"{name} has {len(blocks)} blocks: expected {len(self.x_shapes)}, of shapes {shapes}")
-        names = [f"{name}[{j}]" for j in range(len(blocks))] if self.is_list else [name]
-        return BlockPoint([_flat(*part, largest) for part in zip(blocks, self.x_shapes, names, strict=True)])
+        return BlockPoint(_flattened(x, self.x_shapes if self.is_list else self.x_shapes[0], name, "block", largest))
 
     def flatten_y(self, y: Any, name: str = "y", largest: float = np.inf) -> Vector:
         """Return y, in the shape of the data of the loss, as a flat float64 vector; raise if it is too large."""
-        return _flat(y, self.y_shape, name, largest)
+        parts = _flattened(y, self.y_shapes if self.has_rows else self.y_shapes[0], name, "loss", largest)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def shape_x(self, x: Point) -> Any:
         """Return a flat x in the shape of the problem: an array, or a list of arrays for a list of blocks."""
@@ -230,24 +229,59 @@ class Problem:
         return [self._handed_back(own.reshape(shape)) for own, shape in zip(flat, self.x_shapes, strict=True)]
 
     def shape_y(self, y: Vector) -> Any:
-        """Return a flat y in the shape of the loss's data."""
-        return self._handed_back(y.reshape(self.y_shape))
+        """Return a flat y in the shape of the loss's data: an array, or a list of arrays for a list of losses."""
+        if not self.has_rows:
+            return self._handed_back(y.reshape(self.y_shapes[0]))
+        return [self._handed_back(y[own].reshape(shape)) for own, shape in zip(self.rows, self.y_shapes, strict=True)]
+
+    @property
+    def rows(self) -> list[slice]:
+        """The rows of each loss in flat y."""
+        return [slice(*own) for own in pairwise(accumulate((prod(shape) for shape in self.y_shapes), initial=0))]
+
+    def _penalties(self) -> tuple[Convex, float]:
+        """Return the penalties as one function of flat x, and the norm of their linear terms."""
+        functions = [term.bind(shape) for term, shape in zip(self.terms, self.x_shapes, strict=True)]
+        linear_norm = _norm([term.linear(shape) for term, shape in zip(self.terms, self.x_shapes, strict=True)])
+        if len(functions) == 1 and all(self.splits):
+            return functions[0], linear_norm
+        return BlockSum(functions, [prod(shape) for shape in self.x_shapes], self.splits), linear_norm
 
     def _handed_back(self, values: Vector) -> Any:
         """Return values as tensors if the user's data were tensors, and otherwise as numpy arrays."""
         return np.asarray(values) if self.tensors is None else self.tensors.tensor(values)
 
 
-def _parts(penalty: Any, A: Any) -> tuple[list[Term], list[tuple[Any, str]]]:
-    """Return the penalties as terms, and what was given for A with a name for each piece."""
-    if isinstance(penalty, (list, tuple)) and not isinstance(A, (list, tuple)):
-        raise TypeError(f"penalty is a list and A is {type(A).__name__}: expected two lists, with one entry per block")
-    if not isinstance(penalty, (list, tuple)):
-        return [_penalty(penalty, "penalty")], [(A, "A")]
-    if len(penalty) != len(A) or not len(A):
-        raise ValueError(f"penalty has {len(penalty)} blocks and A has {len(A)}: expected the same number, at least 1")
+Grid = list[list[tuple[Any, str]]]
+
+
+def _parts(penalty: Any, A: Any, loss: Any) -> tuple[list[Term], list[Term], Grid]:
+    """Return the penalties and the losses as terms, and what was given for A: one row per loss, with names."""
+    is_list, has_rows = (isinstance(each, (list, tuple)) for each in (penalty, loss))
+    if has_rows:
+        if not isinstance(A, (list, tuple)):
+            raise TypeError(f"loss is a list and A is {type(A).__name__}: expected two lists, with one entry per loss")
+        if len(loss) != len(A) or not len(A):
+            raise ValueError(
+                f"loss has {len(loss)} terms and A has {len(A)} rows: expected the same number, at least 1"
+            )
+    rows = [(row, f"A[{r}]", f"loss[{r}]") for r, row in enumerate(A)] if has_rows else [(A, "A", "loss")]
+    losses = [as_term(term, name) for term, (_, _, name) in zip(loss if has_rows else [loss], rows, strict=True)]
+    if not is_list:
+        return [_penalty(penalty, "penalty")], losses, [[(row, name)] for row, name, _ in rows]
     terms = [_penalty(term, f"penalty[{j}]") for j, term in enumerate(penalty)]
-    return terms, [(source, f"A[{j}]") for j, source in enumerate(A)]
+    return terms, losses, [_blocks(row, name, len(terms)) for row, name, _ in rows]
+
+
+def _blocks(row: Any, name: str, count: int) -> list[tuple[Any, str]]:
+    """Return the blocks of one row of A, one per penalty, with their names."""
+    if not isinstance(row, (list, tuple)):
+        raise TypeError(
+            f"penalty is a list and {name} is {type(row).__name__}: expected two lists, with one entry per block"
+        )
+    if len(row) != count or not count:
+        raise ValueError(f"penalty has {count} blocks and {name} has {len(row)}: expected the same number, at least 1")
+    return [(source, f"{name}[{j}]") for j, source in enumerate(row)]
 
 
 def _penalty(source: Any, name: str) -> Term:
@@ -256,76 +290,15 @@ def _penalty(source: Any, name: str) -> Term:
     return as_term(source, name)
 
 
-def _loss(source: Any) -> Term:
-    if isinstance(source, Penalty):
-        raise TypeError(
-            f"loss is {type(source).__name__}, a penalty: the order is Problem(penalty, A, loss); "
-            "for bounds on A x use Interval"
-        )
-    return as_term(source, "loss")
-
-
-def _gradient_at_zero(loss: Term) -> Vector | None:
-    """Return where a solve of a problem with a smooth loss begins."""
-    if loss.shape is None:
+def _gradient_at_zero(loss: Term, row: list[tuple[Any, str]]) -> Vector | None:
+    """Return where a solve of a problem with a smooth loss begins; None if it is not needed to read the matrices."""
+    if loss.shape is None or all(isinstance(source, Identity) for source, _ in row):
         return None
     g = loss.bind(loss.shape)
-    return g.subgradient(np.zeros(int(np.prod(loss.shape)))) if is_smooth(g) else None
+    return g.subgradient(np.zeros(prod(loss.shape))) if is_smooth(g) else None
 
 
-def _loss_shape(loss: Term, operators: Sequence[Operator | Identity]) -> Shape:
-    if loss.shape is not None:
-        return loss.shape
-    known = [op for op in operators if isinstance(op, Operator)]
-    if not known:
-        raise ValueError("the shape of A x is not known: give the loss arrays, or a matrix among the blocks of A")
-    return (known[0].shape[0],)
-
-
-def _fit(operator: Operator | Identity, name: str, y_shape: Shape) -> tuple[Operator, Shape]:
-    """Return the operator onto flat y, and the shape of the variable that it acts on."""
-    size = int(np.prod(y_shape))
-    if isinstance(operator, Identity):
-        return ScaledIdentity(size, operator.scale), y_shape
-    rows, columns = operator.shape
-    if len(y_shape) == 2 and rows == y_shape[0]:
-        return (operator if y_shape[1] == 1 else Tasks(operator, y_shape[1])), (columns, y_shape[1])
-    if rows == size:
-        return operator, (columns,)
-    raise _other_rows(name, rows, y_shape)
-
-
-def _check_rows(source: Any, name: str, y_shape: Shape) -> None:
-    """Raise if a sparse matrix does not fit the loss, before vectors are made of as many entries as it claims rows."""
-    if sparse.issparse(source) and source.shape[0] not in (y_shape[0], int(np.prod(y_shape))):
-        raise _other_rows(name, source.shape[0], y_shape)
-
-
-def _other_rows(name: str, rows: int, y_shape: Shape) -> ValueError:
-    return ValueError(f"{name} has {rows} rows, but the loss has data of shape {y_shape}: expected {y_shape[0]} rows")
-
-
-def _variable_shape(term: Term, shape: Shape) -> Shape:
-    """Return the shape in which the user sees the variable: a matrix penalty gives a flat one its shape."""
-    return term.shape if term.shape is not None and np.prod(term.shape) == shape[0] and len(shape) == 1 else shape
-
-
-def _side_by_side(operators: Sequence[Operator]) -> Operator:
-    return operators[0] if len(operators) == 1 else Stacked(operators)
-
-
-def _penalties(terms: Sequence[Term], operators: Sequence[Operator], shapes: Sequence[Shape]) -> tuple[Convex, float]:
-    """Return the penalties as one function of flat x, and the norm of their linear terms."""
-    functions = [term.bind(shape) for term, shape in zip(terms, shapes, strict=True)]
-    linear_norm = _norm([term.linear(shape) for term, shape in zip(terms, shapes, strict=True)])
-    split = [operator.traits.splits for operator in operators]
-    if len(functions) == 1 and all(split):
-        return functions[0], linear_norm
-    sizes = [operator.shape[1] for operator in operators]
-    return BlockSum(functions, sizes, split), linear_norm
-
-
-def _norm(vectors: Sequence[Vector]) -> float:
+def _norm(vectors: list[Vector]) -> float:
     """Return the length of the vectors together, also if the squares of their entries overflow or underflow.
 
     Not by the BLAS, whose threads would still be spinning, on the cores that it needs, when a solve begins.
@@ -336,6 +309,19 @@ def _norm(vectors: Sequence[Vector]) -> float:
     unit = 2.0 ** frexp(largest)[1]  # a power of 2 rounds nothing
     squares = (np.sum(map_constants(lambda entry: np.square(entry / unit), vector)) for vector in vectors)
     return unit * float(np.sqrt(sum(squares)))
+
+
+def _flattened(value: Any, shape: Shape | list[Shape], name: str, kind: str, largest: float) -> list[Vector]:
+    """Return an array, or a list of arrays if ``shape`` is a list, as flat vectors."""
+    if not isinstance(shape, list):
+        return [_flat(value, shape, name, largest)]
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{name} is {type(value).__name__}: expected a list with an array for each {kind}")
+    if len(value) != len(shape):
+        shapes = ", ".join(map(str, shape))
+        plural = {"block": "blocks", "loss": "losses"}[kind]
+        raise ValueError(f"{name} has {len(value)} {plural}: expected {len(shape)}, of shapes {shapes}")
+    return [_flat(part, own, f"{name}[{j}]", largest) for j, (part, own) in enumerate(zip(value, shape, strict=True))]
 
 
 def _flat(value: Any, shape: Shape, name: str, largest: float) -> Vector:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,18 @@ class Certificate:
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+class Share(NamedTuple):
+    """The share of one term in the objective and in the gap.
+
+    ``function`` is the name of the term, ``value`` its value at the solution, and ``gap`` its part of the gap, at least
+    0. The parts add up to the gap of the certificate, apart from violated constraints.
+    """
+
+    function: str
+    value: float
+    gap: float
 
 
 @stored
@@ -195,7 +207,8 @@ class Result:
     Attributes
     ----------
     x, y : ndarray or list of ndarray
-        Primal and dual point, in the shapes of the problem.
+        Primal and dual point, in the shapes of the problem: a list with one array per penalty or per loss if these are
+        lists.
     status : Status
         How the solve ended.
     message : str
@@ -233,6 +246,9 @@ class Result:
         row, such that the weighted sum of the rows is a contradiction. Under ``UNBOUNDED`` it is a direction in the
         shape of x along which the objective falls without bound. Entries that do not matter are 0, the largest is 1 in
         absolute value.
+    terms : dict of Share
+        For a problem with a list of losses, the share of each term in the objective and in the gap, under its name:
+        ``result.terms["loss[1]"].value``. Empty for other problems.
     """
 
     x: Any
@@ -249,6 +265,7 @@ class Result:
     reduced_costs: Any = None
     is_vertex: bool | None = None
     ray: Any = None
+    terms: Mapping[str, Share] = field(default_factory=dict)
 
     @property
     def objective(self) -> float:
@@ -276,6 +293,7 @@ class Result:
             "reduced_costs": _listed(self.reduced_costs),
             "is_vertex": self.is_vertex,
             "ray": _listed(self.ray),
+            "terms": {name: share._asdict() for name, share in self.terms.items()},
             "history": self.history.to_dict(),
         }
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..certificates.rays import explanation, ray_of_empty_rows
+from ..certificates.shares import shares
 from ..checkpoints import Checkpoint, CheckpointWriter, compare, described, fingerprint, going_on, restore, writable
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, one_of
@@ -241,6 +242,7 @@ class Task:
             reduced_costs=None if stated is None else problem.shape_x(DensePoint(stated.reduced_costs)),
             is_vertex=None if stated is None else stated.is_vertex,
             ray=ray if ray is None else _shaped_ray(problem, status, ray),
+            terms=shares(problem, x, y),
         )
 
     def _ray(self, status: Status) -> Vector | None:

@@ -281,6 +281,30 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
         none = constant(0.0, self.left.size)
         return PiecewiseQuadratic(none, none, none, *self.slopes_at_zero())
 
+    def as_loss(self) -> Convex:
+        """Return the same function as the conjugate of a member of the family, in which form kernels read a loss.
+
+        It is this function itself if its conjugate does not belong to the family.
+        """
+        left, right, quadratic, lower, upper = self.parameters()
+        none, free = np.zeros(left.size), np.full(left.size, np.inf)
+        flat = (left == 0) & (right == 0)
+        slopes = (quadratic == 0) & _are_none_or_zero(lower, upper)
+        interval = (quadratic == 0) & flat
+        parabola = (quadratic > 0) & flat & np.isinf(lower) & np.isinf(upper)
+        if not np.all(slopes | interval | parabola):
+            return self
+        low, high = self.slopes_at_zero()
+        below, above = np.isfinite(lower), np.isfinite(upper)
+        dual = PiecewiseQuadratic(
+            np.select([slopes, interval & below, interval & above], [none, lower, upper], none),
+            np.select([slopes, interval & above, interval & below], [none, upper, lower], none),
+            np.divide(1.0, quadratic, out=np.zeros(left.size), where=parabola),
+            np.select([slopes, interval], [low, np.where(below, -free, 0.0)], -free),
+            np.select([slopes, interval], [high, np.where(above, free, 0.0)], free),
+        )
+        return dual.conjugate()
+
     def of_multiple(self, factor: float) -> PiecewiseQuadratic:
         """Return x -> F(factor x), for a factor that is not 0."""
         sides = (self.left, self.right) if factor > 0 else (self.right, self.left)

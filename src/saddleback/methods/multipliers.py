@@ -7,10 +7,11 @@ its Moreau envelope, which is smooth (Rockafellar 1976):
 
     x_{k+1} \approx \arg\min_x f(x) + \max_y \langle y, Ax \rangle - g^*(y) - \tfrac{\mu}{2}\|y - y_k\|^2,
 
-and :math:`y_{k+1}` is the maximiser at :math:`Ax_{k+1}`. Where g* has slopes, a quadratic term and bounds, the envelope
-is the conjugate of a function of the same family. It is minimised by Newton steps along the coordinates S where the
-penalty is smooth, with the rows D in which y is inside its bounds (Li, Sun and Toh 2018). The matrix :math:`A_S' D A_S`
-has the size of the answer, and not that of the problem.
+and :math:`y_{k+1}` is the maximiser at :math:`Ax_{k+1}`. Rows in which the loss is smooth already get no such term, so
+that the smooth part of a loss with constraints stays as it is. Where g* has slopes, a quadratic term and bounds, the
+envelope is the conjugate of a function of the same family. It is minimised by Newton steps along the coordinates S
+where the penalty is smooth, with the rows D in which y is inside its bounds (Li, Sun and Toh 2018). The matrix
+:math:`A_S' D A_S` has the size of the answer, and not that of the problem.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ EASY, HARD, MU_FACTOR = 3, 6, 2.0
 is, the fewer envelopes are needed, and the more rows change sides during a step."""
 
 ENOUGH = 0.1
-"""An envelope is minimised well enough if a Newton step promises less than this share of the proximal term: what the
-next y gains."""
+"""An envelope is minimised well enough if a Newton step promises less than this share of the distance that y has moved,
+which is about what the next y gains."""
 
 FEW, SHARE = 20, 1.0
 """Coordinates that may leave a kink or a bound in one step: a few, or a share of those that are free."""
@@ -99,7 +100,10 @@ class MultipliersState(State):
     centre : ndarray
         y_k.
     mu : float
-        The weight of the proximal term.
+        The weight of the proximal term, in the rows where the loss is not smooth.
+    squares : tuple of ndarray
+        The sums of squares of each column over the rows with a proximal term, and over the others, there weighted by
+        the curvature of the loss.
     unit : float
         The mu that the data suggest.
     damping : float
@@ -117,6 +121,7 @@ class MultipliersState(State):
     u: Vector
     centre: Vector
     mu: float
+    squares: tuple[Vector, Vector]
     unit: float
     damping: float = DAMPING
     steps: int = 0
@@ -132,8 +137,21 @@ class MultipliersState(State):
         form = self.model.loss_form
         assert form is not None
         left, right, quadratic, lower, upper = form.parameters
-        shift = self.mu * self.centre
-        return PiecewiseQuadratic(left - shift, right - shift, quadratic + self.mu, lower, upper).conjugate()
+        weight = np.where(quadratic > 0, 0.0, self.mu)
+        shift = weight * self.centre
+        return PiecewiseQuadratic(left - shift, right - shift, quadratic + weight, lower, upper).conjugate()
+
+    def column_squares(self) -> Vector:
+        """Return mu times the diagonal of A' D A if all rows were inside their bounds."""
+        kinked, curved = self.squares
+        return kinked + self.mu * curved
+
+    def distance(self) -> float:
+        """Return how far y has moved on this envelope: the proximal term, and in smooth rows the curvature of g*."""
+        form = self.model.loss_form
+        assert form is not None
+        quadratic = form.parameters.quadratic
+        return 0.5 * float(np.sum(np.where(quadratic > 0, quadratic, self.mu) * (self.y - self.centre) ** 2))
 
 
 @dataclass(frozen=True)
@@ -177,6 +195,7 @@ class Multipliers(Method[MultipliersState]):
             u=u,
             centre=model.g_star.domain.project(start.y).copy(),
             mu=float(np.clip(start.weight, 1.0 / RANGE, RANGE)) * unit,
+            squares=_squares(model),
             unit=unit,
         )
 
@@ -197,14 +216,13 @@ class Multipliers(Method[MultipliersState]):
         y = envelope.subgradient(state.u)
         z = -model.A.rmatvec(y)
         state.passes += 0.5
-        start = _nudged(model, state.x, z, state.mu)
+        start = _nudged(state, z)
         promised = self._newton(state, envelope, start, z)
         state.y = envelope.subgradient(state.u) if promised else y
-        proximal = 0.5 * state.mu * float(np.sum((state.y - state.centre) ** 2))
         state.steps += 1
         cost = state.passes - before + state.factorisations + step_overhead(model.A)
         state.expected = cost * min(USUAL_STEPS, FEWEST_STEPS + int(np.count_nonzero(state.x)))
-        if promised is None or promised <= ENOUGH * proximal:
+        if promised is None or promised <= ENOUGH * state.distance():
             still = not promised and np.array_equal(state.y, state.centre)
             state.stalled = state.stalled + 1 if still else 0
             self._update(state, failed=promised is None)
@@ -267,20 +285,33 @@ class Multipliers(Method[MultipliersState]):
 def pays(model: Model) -> bool:
     """Return whether the multipliers are the way to begin with.
 
-    They are for problems that have a solution, with A in memory or on a device, a loss that is not smooth and a penalty
-    that makes single coordinates 0. With groups, block passes are as fast.
+    They are for A in memory or on a device, a loss that is not smooth and a penalty that makes single coordinates 0.
+    With groups, block passes are as fast. Constraints may be among the rows of the loss, but not most of them: for
+    linear programs and the like other ways are faster.
     """
     traits, penalty = model.A.traits, model.penalty_form
     return bool(
         traits.holders is None
         and traits.panels is None
         and Multipliers().missing(model) is None
-        and model.surely_solvable
         and not is_smooth(model.g)
+        and _mostly_losses(model)
         and penalty is not None
         and not np.any(penalty.group_weight)
         and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
     )
+
+
+def _mostly_losses(model: Model) -> bool:
+    """Return whether 0 is dual feasible, and at least half of the rows are not constraints."""
+    if model.surely_solvable:
+        return True
+    form = model.loss_form
+    assert form is not None
+    _, _, quadratic, lower, upper = form.parameters
+    constrained = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
+    feasible = model.loss_bounded_below and model.f_star.domain.has_zero()
+    return feasible and 2 * np.count_nonzero(constrained) <= constrained.size
 
 
 def _unit(model: Model) -> float:
@@ -295,15 +326,30 @@ def _unit(model: Model) -> float:
     return targets / slopes
 
 
-def _nudged(model: Model, x: Vector, z: Vector, mu: float) -> Vector:
+def _squares(model: Model) -> tuple[Vector, Vector]:
+    """Return the sums of squares of the columns over the rows with kinks, and over the smooth ones with curvatures."""
+    form = model.loss_form
+    assert form is not None
+    quadratic = form.parameters.quadratic
+    smooth = quadratic > 0
+    if not np.any(smooth):
+        return model.column_lengths**2, np.zeros(model.A.shape[1])
+    curvature = np.divide(1.0, quadratic, out=np.zeros(quadratic.size), where=smooth)
+    return model.A.sums(2, weights=(None, (~smooth).astype(np.float64)))[0], model.A.sums(2, weights=(None, curvature))[
+        0
+    ]
+
+
+def _nudged(state: MultipliersState, z: Vector) -> Vector:
     """Return x with coordinates moved a little off their kink or bound, if a proximal step moves them.
 
     If these are many, the ones that promise most are taken. Groups that the proximal step makes 0 are put there: a
     Newton step does not see the kink of a norm.
     """
+    model, x, mu = state.model, state.x, state.mu
     penalty, blocks = model.penalty_form, model.blocks
     assert penalty is not None
-    squares = model.column_lengths**2
+    squares = state.column_squares()
     of_block = blocks.of_columns
     if len(blocks) < x.size:
         squares = np.bincount(of_block, squares, len(blocks)).astype(np.float64)[of_block]
@@ -333,7 +379,7 @@ class _System:
         self.state, self.part = state, part
         self.rows = np.flatnonzero(weight)
         self.weight = weight[self.rows]
-        self.diagonal = state.model.column_lengths[part.free] ** 2 / state.mu
+        self.diagonal = state.column_squares()[part.free] / state.mu
         self.across = self.rows.size < part.free.size and not np.any(part.along)
         self.size = self.rows.size if self.across else part.free.size
         A = state.model.A

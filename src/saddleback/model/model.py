@@ -16,7 +16,7 @@ from ..common.rebuildable import derived
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
 from ..functions.domains import fixed
-from ..functions.normal_form import NormalForm, PiecewiseParameters
+from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.points import Point
 from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
 from ..functions.traits import memories as memories_of
@@ -221,8 +221,10 @@ class Model:
 
     @shared
     def loss_form(self) -> NormalForm | None:
-        """The normal form of the conjugate of the loss, or None."""
-        return self.g_star.normal_form()
+        """The normal form of the conjugate of the loss; None if it has none, or is made of atoms of different kinds."""
+        form = self.g_star.normal_form()
+        alike = form is not None and (len(form.atoms) == 1 or all(isinstance(atom, Piecewise) for atom in form.atoms))
+        return form if alike else None
 
     @cached_property
     def blocks(self) -> Blocks:

@@ -18,41 +18,47 @@ from ..functions.contract import Convex
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.traits import subgradient_scale
 from ..operators import Operator
+from .layout import Layout
 
 
-def check_range(operators: Sequence[Operator], names: Sequence[str], loss: Convex, slope: Vector | None) -> None:
+def check_range(layout: Layout, loss: Convex, slopes: Sequence[Vector]) -> None:
     """Raise if the lengths of A, of the data of the loss or of a solution are outside the range of floating point.
 
     Parameters
     ----------
-    operators, names : the blocks of A, and the name of each in an error message.
+    layout : the operators, with the names of the blocks of A.
     loss : the loss.
-    slope : its gradient at 0, if that is known.
+    slopes : the gradients of its terms at 0, where they are known.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        longest = [_longest_column(A, name) for A, name in zip(operators, names, strict=True)]
+        for cell in layout.cells:
+            _check_columns(cell.fitted, cell.name)
+        column = max(_longest_column(A) for A in layout.operators)
         targets = loss.conjugate()
-        length = length_of(targets, operators[0].shape[0])
+        length = length_of(targets, layout.operators[0].shape[0])
         if length > LARGEST or (length < 1.0 / LARGEST and np.any(subgradient_scale(targets))):
             raise ValueError(_message("the data of the loss", "a vector", length))
-        column = max(longest)
         if column > 0 and length > 0 and np.isfinite(column):
             _check_point(
                 "x", length / column, f"the data of the loss has the length {length:.0e} and columns of A {column:.0e}"
             )
-        largest = 0.0 if slope is None else float(np.max(np.abs(slope)))
+        largest = max((float(np.max(np.abs(slope))) for slope in slopes), default=0.0)
         if largest > 0:
             _check_point("y", largest, f"the gradient of the loss at 0 has entries up to {largest:.0e}")
 
 
-def _longest_column(A: Operator, name: str) -> float:
+def _longest_column(A: Operator) -> float:
     """Return the length of the longest column, infinite if it is not known."""
+    return float(np.sqrt(np.max(A.sums(2)[0], initial=0.0))) if A.traits.entries_known else np.inf
+
+
+def _check_columns(A: Operator, name: str) -> None:
+    """Raise if the squares of the entries of a column overflow or underflow."""
+    length = _longest_column(A)
     if not A.traits.entries_known:
-        return np.inf
-    length = float(np.sqrt(np.max(A.sums(2)[0], initial=0.0)))
+        return
     if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
         raise ValueError(_message(name, "a column", length))
-    return length
 
 
 def length_of(loss_conjugate: Convex, rows: int) -> float:

@@ -2,6 +2,7 @@
 
 from ..places.files.operator import Streamed
 from ..places.mpi.operator import Sharded
+from .above import Above
 from .contract import Operator
 from .dense import Dense
 from .from_user import as_operator, watched
@@ -12,6 +13,7 @@ from .stacked import Stacked
 from .tasks import Tasks
 
 __all__ = [
+    "Above",
     "Abstract",
     "Compressed",
     "Dense",

@@ -17,7 +17,7 @@ import numpy as np
 from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import LARGEST, ProbeError, rounding_of
 from .contract import Operator, Weights, chosen, compressed_by_panels, spread
-from .stacked import parts_of
+from .stacked import leaves
 from .tasks import Tasks
 from .traits import Traits
 
@@ -172,13 +172,13 @@ class Abstract(Operator):
 
 def probe_passes(A: Operator) -> float:
     """Return the passes over A that the tests of its products take: one product per operator, for a single task."""
-    tested = [part for part in parts_of(A) if not part.traits.entries_known]
+    tested = [part for part in leaves(A) if not part.traits.entries_known]
     return sum(PROBE / part.traits.tasks * part.shape[1] for part in tested) / A.shape[1]
 
 
 def linear_operators(A: Operator) -> list[Abstract]:
     """Return the linear operators inside of an operator."""
-    inside = (part.single if isinstance(part, Tasks) else part for part in parts_of(A))
+    inside = (part.single if isinstance(part, Tasks) else part for part in leaves(A))
     return [operator for operator in inside if isinstance(operator, Abstract)]
 
 

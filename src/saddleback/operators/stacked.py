@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
+from .above import Above, cross_gram
 from .contract import Operator, Side, Weights
 from .gram import square
 from .memory import bytes_in_memory
@@ -144,10 +145,7 @@ class Stacked(Operator):
         for i, (part, mine, local) in enumerate(own):
             total[np.ix_(mine, mine)] = part.gram(weight, local)
             for other, theirs, far in own[:i]:
-                if mine.size <= theirs.size:
-                    cross = other._times_transposed(weight[:, None] * part.entries(local), far).T
-                else:
-                    cross = part._times_transposed(weight[:, None] * other.entries(far), local)
+                cross = cross_gram(part, local, other, far, weight)
                 total[np.ix_(mine, theirs)], total[np.ix_(theirs, mine)] = cross, cross.T
         return total
 
@@ -175,6 +173,15 @@ def parts_of(A: Operator) -> Sequence[Operator]:
     """Return the operators, side by side, that make up an operator."""
     parts: Sequence[Operator] | None = getattr(A, "parts", None)
     return [A] if parts is None else parts
+
+
+def leaves(A: Operator) -> list[Operator]:
+    """Return the operators, side by side or one above the other, that make up an operator."""
+    return [
+        leaf
+        for part in parts_of(A)
+        for leaf in ([row for row, _ in part.present] if isinstance(part, Above) else [part])
+    ]
 
 
 @singledispatch

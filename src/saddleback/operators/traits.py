@@ -84,6 +84,22 @@ def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
     )
 
 
+def one_above_the_other(parts: Sequence[Traits]) -> Traits:
+    """Return the traits of operators one above the other, each of which acts on all columns."""
+    panels = [part.panels for part in parts if part.panels is not None]
+    return Traits(
+        stored=sum(part.stored for part in parts),
+        splits=all(part.splits for part in parts),
+        entries_known=all(part.entries_known for part in parts),
+        tasks=max(part.tasks for part in parts),
+        launch_cost=sum(part.launch_cost for part in parts),
+        panels=np.unique(np.concatenate(panels)) if panels else None,
+        reads_columns=all(part.reads_columns for part in parts),
+        budget=min(part.budget for part in parts),
+        device=parts[0].device if all(part.device == parts[0].device for part in parts) else None,
+    )
+
+
 def _panels_side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Indices | None:
     if all(part.panels is None for part in parts):
         return None

@@ -44,9 +44,9 @@ def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float
     penalty, A, loss : object
         As in ``Problem``. The alpha of the penalty does not matter; in a list, all penalties get the same alpha.
     unpenalised : array-like, optional
-        Further columns without a penalty, as an m x k matrix or a vector of m floats (``np.ones(m)`` is an intercept);
-        or the columns of A without a penalty, as indices or a boolean mask. Parts ``Zero()`` of a list and columns of
-        weight 0 never have one.
+        Further columns without a penalty, as an m x k matrix or a vector of m floats (``np.ones(m)`` is an intercept),
+        in the rows of the first loss; or the columns of A without a penalty, as indices or a boolean mask. Parts
+        ``Zero()`` of a list and columns of weight 0 never have one.
 
     Returns
     -------
@@ -72,10 +72,13 @@ def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float
 
 def _with_columns(problem: Problem, extra: Any) -> Problem:
     """Return the problem with columns without a penalty beside A."""
-    if extra.shape[0] != problem.y_shape[0]:
-        raise ValueError(f"unpenalised has {extra.shape[0]} rows: expected {problem.y_shape[0]}, as the loss has")
-    matrices = problem.A if problem.is_list else [problem.A]
-    return Problem([*problem.terms, Zero()], [*matrices, extra], problem.loss)
+    rows = problem.y_shapes[0][0]
+    if extra.shape[0] != rows:
+        raise ValueError(f"unpenalised has {extra.shape[0]} rows: expected {rows}, as the loss has")
+    grid = problem.A if problem.has_rows else [problem.A]
+    first, *others = [list(row) if problem.is_list else [row] for row in grid]
+    wider = [[*first, extra], *([*row, None] for row in others)]
+    return Problem([*problem.terms, Zero()], wider if problem.has_rows else wider[0], problem.loss)
 
 
 def _named_columns(problem: Problem, named: Any) -> Indices:

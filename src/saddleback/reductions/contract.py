@@ -40,8 +40,8 @@ class Reduction(ABC):
         """Return the point of the original problem; u gives Ax of the smaller one, and is called only if needed."""
 
     @abstractmethod
-    def restore_u(self, u: Vector) -> Vector:
-        """Return Ax of the original problem."""
+    def restore_u(self, x: Point, u: Vector) -> Vector:
+        """Return Ax of the original problem, given x and Ax of the smaller one."""
 
     @abstractmethod
     def restore_y(self, y: Point) -> Point:
@@ -80,7 +80,7 @@ class Unchanged(Reduction):
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x
 
-    def restore_u(self, u: Vector) -> Vector:
+    def restore_u(self, x: Point, u: Vector) -> Vector:
         return u
 
     def restore_y(self, y: Point) -> Point:
@@ -119,10 +119,10 @@ class Chain(Reduction):
         return self.second.reduce_y(self.first.reduce_y(y))
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        return self.first.restore_x(self.second.restore_x(x, u), lambda: self.second.restore_u(u()))
+        return self.first.restore_x(self.second.restore_x(x, u), lambda: self.second.restore_u(x, u()))
 
-    def restore_u(self, u: Vector) -> Vector:
-        return self.first.restore_u(self.second.restore_u(u))
+    def restore_u(self, x: Point, u: Vector) -> Vector:
+        return self.first.restore_u(self.second.restore_x(x, lambda: u), self.second.restore_u(x, u))
 
     def restore_y(self, y: Point) -> Point:
         return self.first.restore_y(self.second.restore_y(y))

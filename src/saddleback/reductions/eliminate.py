@@ -76,7 +76,7 @@ class Elimination(Reduction):
         stretches.insert(self.block, self._eliminated(u()))
         return BlockPoint(stretches)
 
-    def restore_u(self, u: Vector) -> Vector:
+    def restore_u(self, x: Point, u: Vector) -> Vector:
         own = self._eliminated(u)
         own *= self.scale
         own += u

@@ -49,7 +49,7 @@ class WithoutEmpty(Reduction):
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x if self.columns.size == self.x.size else DensePoint(_among(self.x, self.columns, x.vector()))
 
-    def restore_u(self, u: Vector) -> Vector:
+    def restore_u(self, x: Point, u: Vector) -> Vector:
         return u if u.size == self.y.size else _among(np.zeros_like(self.y), self.rows, u)
 
     def restore_y(self, y: Point) -> Point:

@@ -53,7 +53,7 @@ class Merged(Reduction):
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return x
 
-    def restore_u(self, u: Vector) -> Vector:
+    def restore_u(self, x: Point, u: Vector) -> Vector:
         return u[self.place]
 
     def restore_y(self, y: Point) -> Point:

@@ -21,10 +21,11 @@ from scipy import sparse
 from ... import _native
 from ...common.arrays import Columns, Indices, Vector
 from ...common.rebuildable import stored
+from ...operators.above import Above
 from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, one_by_one, spread
 from ...operators.dense import Dense
 from ...operators.memory import bytes_in_memory
-from ...operators.stacked import Stacked, parts_of
+from ...operators.stacked import Stacked, leaves, parts_of
 from ...operators.traits import Traits
 from .stores import Centred, Chunked, File, Store, Tile, window
 
@@ -438,6 +439,8 @@ def with_memory(A: Operator) -> Operator:
         other = copy(A)
         other.last = Product()
         return other
+    if isinstance(A, Above):
+        return A.each(with_memory)
     parts = [with_memory(part) for part in A.parts] if isinstance(A, Stacked) else []
     if not isinstance(A, Stacked) or all(new is old for new, old in zip(parts, A.parts, strict=True)):
         return A
@@ -448,7 +451,7 @@ def with_memory(A: Operator) -> Operator:
 
 def memories(A: Operator) -> list[Product]:
     """Return what an operator remembers in a run, for a checkpoint."""
-    return [part.last for part in parts_of(A) if isinstance(part, Streamed) and part.last is not None]
+    return [part.last for part in leaves(A) if isinstance(part, Streamed) and part.last is not None]
 
 
 @bytes_in_memory.register

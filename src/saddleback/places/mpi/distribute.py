@@ -111,7 +111,7 @@ def _joined(part: Problem, ranks: MPICommunicator) -> Problem:
         raise TypeError("shard: A has a block that is no matrix; give the columns of this process as a matrix")
     probe = np.random.default_rng(0).standard_normal(model.A.shape[0])
     told = model.g.finite_value(probe), float(probe @ model.g.domain.project(probe))
-    mine = (part.terms, part.x_shapes, part.is_list, part.y_shape, model.linear_norm, told)
+    mine = (part.terms, part.x_shapes, part.is_list, part.y_shapes, model.linear_norm, told)
     parts = ranks.all(mine)
     terms, shapes, lists, y_shapes, linear_norms, values = (list(column) for column in zip(*parts, strict=True))
     for what, found in (("shape", y_shapes), ("values", values)):

@@ -8,10 +8,11 @@ from ... import _native
 from ...common.arrays import Indices, Vector
 from ...functions.normal_form import CompiledProx, LogisticEntropy, NormalForm, PiecewiseParameters
 from ...model.model import Model
+from ...operators.above import Above
 from ...operators.contract import Operator
 from ...operators.dense import Dense
 from ...operators.sparse import Compressed, Transposed
-from ...operators.stacked import parts_of
+from ...operators.stacked import leaves, parts_of
 from ...steps.strengths import Strengths
 from ..array_steps import dual_half, existing
 from ..contract import Exchange, Iterate, PureIterate
@@ -59,11 +60,14 @@ class NativePureCDKernel:
         )  # fmt: skip
 
 
+def readable(A: Operator) -> bool:
+    """Return whether the core can read an operator: dense and sparse matrices, side by side or above each other."""
+    return all(isinstance(part, Dense | Compressed | Transposed) for part in leaves(A))
+
+
 def matrices(A: Operator) -> list[_native.Matrix]:
-    """Return the matrices side by side that make up an operator; an empty list if the core cannot read one of them."""
-    parts = parts_of(A)
-    found = [part.native for part in parts if isinstance(part, (Dense, Compressed, Transposed))]
-    return found if len(found) == len(parts) else []
+    """Return the matrices side by side that make up an operator that the core can read, with contiguous columns."""
+    return [part.native for part in parts_of(A) if isinstance(part, Dense | Compressed | Transposed | Above)]
 
 
 def make_kernel(model: Model) -> _native.Kernel:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...model.model import Model
 from ..contract import KernelName, Place
 from .descent_kernel import native_descent_kernel
-from .kernels import NativeBlockKernel, NativePureCDKernel, matrices
+from .kernels import NativeBlockKernel, NativePureCDKernel, readable
 
 
 def accepts(model: Model, kernel: KernelName) -> str | None:
     """Return what the compiled kernels lack for a problem."""
-    if not matrices(model.A):
+    if not readable(model.A):
         return "A is not a dense or sparse matrix"
     if model.penalty_form is None:
         return "its penalty is not one that the kernels know"

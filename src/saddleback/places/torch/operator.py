@@ -18,6 +18,7 @@ from scipy import sparse
 
 from ...common.arrays import Columns, Indices, Vector
 from ...common.cached import cached_property
+from ...operators.above import Above
 from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, spread
 from ...operators.dense import Dense
 from ...operators.identity import ScaledIdentity
@@ -491,6 +492,11 @@ def _(A: ScaledIdentity, device: Device) -> Operator:
 @_moved.register
 def _(A: Stacked, device: Device) -> Operator:
     return Stacked([to_device(part, device) for part in A.parts])
+
+
+@_moved.register
+def _(A: Above, device: Device) -> Operator:
+    return A.each(lambda part: to_device(part, device))
 
 
 @_moved.register
