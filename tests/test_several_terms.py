@@ -141,6 +141,18 @@ def test_group_norms_of_rows(rng):
         assert min(others) >= found.objective * (1 - 1e-6)
 
 
+def test_several_terms_agree_with_cvxpy(rng):
+    A, b = data(rng)
+    B = rng.standard_normal((40, 3))
+    rows = [[A, B], [differences(12), None], [None, np.ones((1, 3))]]
+    losses = [sb.Pinball(b, 0.3), sb.L1(0.4), sb.Equality([1.0])]
+    problem = sb.Problem([sb.L1(0.2), sb.SquaredL2(0.5)], rows, losses)
+    found = sb.solve(problem, tol=1e-9)
+    assert np.isclose(found.objective, problem.to_cvxpy().solve(solver="CLARABEL"), rtol=1e-7)
+    assert np.isclose(sum(share.value for share in found.terms.values()), found.objective)
+    assert np.isclose(sum(share.gap for share in found.terms.values()), found.certificate.gap, atol=1e-7)
+
+
 def test_contradicting_constraints_are_proved(rng):
     A, b = data(rng)
     rows = [A, np.ones((1, 12)), np.ones((1, 12))]

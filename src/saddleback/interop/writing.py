@@ -35,7 +35,6 @@ from ..functions import (
     SquaredL2,
     Term,
     Zero,
-    as_term,
 )
 from ..functions.group import partition
 from ..functions.penalties import Sum
@@ -63,8 +62,9 @@ def write(problem: Problem) -> Any:
     variables = [cp.Variable(shape, name=name) for shape, name in zip(problem.x_shapes, names, strict=True)]
     parts = [written(term, x) for term, x in zip(problem.terms, variables, strict=True)]
     products = [product(operator, x) for operator, x in zip(parts_of(problem.model.A), variables, strict=True)]
-    shape = problem.shape_y(np.zeros(problem.model.A.shape[0])).shape
-    parts.append(written(as_term(problem.loss, "loss"), cp.reshape(sum(products), shape, order="C")))
+    u = sum(products)
+    for term, shape, own in zip(problem.losses, problem.y_shapes, problem.rows, strict=True):
+        parts.append(written(term, cp.reshape(u[own], shape, order="C")))
     return cp.Problem(cp.Minimize(sum(part.value for part in parts)), [c for part in parts for c in part.constraints])
 
 
