@@ -9,6 +9,7 @@ import cvxpy as cp
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
+from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
 
@@ -46,6 +47,13 @@ LOSSES = [
     "Interval",
 ]
 
+STORAGES = {
+    "dense": np.asfortranarray,
+    "by columns": sparse.csc_array,
+    "by rows": sparse.csr_array,
+    "operator": aslinearoperator,
+}
+
 
 @dataclass
 class Case:
@@ -56,7 +64,10 @@ class Case:
 
     def optimum(self) -> float:
         """Return CVXPY's optimum; +inf or -inf if it reports that there is none."""
-        self.oracle.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        try:
+            self.oracle.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        except cp.SolverError:
+            self.oracle.solve(solver=cp.SCS, eps_abs=1e-9, eps_rel=1e-9, max_iters=200_000)
         return float(self.oracle.value)
 
 
@@ -162,6 +173,35 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
     g = loss_of(loss, b, feasible, rng)
     matrix: Any = sparse.csc_matrix(A) if is_sparse else np.asfortranarray(A)
     problem = sb.Problem([f, sb.Zero()], [matrix, np.ones(m)], g) if intercept else sb.Problem(f, matrix, g)
+    return Case(problem, problem.to_cvxpy())
+
+
+def random_stack(seed: int) -> Case:
+    """Return a small problem with two or three terms: every loss above every loss or penalty, in turn.
+
+    The seed chooses the penalty on x, the storage of each matrix, and whether the constraints have a solution.
+    """
+    rng = np.random.default_rng(seed)
+    kinds = [LOSSES[seed % 12], (LOSSES + PENALTIES)[seed // 12 % 28]]
+    if rng.random() < 0.2:
+        kinds.append(str(rng.choice(LOSSES + PENALTIES)))
+    n = 6 if rng.random() < 0.5 else 10
+    f = penalty_of(str(rng.choice(PENALTIES)), n, rng)
+    inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
+    shift = 1.0 if rng.random() < 0.2 else 0.0  # constraints that may contradict each other
+    rows, terms = [], []
+    for kind in kinds:
+        m = int(rng.choice([4, 6, 14]))
+        A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+        if kind in PENALTIES:
+            A = np.abs(A) / np.maximum(np.abs(A).sum(axis=1, keepdims=True), 1.0)  # maps [0, 0.2]^n into [0, 0.2]^m
+            terms.append(penalty_of(kind, m, rng))
+        else:
+            b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.5)) + rng.standard_normal(m)
+            terms.append(loss_of(kind, b, A @ inside + shift * rng.standard_normal(m), rng))
+        storage = rng.choice(["dense", "by columns", "by rows", "operator"], p=[0.4, 0.25, 0.2, 0.15])
+        rows.append(STORAGES[storage](A))
+    problem = sb.Problem(f, rows, terms)
     return Case(problem, problem.to_cvxpy())
 
 

@@ -86,11 +86,17 @@ def test_the_page_on_robust_pca_runs():
     assert names["pca"].result_.status is sb.Status.OPTIMAL
 
 
-def test_the_page_on_cvxpy_runs():
+def test_the_page_on_cvxpy_runs(capsys):
     names = {}
-    for block in python_blocks((ROOT / "docs" / "cvxpy.md").read_text(encoding="utf-8")):
-        exec(block, names)
-        assert names["result"].objective == pytest.approx(names["program"].value, rel=1e-5)
+    blocks = python_blocks((ROOT / "docs" / "cvxpy.md").read_text(encoding="utf-8"))
+    exec(blocks[0], names)
+    assert names["result"].objective == pytest.approx(names["program"].value, rel=1e-5)
+    exec(blocks[1], names)
+    value = names["problem"].objective(names["result"].objective)
+    assert value == pytest.approx(names["objective"].value, rel=1e-5)
+    assert value == pytest.approx(names["program"].solve(solver="CLARABEL"), rel=1e-5)
+    exec(blocks[2], names)
+    assert "cannot be read" in capsys.readouterr().out
 
 
 def test_the_page_on_own_code_runs(capsys):

@@ -34,6 +34,7 @@ from .functions import (
     SquaredL2,
     Zero,
 )
+from .interop import from_cvxpy
 from .io.column_files import ColumnFile
 from .io.problem_files import read_problem
 from .operators import Identity, Streamed
@@ -85,6 +86,7 @@ __all__ = [
     "certify",
     "certify_ray",
     "check",
+    "from_cvxpy",
     "methods",
     "open_device",
     "path",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +40,7 @@ from ..functions import (
 from ..functions.group import partition
 from ..functions.penalties import Sum
 from ..functions.terms import broadcast_parameter
-from ..operators import Operator, ScaledIdentity, Tasks
+from ..operators import Above, Operator, ScaledIdentity, Tasks
 from ..operators.stacked import parts_of
 
 if TYPE_CHECKING:
@@ -61,11 +62,22 @@ def write(problem: Problem) -> Any:
     names = [f"x[{j}]" for j in range(len(problem.terms))] if problem.is_list else ["x"]
     variables = [cp.Variable(shape, name=name) for shape, name in zip(problem.x_shapes, names, strict=True)]
     parts = [written(term, x) for term, x in zip(problem.terms, variables, strict=True)]
-    products = [product(operator, x) for operator, x in zip(parts_of(problem.model.A), variables, strict=True)]
-    u = sum(products)
-    for term, shape, own in zip(problem.losses, problem.y_shapes, problem.rows, strict=True):
-        parts.append(written(term, cp.reshape(u[own], shape, order="C")))
+    rows = zip(*map(rows_of, parts_of(problem.model.A)), strict=True)  # one operator per block in each row
+    for loss, shape, row in zip(problem.losses, problem.y_shapes, rows, strict=True):
+        products = [product(operator, x) for operator, x in zip(row, variables, strict=True) if operator is not None]
+        parts.append(written(loss, cp.reshape(sum(products), shape, order="C")))
     return cp.Problem(cp.Minimize(sum(part.value for part in parts)), [c for part in parts for c in part.constraints])
+
+
+@singledispatch
+def rows_of(operator: Operator) -> Sequence[Operator | None]:
+    """Return the operators, one above the other, that make up an operator: one per loss, or None for zeros."""
+    return [operator]
+
+
+@rows_of.register
+def _(operator: Above) -> Sequence[Operator | None]:
+    return operator.rows
 
 
 @singledispatch
@@ -192,8 +204,9 @@ def _(term: NonNegative, x: Any) -> Written:
 
 @written.register
 def _(term: L1, x: Any) -> Written:
-    weights = 1.0 if term.weights is None else _each("weights", term.weights, x)
-    return Written(term.alpha * cp.norm1(cp.multiply(weights, x)))
+    if term.weights is None:
+        return Written(term.alpha * cp.norm1(x))
+    return Written(term.alpha * cp.sum(cp.multiply(_each("weights", term.weights, x), cp.abs(x))))
 
 
 @written.register

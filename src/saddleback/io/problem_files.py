@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,9 @@ INFINITE_BOUND = 1e20
 """Bounds of at least this size are infinite in an MPS file, as in HiGHS."""
 
 
+Loaded = TypeVar("Loaded", bound="LoadedProblem")
+
+
 class LoadedProblem(Problem):
     """A problem from a file.
 
@@ -60,8 +63,8 @@ class LoadedProblem(Problem):
     offset: float = 0.0
 
     @classmethod
-    def of(cls, problem: Problem) -> LoadedProblem:
-        """Return a problem as a ``LoadedProblem`` without names, sign or offset."""
+    def of(cls: type[Loaded], problem: Problem) -> Loaded:
+        """Return a problem as one of this class, without names, sign or offset."""
         loaded = cls.__new__(cls)
         loaded.__dict__.update(problem.__dict__)
         return loaded

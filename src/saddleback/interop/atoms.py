@@ -1,0 +1,443 @@
+"""The atoms of CVXPY as functions of the catalogue, each of an affine expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.affine.affine_atom import AffAtom
+
+from ..common.arrays import Indices, Vector
+from ..functions import (
+    Absolute,
+    EpsilonInsensitive,
+    Equality,
+    GroupL2,
+    Huber,
+    Interval,
+    LInf,
+    Logistic,
+    Norm2,
+    Nuclear,
+    Pinball,
+    Poisson,
+    Squared,
+    SquaredHinge,
+    Term,
+)
+from .affine import Affine, Reader, replace
+from .blocks import Block
+
+ROUNDING = 1e-12
+"""Largest difference, relative to the largest entry, of expressions that are multiples of each other."""
+
+COUPLED, ENTRYWISE, SQUARE = range(3)
+"""The order in which terms go to the penalty of a variable: fewer terms can be added to one that couples entries."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """How a term on entries of one variable becomes part of the penalty of that variable."""
+
+    variable: int
+    add: Callable[[Block], bool]
+    order: int = ENTRYWISE
+    constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function of the catalogue of A x; the constant of the affine expression is in the function."""
+
+    term: Term
+    affine: Affine
+    move: Move | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A scalar expression: the sum of some terms and an affine expression."""
+
+    rest: Affine
+    rows: list[Row] = field(default_factory=list)
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(self.rest + other.rest, self.rows + other.rows)
+
+
+NOTHING = Affine({}, np.zeros(1))
+
+
+def parts(reader: Reader, expression: Any) -> Parts:
+    """Return a convex scalar expression as a sum of terms; raise a ValueError if it is none."""
+    heads = list({id(head): head for head in _heads(expression)}.values())
+    holders = [cp.Variable(head.shape) for head in heads]
+    wide = Reader([*reader.variables, *holders])
+    new = {id(head): holder for head, holder in zip(heads, holders, strict=True)}
+    affine = wide.affine(replace(expression, new))
+    first = len(reader.variables)
+    total = Parts(Affine({j: A for j, A in affine.matrices.items() if j < first}, affine.constant))
+    for j, head in enumerate(heads, first):
+        if j in affine.matrices:
+            total = total + _rule(head)(reader, head, np.ravel(_dense(affine.matrices[j])))
+    return total
+
+
+def _heads(expression: Any) -> Iterator[Any]:
+    """Yield the atoms of which an expression is an affine function, and which are not affine themselves."""
+    if expression.is_affine():
+        return
+    if not isinstance(expression, AffAtom):
+        yield expression
+        return
+    for part in expression.args:
+        yield from _heads(part)
+
+
+def _rule(head: Any) -> Callable[[Reader, Any, Vector], Parts]:
+    rule = RULES.get(type(head).__name__)
+    if rule is None:
+        raise refusal(head, f"{type(head).__name__} is not in the catalogue of losses and penalties")
+    return rule
+
+
+def refusal(expression: Any, reason: str) -> ValueError:
+    """Return the error for an expression that cannot be read."""
+    text = str(expression)
+    shown = text if len(text) <= 120 else text[:117] + "..."
+    return ValueError(f"the expression {shown} cannot be read: {reason}")
+
+
+def _argument(reader: Reader, head: Any, expression: Any = None) -> Affine:
+    """Return the argument of an atom, or raise if it is not affine."""
+    expression = head.args[0] if expression is None else expression
+    if not expression.is_affine():
+        raise refusal(head, "expected an atom of an affine expression")
+    if expression.is_complex():
+        raise refusal(head, "expected real numbers")
+    return reader.affine(expression)
+
+
+def _without_constant(head: Any, affine: Affine) -> Affine:
+    if np.any(affine.constant):
+        raise refusal(head, f"{type(head).__name__} is known for linear expressions only, and this one has a constant")
+    return affine
+
+
+# --- atoms that are sums over entries ---------------------------------------------------------------------------------
+
+
+def _absolute(reader: Reader, head: Any, weights: Vector) -> Parts:
+    weights, inner = spread(head, weights), head.args[0]
+    if not inner.is_affine() and inner.is_nonneg():
+        return parts(reader, cp.sum(cp.multiply(weights.reshape(inner.shape), inner)))
+    affine = _argument(reader, head)
+    found, move = affine.entries(), None
+    if found is not None and not np.any(affine.constant):
+        move = Move(
+            found.variable, partial(Block.add_absolute, index=found.places, weight=weights * abs(found.factors))
+        )
+    return Parts(NOTHING, [Row(Absolute(-affine.constant, **_weighting(weights)), affine, move)])
+
+
+def _sum_of_squares(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if not head.args[1].is_constant():
+        raise refusal(head, "the denominator is not constant")
+    return _squares(reader, head.args[0], spread(head, weights) / float(np.squeeze(head.args[1].value)))
+
+
+def _power(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if float(np.squeeze(head.p.value)) != 2.0:
+        raise refusal(head, "expected the power 2")
+    return _squares(reader, head.args[0], weights)
+
+
+def _squares(reader: Reader, inner: Any, weights: Vector) -> Parts:
+    """Return the weighted squares of an affine expression, of its absolute value, norm, or positive part."""
+    name = type(inner).__name__
+    if inner.is_affine():
+        return _affine_squares(reader.affine(inner), weights)
+    is_absolute = name in ("abs", "norm1", "norm_inf") and inner.args[0].size == inner.size
+    if is_absolute or (name in EUCLIDEAN and float(inner.p) == 2.0):
+        return _squares(reader, inner.args[0], spread(inner, weights))
+    affine = _positive_part(reader, inner)
+    if affine is None:
+        raise refusal(inner, "expected the square of an affine expression, of a norm or of a positive part")
+    if np.any(affine.constant <= 0):
+        raise refusal(inner, "the square of a positive part is known for expressions that are positive at 0 only")
+    scaled = affine if np.all(affine.constant == 1) else affine.times(1.0 / affine.constant)
+    loss = SquaredHinge(-np.ones(affine.size), **_weighting(2.0 * weights * affine.constant**2))
+    return Parts(NOTHING, [Row(loss, scaled)])
+
+
+def _affine_squares(affine: Affine, weights: Vector) -> Parts:
+    found, move = affine.entries(), None
+    if found is not None and _alike(curvature := 2.0 * weights * found.factors**2):
+        linear = 2.0 * weights * found.factors * affine.constant
+        add = partial(Block.add_square, index=found.places, curvature=float(curvature[0]), linear=linear)
+        move = Move(found.variable, add, SQUARE, float(weights @ affine.constant**2))
+    return Parts(NOTHING, [Row(Squared(-affine.constant, **_weighting(2.0 * weights)), affine, move)])
+
+
+def _huber(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine = _argument(reader, head)
+    return Parts(NOTHING, [Row(Huber(-affine.constant, float(head.M.value), **_weighting(2.0 * weights)), affine)])
+
+
+def _logistic(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine = _without_constant(head, _argument(reader, head))
+    return Parts(NOTHING, [Row(Logistic(-np.ones(affine.size), **_weighting(weights)), affine)])
+
+
+def _exponential(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine = _argument(reader, head)
+    loss = Poisson(np.zeros(affine.size), **_weighting(weights * np.exp(affine.constant)))
+    return Parts(NOTHING, [Row(loss, affine)])
+
+
+# --- maxima -----------------------------------------------------------------------------------------------------------
+
+
+def _maximum(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if len(head.args) != 2:
+        raise refusal(head, "expected the maximum of two expressions")
+    first, second = (arg if arg.shape == head.shape else arg + np.zeros(head.shape) for arg in head.args)
+    if first.is_affine() and second.is_affine():
+        return _larger(reader.affine(first), reader.affine(second), weights)
+    if first.is_affine():
+        first, second = second, first
+    if _is_zero(second):
+        return _beyond(reader, head, first, weights)
+    raise refusal(head, "expected the maximum of two affine expressions")
+
+
+def _minimum(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if len(head.args) != 2 or not all(arg.is_affine() for arg in head.args):
+        raise refusal(head, "expected the minimum of two affine expressions")
+    wide = (arg if arg.shape == head.shape else arg + np.zeros(head.shape) for arg in head.args)
+    first, second = (-reader.affine(arg) for arg in wide)
+    return _larger(first, second, -weights)
+
+
+def _larger(first: Affine, second: Affine, weights: Vector) -> Parts:
+    """Return the weighted maxima of two affine expressions.
+
+    With d the first minus the second, the maximum is the second plus the positive part of d. If the first is q d, it is
+    the pinball loss of d with the quantile q.
+    """
+    difference = first + -second
+    share, rest = _share(first, difference), NOTHING
+    if share is None or not 0.0 <= share <= 1.0:
+        share, rest = 1.0, _inner(weights, second)
+    loss = Pinball(difference.constant, share, **_weighting(weights))  # of b - u
+    return Parts(rest, [Row(loss, -difference)])
+
+
+def _share(part: Affine, whole: Affine) -> float | None:
+    """Return the q with part = q whole, or None if there is none."""
+    size = whole.inner(whole)
+    if size == 0:
+        return None
+    share = part.inner(whole) / size
+    error = part + whole.times(-share)
+    return share if error.inner(error) <= ROUNDING**2 * size else None
+
+
+def _beyond(reader: Reader, head: Any, inner: Any, weights: Vector) -> Parts:
+    """Return the positive parts of absolute values minus constants."""
+    heads = list(_heads(inner))
+    if len(heads) != 1 or type(heads[0]).__name__ != "abs":
+        raise refusal(head, "expected the positive part of an affine expression, or of abs(...) minus a constant")
+    factor, least = _multiple(head, inner, heads[0])
+    if np.any(least > 0):
+        raise refusal(head, "the constant that is subtracted from abs(...) is negative")
+    affine, epsilon, weights = _argument(reader, heads[0]), -least / factor, weights * factor
+    if _alike(epsilon):
+        loss = EpsilonInsensitive(-affine.constant, float(epsilon[0]), **_weighting(weights))
+        return Parts(NOTHING, [Row(loss, affine)])
+    above = Pinball(epsilon - affine.constant, 0.0, **_weighting(weights))
+    below = Pinball(-epsilon - affine.constant, 1.0, **_weighting(weights))
+    return Parts(NOTHING, [Row(above, affine), Row(below, affine)])
+
+
+def _multiple(whole: Any, expression: Any, head: Any) -> tuple[Vector, Vector]:
+    """Return factors and constants with expression = factors * head + constants, or raise if it is anything else."""
+    holder = cp.Variable(head.shape)
+    inside = Reader([holder, *expression.variables()]).affine(replace(expression, {id(head): holder}))
+    found = inside.entries()
+    if found is None or found.variable != 0 or not np.array_equal(found.places, np.arange(holder.size)):
+        raise refusal(whole, f"expected {type(head).__name__}(...) times a number plus a constant")
+    return found.factors, inside.constant
+
+
+def _positive_part(reader: Reader, expression: Any) -> Affine | None:
+    """Return the affine expression of which this is the positive part, or None if it is none."""
+    if type(expression).__name__ != "maximum" or len(expression.args) != 2:
+        return None
+    first, second = expression.args
+    inner, zero = (second, first) if first.is_constant() else (first, second)
+    if not _is_zero(zero) or not inner.is_affine() or inner.shape != expression.shape:
+        return None
+    return reader.affine(inner)
+
+
+# --- norms ------------------------------------------------------------------------------------------------------------
+
+
+def _norm(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if float(head.p) != 2.0:
+        raise refusal(head, "expected the norms with p = 1, 2 or inf")
+    affine, groups = _argument(reader, head), members(head)
+    if np.any(affine.constant):
+        own = ((group, affine.rows(group), weight) for group, weight in zip(groups, weights, strict=True))
+        return Parts(NOTHING, [Row(Norm2(-rows.constant, scale=float(w)), rows) for _, rows, w in own])
+    term = GroupL2(1.0, [group.tolist() for group in groups], weights)
+    found, move = affine.entries(), None
+    if found is not None and all(_alike(np.abs(found.factors[group])) for group in groups):
+        factors = [abs(found.factors[group[0]]) for group in groups]
+        inside = [found.places[group] for group in groups]
+        add = partial(Block.add_norms, groups=inside, weights=(weights * factors).tolist())
+        move = Move(found.variable, add, COUPLED)
+    return Parts(NOTHING, [Row(term, affine, move)])
+
+
+def _largest(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine = _without_constant(head, _argument(reader, head))
+    own = zip((affine.rows(group) for group in members(head)), weights, strict=True)
+    return Parts(NOTHING, [_coupled(rows, weight, LInf) for rows, weight in own])
+
+
+def _nuclear(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine = _without_constant(head, _argument(reader, head))
+    return Parts(NOTHING, [_coupled(affine, weights[0], partial(Nuclear, shape=head.args[0].shape))])
+
+
+def _coupled(affine: Affine, weight: float, norm: Callable[[float], Any]) -> Row:
+    found, move = affine.entries(), None
+    if found is not None and _alike(found.factors):
+        penalty = norm(float(weight * abs(found.factors[0])))
+        move = Move(found.variable, partial(Block.add_coupled, index=found.places, penalty=penalty), COUPLED)
+    return Row(norm(float(weight)), affine, move)
+
+
+def _quadratic_form(reader: Reader, head: Any, weights: Vector) -> Parts:
+    affine, matrix = _argument(reader, head), weights[0] * _dense(head.args[1].value)
+    if np.count_nonzero(matrix) == np.count_nonzero(np.diag(matrix)):
+        return _affine_squares(affine, np.diag(matrix))
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > values.size * np.finfo(float).eps * values[-1]
+    root = (vectors[:, kept] * np.sqrt(values[kept])).T
+    product = Affine({j: root @ A for j, A in affine.matrices.items()}, root @ affine.constant)
+    return _affine_squares(product, np.ones(product.size))
+
+
+# --- constraints ------------------------------------------------------------------------------------------------------
+
+
+def constraint(reader: Reader, source: Any) -> Row:
+    """Return a constraint as a term."""
+    kind = type(source).__name__
+    if kind not in ("Equality", "Zero", "Inequality", "NonPos", "NonNeg"):
+        raise refusal(source, f"constraints of the kind {kind} are not in the catalogue; expected ==, <= and >=")
+    expression = source.expr
+    if not expression.is_affine():
+        return _bounded(reader, source, expression)
+    affine = reader.affine(expression)
+    if kind in ("Equality", "Zero"):
+        return between(affine, np.zeros(affine.size), np.zeros(affine.size))
+    none = np.full(affine.size, np.inf)
+    return (
+        between(affine, 0.0 * affine.constant, none)
+        if kind == "NonNeg"
+        else between(affine, -none, np.zeros(affine.size))
+    )
+
+
+def _bounded(reader: Reader, source: Any, expression: Any) -> Row:
+    """Return a bound on absolute values."""
+    heads = list(_heads(expression))
+    if len(heads) != 1 or type(heads[0]).__name__ not in ("abs", "norm_inf"):
+        raise refusal(source, "expected a constraint on an affine expression, or bounds on abs(...) or norm_inf(...)")
+    factor, least = _multiple(source, expression, heads[0])
+    affine, bound = _argument(reader, heads[0]), spread(heads[0], -least / factor)
+    if np.any(bound < 0):
+        raise refusal(source, "an absolute value cannot be negative")
+    return between(affine, -bound, bound)
+
+
+def between(affine: Affine, lower: Vector, upper: Vector) -> Row:
+    """Return lower <= affine <= upper as a term."""
+    low, high = lower - affine.constant, upper - affine.constant
+    found, move = affine.entries(), None
+    if found is not None:
+        ends = np.sort([low / found.factors, high / found.factors], axis=0)
+        move = Move(found.variable, partial(Block.add_bounds, index=found.places, lower=ends[0], upper=ends[1]))
+    return Row(Equality(low) if np.array_equal(low, high) else Interval(low, high), affine, move)
+
+
+# --- weights and axes -------------------------------------------------------------------------------------------------
+
+
+def members(head: Any) -> list[Indices]:
+    """Return the entries of the argument that belong to each entry of the result of an atom along an axis."""
+    number = spread(head, np.arange(head.size))
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(number, minlength=head.size))[:-1])
+
+
+def spread(head: Any, values: Vector) -> Vector:
+    """Return one value per entry of the argument of an atom, from those per entry of its result."""
+    shape, axis = head.args[0].shape, getattr(head, "axis", None)
+    if head.shape == shape:
+        return values
+    if axis is None:
+        return np.full(head.args[0].size, values[0])
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    kept = values.reshape([1 if d in axes else size for d, size in enumerate(shape)])
+    return np.broadcast_to(kept, shape).ravel()
+
+
+def _inner(weights: Vector, affine: Affine) -> Affine:
+    """Return the scalar <weights, affine>."""
+    matrices = {j: np.atleast_2d(weights @ A) for j, A in affine.matrices.items()}
+    return Affine(matrices, np.array([weights @ affine.constant]))
+
+
+def _weighting(weights: Vector) -> dict[str, Any]:
+    return {"scale": float(weights[0])} if _alike(weights) else {"sample_weight": weights}
+
+
+def _alike(values: Vector) -> bool:
+    return bool(np.all(values == values[0]))
+
+
+def _is_zero(expression: Any) -> bool:
+    return bool(expression.is_constant() and not np.any(_dense(expression.value)))
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+
+
+EUCLIDEAN = ("Pnorm", "PnormApprox", "pnorm")
+
+RULES: dict[str, Callable[[Reader, Any, Vector], Parts]] = {
+    "abs": _absolute,
+    "norm1": _absolute,
+    "quad_over_lin": _sum_of_squares,
+    "QuadForm": _quadratic_form,
+    "huber": _huber,
+    "logistic": _logistic,
+    "exp": _exponential,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "norm_inf": _largest,
+    "normNuc": _nuclear,
+    **dict.fromkeys(("Power", "PowerApprox", "power"), _power),
+    **dict.fromkeys(EUCLIDEAN, _norm),
+}
+"""The atoms that can be read, by the name of their class; a class has other names in other versions of CVXPY."""

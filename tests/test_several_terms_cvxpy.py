@@ -1,0 +1,39 @@
+"""Every loss above every loss or penalty, compared with CVXPY: solved to the tolerance, or proved infeasible."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from oracle import random_stack
+
+import saddleback as sb
+
+TOL = 1e-6
+FAR = 50.0
+"""Length of CVXPY's solution from which a solve may end at its limit: the data have entries near 1, so that such a
+problem is ill-conditioned, or has an infimum that no point attains."""
+
+FAST = range(0, 500, 13)  # 39 of them, which have every loss and, below it, every loss or penalty
+
+
+@pytest.mark.parametrize(
+    "seed", [seed if seed in FAST else pytest.param(seed, marks=pytest.mark.slow) for seed in range(500)]
+)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_agrees_with_cvxpy(seed):
+    case = random_stack(seed)
+    result, optimum = sb.solve(case.problem, max_passes=20_000, tol=TOL), case.optimum()
+    if optimum == np.inf:
+        assert result.status is sb.Status.INFEASIBLE, result.message
+        assert sb.certify_ray(case.problem, result.ray).proves is sb.Status.INFEASIBLE
+        return
+    assert case.oracle.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+    certificate = result.certificate
+    error = 3 * TOL * max(abs(optimum), 1e-6 * case.problem.model.value_at_zero) + 1e-8
+    if np.linalg.norm(case.oracle.var_dict["x"].value) > FAR and result.status is sb.Status.MAX_PASSES:
+        assert certificate.primal_infeasibility > 0 or certificate.primal_value >= optimum - error
+        assert certificate.dual_infeasibility > 0 or certificate.dual_value <= optimum + error
+        return
+    assert result.status is sb.Status.OPTIMAL, result.message
+    assert abs(certificate.primal_value - optimum) <= error
