@@ -8,6 +8,7 @@
 #include "bind_blas.hpp"
 #include "bind_kernels.hpp"
 #include "bind_matrix.hpp"
+#include "bind_proxes.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
@@ -42,6 +43,7 @@ NB_MODULE(_native, m) {
   bind_threads(m);
   bind_matrix(m);
   bind_blas(m);
+  bind_proxes(m);
   bind_losses(m);
   bind_kernel(m);
   bind_descent(m);

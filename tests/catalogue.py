@@ -26,6 +26,7 @@ PENALTIES: dict[str, Term] = {
     "SparseGroup": sb.SparseGroup(0.5, [2, 4], 0.4),
     "Nuclear": sb.Nuclear(0.3, (2, 3)),
     "LInf": sb.LInf(0.8),
+    "TotalVariation1D": sb.TotalVariation1D(0.6),
     "Box": sb.Box(-0.2, 0.5),
     "Box half": sb.Box(np.array([-np.inf, 0, -1, -np.inf, 0.5, 0]), np.array([0, np.inf, 1, np.inf, 0.5, np.inf])),
     "NonNegative": sb.NonNegative(),
@@ -39,6 +40,12 @@ PENALTIES: dict[str, Term] = {
     "L1 + SquaredL2 + Box": sb.L1(0.3, W) + sb.SquaredL2(1.5) + sb.Box(-1.0, 3.0) + sb.Box(-2.0, B + 1.5),
     "GroupL2 + L1": sb.GroupL2(0.4, SCATTERED) + sb.L1(0.2, W) + sb.L1(0.1),
     "Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B),
+    "TotalVariation1D + Linear": sb.TotalVariation1D(0.6) + sb.Linear(0.1 * B),
+    "TotalVariation1D + L1": sb.TotalVariation1D(0.6) + sb.L1(0.3),
+    "TotalVariation1D + L1 + NonNegative": sb.L1(0.3)
+    + sb.NonNegative()
+    + sb.TotalVariation1D(0.6)
+    + sb.Linear(0.1 * B),
 }
 
 LOSSES: dict[str, Term] = {

@@ -31,6 +31,8 @@ PENALTIES = [
     "L1+Linear",
     "GroupL2+NonNegative",
     "ElasticNet+Box",
+    "TotalVariation1D",
+    "TotalVariation1D+L1",
 ]
 LOSSES = [
     "Squared",
@@ -108,6 +110,10 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.Linear(c) + sb.Box(-1.0, 1.0)
         case "L1+NonNegative":
             return sb.L1(alpha) + sb.NonNegative()
+        case "TotalVariation1D":
+            return sb.TotalVariation1D(alpha)
+        case "TotalVariation1D+L1":
+            return sb.TotalVariation1D(alpha) + sb.L1(0.5)
         case "L1+Linear":
             return sb.L1(alpha) + sb.Linear(c)
     raise AssertionError(name)

@@ -59,6 +59,7 @@ MARKS: dict[str, Any] = {
     "panels": np.array([0, 3, N]),
     "reads_columns": False,
     "budget": 1e4,
+    "norm": 2.5,
     "device": "one",
 }
 """A value of each fact that differs from that of a matrix in memory."""
@@ -114,6 +115,11 @@ def device_of_all(*of: Operator) -> Any:
     return of[0].traits.device if len({each.traits.device for each in of}) == 1 else None
 
 
+def norm_of_all(*of: Operator) -> Any:
+    norms = [each.traits.norm for each in of]
+    return None if None in norms else float(np.hypot(*norms))
+
+
 SIDE_BY_SIDE: dict[str, Any] = {
     "shape": lambda a, b: (M, 2 * N),
     "splits": all_of("splits"),
@@ -124,6 +130,7 @@ SIDE_BY_SIDE: dict[str, Any] = {
     "tasks": most_of("tasks"),
     "reads_columns": all_of("reads_columns"),
     "budget": least_of("budget"),
+    "norm": norm_of_all,
     "device": device_of_all,
 }
 """Rules for columns side by side, in one process or in several."""
@@ -160,6 +167,7 @@ TASKS: dict[str, Any] = {
     "panels": lambda a: None if a.traits.panels is None else Q * a.traits.panels,
     "reads_columns": same("reads_columns"),
     "budget": same("budget"),
+    "norm": same("norm"),
     "device": same("device"),
     "first_adjoint": DEFAULT,  # that y belongs to one task
     "identity_scales": DEFAULT,  # an identity has the shape of the loss, including tasks
@@ -222,6 +230,7 @@ def test_every_operator_is_known_as_a_wrapper_or_not():
         return {cls, *(each for sub in cls.__subclasses__() for each in below(sub))}
 
     known = {"Operator", "Abstract", "Dense", "Compressed", "Transposed", "ScaledIdentity", "Streamed"}
+    known |= {"Implicit", "Differences", "Repeat"}
     known |= {"OnDevice", "DenseOnDevice", "SparseOnDevice"}
     wrappers = {"Stacked", "Above", "Tasks", "Sharded"}
     assert {cls.__name__ for cls in below(Operator) if cls.__module__.startswith("saddleback.")} == known | wrappers
@@ -287,12 +296,14 @@ def matrices(tmp_path):
         "CSC": sparse.csc_array(A),
         "CSR": sparse.csr_array(A),
         "LinearOperator": aslinearoperator(A),
+        "differences": sb.Differences(shape=(2, 3)),
+        "repeat": sb.Repeat([2, 0, 1, 1, 2]),
         "file by columns": Streamed(tmp_path / "F.npy", memory=1e5),
         "file by rows": Streamed(tmp_path / "C.npy", memory=1e5),
     }
     found = {name: as_operator(source, "A") for name, source in kinds.items()}
     found["identity"] = ScaledIdentity(M, 2.0)
-    for name in ("by rows", "CSR", "file by rows"):
+    for name in ("by rows", "CSR", "file by rows", "differences"):
         found[f"{name}, tasks"] = Tasks(found[name], Q)
     for name in ("by rows", "file by columns", "identity"):
         found[f"{name}, stacked"] = Stacked([found[name], found["CSC"]])

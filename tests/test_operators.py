@@ -50,13 +50,27 @@ OPERATORS = {
         ]
     ),
     "one task": lambda: Tasks(as_operator(A, "A"), 1),
+    "differences": lambda: sb.Differences(edges=EDGES, weights=WEIGHTS),
+    "repeat": lambda: sb.Repeat(REPEATED),
 }
+EDGES = np.array([[0, 1], [1, 3], [4, 0], [2, 1], [3, 4], [0, 1], [2, 4]])
+WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5, 3.0, 0.7, 1.0])
+REPEATED = np.array([3, 0, 1, 1, 4, 2, 1])
+OTHER_ENTRIES = {
+    "differences": WEIGHTS[:, None] * (np.eye(5)[EDGES[:, 1]] - np.eye(5)[EDGES[:, 0]]),
+    "repeat": np.eye(5)[REPEATED],
+}
+
+
+def entries_of(name):
+    """Return the matrix that an operator of the table stands for."""
+    return OTHER_ENTRIES.get(name, A)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("columnar", [False, True])
 def test_products(name, columnar, rng):
-    operator = OPERATORS[name]()
+    operator, A = OPERATORS[name](), entries_of(name)
     operator = operator.ordered("columns") if columnar else operator
     tolerance = 1e-6 if "float32" in name else 1e-13
     x, y = rng.standard_normal(5), rng.standard_normal(7)
@@ -79,7 +93,7 @@ def test_products(name, columnar, rng):
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("rowwise", [False, True])
 def test_rows(name, rowwise, rng):
-    operator = OPERATORS[name]()
+    operator, A = OPERATORS[name](), entries_of(name)
     operator = operator.ordered("rows") if rowwise else operator
     tolerance = 1e-6 if "float32" in name else 1e-13
     x, y, some = rng.standard_normal(5), rng.standard_normal(7), np.array([6, 1, 3])
@@ -99,7 +113,7 @@ def test_identities_side_by_side_stay_diagonal():
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "linear operator"])
 def test_sums_and_restriction(name, rng):
-    operator = OPERATORS[name]()
+    operator, A = OPERATORS[name](), entries_of(name)
     tolerance = 1e-6 if "float32" in name else 1e-13
     some, rows, y = np.array([3, 0, 4]), np.array([1, 5]), rng.random(7)
     for power in (1, 2):
@@ -142,10 +156,10 @@ def test_a_scan_agrees_with_separate_readings(make, dtype, rng):
         as_operator(make(dense), "A", y)
 
 
-@pytest.mark.parametrize("name", ["F order", "float32", "csc", "csc float32"])
+@pytest.mark.parametrize("name", ["F order", "float32", "csc", "csc float32", "differences", "repeat"])
 @pytest.mark.parametrize("single", [False, True])
 def test_packed_columns(name, single):
-    some = np.array([3, 0, 4])
+    some, A = np.array([3, 0, 4]), entries_of(name)
     packed = OPERATORS[name]().ordered("columns").pack(some, single)
     (stored,) = matrices(packed)
     assert stored.arrays[-1].dtype == (np.float32 if single or "float32" in name else np.float64)
@@ -158,7 +172,7 @@ def test_packed_columns(name, single):
 @pytest.mark.parametrize("columnar", [False, True])
 def test_gram_matrices(name, columnar, rng):
     """A_S' W A_S and A W A', in the lower triangle, with weights that may be 0."""
-    operator = OPERATORS[name]()
+    operator, A = OPERATORS[name](), entries_of(name)
     operator = operator.ordered("columns") if columnar else operator
     tolerance = 1e-5 if "float32" in name else 1e-12
     row_weight, column_weight = (rng.uniform(0, 2, size) * (rng.random(size) < 0.7) for size in (7, 5))

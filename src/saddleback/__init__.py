@@ -32,12 +32,13 @@ from .functions import (
     Squared,
     SquaredHinge,
     SquaredL2,
+    TotalVariation1D,
     Zero,
 )
 from .interop import from_cvxpy
 from .io.column_files import ColumnFile
 from .io.problem_files import read_problem
-from .operators import Identity, Streamed
+from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
 from .paths.path import path
 from .places.torch import open_device
@@ -52,6 +53,7 @@ __all__ = [
     "Box",
     "Certificate",
     "ColumnFile",
+    "Differences",
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
@@ -73,6 +75,7 @@ __all__ = [
     "ProbeError",
     "Problem",
     "RayCertificate",
+    "Repeat",
     "Report",
     "Result",
     "SparseGroup",
@@ -81,6 +84,7 @@ __all__ = [
     "SquaredL2",
     "Status",
     "Streamed",
+    "TotalVariation1D",
     "Zero",
     "alpha_max",
     "certify",

@@ -113,6 +113,11 @@ def product(A: Annotated[NDArray, dict(device='cpu', writable=False)], B: Annota
     Write A @ B, which may be known to be symmetric, to a matrix with contiguous rows. All have the same type.
     """
 
+def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
+    """
+
 class RowLoss:
     """A loss that is a sum over the rows."""
 

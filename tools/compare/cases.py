@@ -100,6 +100,8 @@ PENALTIES: dict[str, Callable[[], Any]] = {
     "SparseGroup": lambda: sb.SparseGroup(2.0, 4, 0.4),
     "Nuclear": lambda: sb.Nuclear(2.0, (4, 6)),
     "LInf": lambda: sb.LInf(2.0),
+    "TotalVariation1D": lambda: sb.TotalVariation1D(2.0),
+    "TotalVariation1D sum": lambda: sb.TotalVariation1D(2.0) + sb.L1(1.0),
     "Box": lambda: sb.Box(-0.2, 0.5),
     "NonNegative": lambda: sb.NonNegative() + sb.L1(1.0),
     "Linear": lambda: sb.Linear(C) + sb.Box(-1.0, 2.0),

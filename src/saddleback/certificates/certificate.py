@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector, constant, length
+from ..common.arrays import Vector, constant, length
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..functions.calculus import parts_of
@@ -154,8 +154,8 @@ class Admitted:
     """A dual point in the domain of g*.
 
     ``scalable`` says whether all multiples t y with t in [0, 1] are in the domain too, ``balanced`` whether
-    A_0'y = -c_0 holds up to rounding on the unpenalised columns A_0. ``conjugate_g`` is g*(y) if it is known: a loss
-    that has only a prox knows it at this y and nowhere else.
+    A_0'y = -c_0 holds up to rounding on the unpenalised columns, or sums of columns, A_0. ``conjugate_g`` is g*(y) if
+    it is known: a loss that has only a prox knows it at this y and nowhere else.
     """
 
     y: Vector
@@ -165,11 +165,11 @@ class Admitted:
 
 
 def admit(model: Model, y: Vector, u: Point) -> Admitted:
-    """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns A_0."""
+    """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns, or sums of columns, A_0."""
     y, conjugate_g = near(model.g_star, y, u.vector())
     scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
-    if scalable and 0 < model.unpenalised.size <= MAX_PROJECTED:
-        y, balanced = _project_unpenalised(model, y, model.unpenalised)
+    if scalable and 0 < len(model.unpenalised_sums) <= MAX_PROJECTED:
+        y, balanced = _project_unpenalised(model, y)
         return Admitted(y, scalable, balanced)
     return Admitted(y, scalable, False, conjugate_g)
 
@@ -206,9 +206,7 @@ class _Feasible(NamedTuple):
 def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Feasible:
     z = Slope(model.A, DensePoint(point.y)).vector() if z is None else z
     if point.balanced:
-        free = model.unpenalised
-        z = z.copy()
-        z[free] = model.f_star.domain.project(z)[free]
+        z = _balanced(model, z)
     t = model.f_star.domain.largest_multiple(z) if point.scalable else np.nan
     if t > 0:
         conjugate_f = model.f_star.finite_value(z, t)
@@ -219,6 +217,17 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
     if inside is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0
     return _Feasible(1.0, conjugate_f, DensePoint(z), missed)
+
+
+def _balanced(model: Model, z: Vector) -> Vector:
+    """Return z moved by rounding, onto the equations of the domain of f* that it satisfies up to rounding."""
+    inside, free = model.f_star.domain.project(z), model.unpenalised
+    z = z.copy()
+    z[free] = inside[free]
+    for a, b in model.unpenalised_sums.tolist():
+        if b > a + 1:
+            z[a:b] += np.mean(inside[a:b] - z[a:b])
+    return z
 
 
 def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
@@ -341,13 +350,22 @@ def _ratio(value: float, scale: float) -> float:
     return value / scale if scale > 0 else 0.0
 
 
-def _project_unpenalised(model: Model, y: Vector, free: Indices) -> tuple[Vector, bool]:
+def _unpenalised(model: Model) -> tuple[Vector, Vector]:
+    """Return A_0 and c_0: the unpenalised columns, or sums of columns, and the slopes of f along them."""
+    ranges, inside = model.unpenalised_sums, model.f_star.domain.project(np.zeros(model.A.shape[1]))
+    if np.all(np.diff(ranges) == 1):
+        return model.A.entries(ranges[:, 0]), inside[ranges[:, 0]]
+    images = [model.A.matvec(np.ones(b - a), slice(a, b)) for a, b in ranges.tolist()]
+    return np.column_stack(images), np.array([np.sum(inside[a:b]) for a, b in ranges.tolist()])
+
+
+def _project_unpenalised(model: Model, y: Vector) -> tuple[Vector, bool]:
     """Move y in the domain of g* until A_0'y = -c_0, by Newton's method on the multipliers of that constraint.
 
     Returns the best point, which may be y itself, and whether it satisfies the constraint up to rounding.
     """
-    columns = model.A.entries(free)
-    target = -model.f_star.domain.project(np.zeros(model.A.shape[1]))[free]
+    columns, slopes = _unpenalised(model)
+    target = -slopes
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target
     point = y

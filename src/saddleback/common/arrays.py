@@ -46,6 +46,9 @@ class Blocks:
     def __len__(self) -> int:
         return self.start.size - 1
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} groups of {self.start[-1]} entries>"
+
     def __iter__(self) -> Iterator[Indices]:
         """Yield the coordinates of each block."""
         return (self.order[a:b] for a, b in zip(self.start[:-1], self.start[1:], strict=True))
@@ -101,6 +104,11 @@ def length(vector: Vector) -> float:
 def multiple(x: Vector, factor: float) -> Vector:
     """Return factor x; x itself if the factor is 1."""
     return x if factor == 1.0 else factor * x
+
+
+def summed_by(places: Indices, values: Vector, size: int) -> Vector:
+    """Return the vector of that size in which each value is added at its place."""
+    return np.bincount(places, values, size).astype(np.float64, copy=False)
 
 
 def constant(value: Any, size: int) -> Vector:

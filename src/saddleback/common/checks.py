@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..places.torch import on_host
-from .arrays import Vector
+from .arrays import Indices, Vector
 
 LARGEST = 1e120
 """Largest size of a number in the data: A, b, the weights and the parameters of losses. Objectives are squares of them,
@@ -162,6 +162,31 @@ def number(name: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         raise ValueError(f"{name}={shown(value)}: expected a number of at most 1.8e308") from None
+
+
+def integer(name: str, value: Any, least: int = 1) -> int:
+    """Return value as an int, or raise if it is not an integer of at least ``least``."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={shown(value)}: expected an integer of at least {least}")
+    return int(value)
+
+
+def indices(name: str, value: ArrayLike, shape: tuple[int | None, ...], n: int | None) -> tuple[Indices, int]:
+    """Return a copy of an array of indices from 0 to n - 1, and n: one more than the largest of them by default.
+
+    ``shape`` is the shape that it must have, with None for a size that may be any positive number.
+    """
+    array = _real(name, value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {array.dtype}: expected integers")
+    if array.ndim != len(shape) or any(size not in (None, own) for size, own in zip(shape, array.shape, strict=True)):
+        expected = "a vector" if len(shape) == 1 else f"a matrix with {shape[1]} columns"
+        raise ValueError(f"{name} has shape {array.shape}: expected {expected}")
+    low, high = int(array.min()), int(array.max())
+    count = high + 1 if n is None else integer("n", n)
+    if low < 0 or high >= count:
+        raise ValueError(f"{name} has indices from {low} to {high}: expected indices from 0 to {count - 1}")
+    return array.astype(np.int64), count
 
 
 def one_of(name: str, value: Any, *allowed: Any) -> None:

@@ -19,6 +19,7 @@ from .losses import (
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
 from .poisson import Poisson
 from .terms import Term
+from .total_variation import TotalVariation1D
 from .user import as_term
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "SquaredHinge",
     "SquaredL2",
     "Term",
+    "TotalVariation1D",
     "Zero",
     "as_term",
 ]

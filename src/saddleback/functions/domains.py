@@ -17,16 +17,29 @@ BISECTIONS = 60
 
 
 class PartlyFixed(ABC):
-    """A set in which some coordinates have one value only: the columns of such a penalty are unpenalised."""
+    """A set in which some coordinates, or sums of them, have one value only: the penalty is linear along them."""
 
     @abstractmethod
     def fixed(self) -> Indices:
         """Return the coordinates that have the same value in the whole set."""
 
+    def fixed_sums(self) -> Indices:
+        """Return the ranges of coordinates whose sum has the same value in the whole set: first and end, one per row.
+
+        A fixed coordinate is a range of length 1.
+        """
+        own = self.fixed()
+        return np.column_stack([own, own + 1])
+
 
 def fixed(domain: Domain) -> Indices:
     """Return the coordinates that have the same value in the whole set."""
     return domain.fixed() if isinstance(domain, PartlyFixed) else np.zeros(0, dtype=np.int64)
+
+
+def fixed_sums(domain: Domain) -> Indices:
+    """Return the ranges of coordinates whose sum has the same value in the whole set."""
+    return domain.fixed_sums() if isinstance(domain, PartlyFixed) else np.zeros((0, 2), dtype=np.int64)
 
 
 def slack(domain: Domain, x: Vector) -> Vector:
@@ -148,6 +161,9 @@ class Translated(Domain, PartlyFixed):
     def fixed(self) -> Indices:
         return fixed(self.base)
 
+    def fixed_sums(self) -> Indices:
+        return fixed_sums(self.base)
+
 
 class Product(Domain, PartlyFixed):
     """A product of sets, each of neighbouring coordinates."""
@@ -170,6 +186,9 @@ class Product(Domain, PartlyFixed):
 
     def fixed(self) -> Indices:
         return np.concatenate([fixed(each) + own.start for each, own in self.sets])
+
+    def fixed_sums(self) -> Indices:
+        return np.concatenate([fixed_sums(each) + own.start for each, own in self.sets])
 
 
 def common_multiple(points: Iterable[tuple[Domain, Vector]]) -> float:

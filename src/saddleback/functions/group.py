@@ -24,7 +24,7 @@ from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
 from .traits import Addable, Joinable, Kinked, Movable, Scaled
 
-Groups = int | Sequence[int] | Sequence[Sequence[int]]
+Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
 NEWTON_STEPS = 60
 
@@ -70,7 +70,11 @@ def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices)
 
 
 def partition(groups: Groups, n: int) -> Blocks:
-    """Return the blocks that ``groups`` describes: a size, a list of sizes, or a list of index lists."""
+    """Return the blocks that ``groups`` describes: a size, a list of sizes, a list of index lists, or blocks."""
+    if isinstance(groups, Blocks):
+        if groups.start[-1] != n:
+            raise ValueError(f"groups is a partition of {groups.start[-1]} entries: expected {n}")
+        return groups
     if getattr(groups, "ndim", None) == 0:
         groups = groups.item()  # type: ignore[union-attr]
     if isinstance(groups, (int, np.integer)):

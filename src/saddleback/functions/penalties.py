@@ -1,7 +1,7 @@
 """The penalties f on x.
 
 Each class states its formula; the mathematics is in ``piecewise.py`` (all sums over coordinates), ``group.py``,
-``linf.py`` and ``nuclear.py``.
+``linf.py``, ``nuclear.py`` and ``total_variation.py``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Piece(Penalty):
     """A sum over coordinates, of the family in ``piecewise.py``, which can be added to other penalties."""
 
     kind: str
-    """What it adds: "nothing", "linear", "sign" (x >= 0), "absolute" (a kink), "box" (other bounds) or "square".
+    """What it adds: "nothing", "linear", "sign" (x >= 0), "absolute" (the same kink in each coordinate), "kinks" (any
+    kinks), "box" (other bounds) or "square".
 
     If several apply, the last of them. A penalty that couples coordinates names the kinds that it ``accepts``; sums
     over coordinates can always be added to each other.
@@ -170,11 +171,10 @@ class L1(Regulariser, Piece):
         One value per column, at least 0; all 1 by default. A column of weight 0 has no penalty.
     """
 
-    kind = "absolute"
-
     def __init__(self, alpha: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.weights = None if weights is None else nonnegative("weights", weights)
+        self.kind = "absolute" if weights is None else "kinks"
 
     def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
         slope = self.alpha if self.weights is None else self.alpha * broadcast_parameter("weights", self.weights, shape)
@@ -228,16 +228,17 @@ class SparseGroup(Regulariser):
     ----------
     alpha : float
         Weight of the penalty, at least 0.
-    groups : int, list of int or list of lists of int
-        A size (consecutive groups of that size), a list of sizes (consecutive groups), or a list of index lists that
-        partition the columns. If x is a matrix, a group holds whole rows of it.
+    groups : int, list of int, list of lists of int, or groups of Differences
+        A size (consecutive groups of that size), a list of sizes (consecutive groups), a list of index lists that
+        partition the columns, or ``Differences.groups``. If x is a matrix, a group holds whole rows of it.
     l1_ratio : float
         Share of the L1 norm, from 0 to 1.
     weights : array-like, optional
-        One value per group, at least 0; the square root of its number of columns by default.
+        One value per group, at least 0. By default, the square root of its number of columns, and 1 for the groups of
+        Differences.
     """
 
-    accepts = frozenset({"linear", "sign", "absolute"})
+    accepts = frozenset({"linear", "sign", "absolute", "kinks"})
 
     def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
@@ -248,12 +249,18 @@ class SparseGroup(Regulariser):
     def bind(self, shape: tuple[int, ...]) -> Convex:
         tasks = int(np.prod(shape[1:], dtype=int))
         columns = partition(self.groups, shape[0])
-        weights = np.sqrt(columns.sizes) if self.weights is None else self.weights
+        weights = self.weights_of(columns)
         if weights.shape != (len(columns),):
             raise ValueError(f"weights has shape {weights.shape}: expected one value for each of {len(columns)} groups")
         entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
         slope = np.full(entries.order.size, self.alpha * self.l1_ratio)
         return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, -slope, slope)
+
+    def weights_of(self, columns: Blocks) -> Vector:
+        """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
+        if self.weights is not None:
+            return self.weights
+        return np.ones(len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
 
 
 class GroupL2(SparseGroup):
@@ -263,11 +270,12 @@ class GroupL2(SparseGroup):
     ----------
     alpha : float
         Weight of the penalty, at least 0.
-    groups : int, list of int or list of lists of int
-        A size (consecutive groups of that size), a list of sizes (consecutive groups), or a list of index lists that
-        partition the columns. If x is a matrix, a group holds whole rows of it.
+    groups : int, list of int, list of lists of int, or groups of Differences
+        A size (consecutive groups of that size), a list of sizes (consecutive groups), a list of index lists that
+        partition the columns, or ``Differences.groups``. If x is a matrix, a group holds whole rows of it.
     weights : array-like, optional
-        One value per group, at least 0; the square root of its number of columns by default.
+        One value per group, at least 0. By default, the square root of its number of columns, and 1 for the groups of
+        Differences.
     """
 
     def __init__(self, alpha: float, groups: Groups, weights: ArrayLike | None = None) -> None:
@@ -356,13 +364,14 @@ def add(first: object, second: object) -> Penalty:
     if len(others) > 1:
         raise TypeError(
             f"{' and '.join(term.name for term in others)} cannot be added: only one term of a sum may couple "
-            "coordinates, as GroupL2, SparseGroup, Nuclear, LInf and user-defined objects do"
+            "coordinates, as GroupL2, SparseGroup, Nuclear, LInf, TotalVariation1D and user-defined objects do"
         )
     for base in others:
         accepts = base.accepts if isinstance(base, Penalty) else frozenset({"linear"})
         for term in terms:
             if isinstance(term, Piece) and term.kind not in accepts | {"nothing"}:
-                *first_ones, last = (ADDED_TO_OTHERS[kind] for kind in sorted(accepts))
+                named = accepts - {"absolute"} if "kinks" in accepts else accepts
+                *first_ones, last = (ADDED_TO_OTHERS[kind] for kind in sorted(named))
                 possible = (
                     f"{', '.join(first_ones)} or {last}, the only penalties" if first_ones else f"{last}, the only one"
                 )
@@ -370,7 +379,14 @@ def add(first: object, second: object) -> Penalty:
     return Sum(tuple(terms))
 
 
-ADDED_TO_OTHERS = {"absolute": "L1", "box": "Box", "linear": "Linear", "sign": "NonNegative", "square": "SquaredL2"}
+ADDED_TO_OTHERS = {
+    "absolute": "L1 without weights",
+    "box": "Box",
+    "kinks": "L1",
+    "linear": "Linear",
+    "sign": "NonNegative",
+    "square": "SquaredL2",
+}
 """How a message names each kind of ``Piece`` that a penalty accepts."""
 
 

@@ -30,7 +30,7 @@ class Term(ABC):
         shown = {
             name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
             for name, value in vars(self).items()
-            if value is not None and name not in ("shape", "device")
+            if value is not None and name not in ("shape", "device", "kind")
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 

@@ -35,6 +35,7 @@ from ..functions import (
     SquaredHinge,
     SquaredL2,
     Term,
+    TotalVariation1D,
     Zero,
 )
 from ..functions.group import partition
@@ -224,7 +225,7 @@ def _(term: SparseGroup, x: Any) -> Written:
     """Write one expression for all groups of a size: CVXPY takes long to compile an expression per group."""
     rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
     groups = partition(term.groups, x.shape[0])
-    weights = np.sqrt(groups.sizes) if term.weights is None else term.weights
+    weights = term.weights_of(groups)
     norms = 0.0
     for size in np.unique(groups.sizes):
         alike = np.flatnonzero(groups.sizes == size)
@@ -242,6 +243,11 @@ def _(term: Nuclear, x: Any) -> Written:
 @written.register
 def _(term: LInf, x: Any) -> Written:
     return Written(term.alpha * cp.norm_inf(x))
+
+
+@written.register
+def _(term: TotalVariation1D, x: Any) -> Written:
+    return Written(term.alpha * cp.norm1(x[1:] - x[:-1]))
 
 
 @written.register

@@ -15,7 +15,7 @@ from ..common.cached import cached_property
 from ..common.rebuildable import derived
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
-from ..functions.domains import fixed
+from ..functions.domains import fixed, fixed_sums
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.points import Point
 from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
@@ -244,6 +244,11 @@ class Model:
     def unpenalised(self) -> Indices:
         """Columns along which f is linear, whose dual constraint is an equation."""
         return fixed(self.f_star.domain)
+
+    @cached_property
+    def unpenalised_sums(self) -> Indices:
+        """Ranges of columns, one per row, along whose sum f is linear; an unpenalised column is a range of length 1."""
+        return fixed_sums(self.f_star.domain)
 
     @cached_property
     def penalty_at_zero(self) -> float:

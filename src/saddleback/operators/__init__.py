@@ -5,9 +5,12 @@ from ..places.mpi.operator import Sharded
 from .above import Above
 from .contract import Operator
 from .dense import Dense
+from .differences import Differences
 from .from_user import as_operator, watched
 from .identity import Identity, ScaledIdentity
+from .implicit import Implicit
 from .linear_operator import Abstract
+from .repeat import Repeat
 from .sparse import Compressed, Transposed
 from .stacked import Stacked
 from .tasks import Tasks
@@ -17,8 +20,11 @@ __all__ = [
     "Abstract",
     "Compressed",
     "Dense",
+    "Differences",
     "Identity",
+    "Implicit",
     "Operator",
+    "Repeat",
     "ScaledIdentity",
     "Sharded",
     "Stacked",

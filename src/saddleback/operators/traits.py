@@ -59,6 +59,9 @@ class Traits:
     budget: float = np.inf
     """Bytes that a matrix made from this one may take."""
 
+    norm: float | None = None
+    """A bound on the largest singular value, if one is known without a product."""
+
     device: Device | None = None
     """The device on which its entries lie, or for identities its vectors; None for the memory of the host."""
 
@@ -80,6 +83,7 @@ def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
         panels=_panels_side_by_side(parts, widths),
         reads_columns=all(part.reads_columns for part in parts),
         budget=min(part.budget for part in parts),
+        norm=_norm_of_all(parts),
         device=places[0][0] if all(place == places[0] for place in places) else None,
     )
 
@@ -96,8 +100,15 @@ def one_above_the_other(parts: Sequence[Traits]) -> Traits:
         panels=np.unique(np.concatenate(panels)) if panels else None,
         reads_columns=all(part.reads_columns for part in parts),
         budget=min(part.budget for part in parts),
+        norm=_norm_of_all(parts),
         device=parts[0].device if all(part.device == parts[0].device for part in parts) else None,
     )
+
+
+def _norm_of_all(parts: Sequence[Traits]) -> float | None:
+    """Return a bound on the norm of operators side by side, or one above the other."""
+    norms = [part.norm for part in parts if part.norm is not None]
+    return float(np.linalg.norm(norms)) if len(norms) == len(parts) else None
 
 
 def _panels_side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Indices | None:

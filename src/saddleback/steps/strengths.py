@@ -323,7 +323,10 @@ def operator_norm(matvec: Any, rmatvec: Any, size: int) -> tuple[float, float]:
 def uniform_strengths(model: Model) -> Strengths:
     """Return h = sigma = ||A||, the rule of Chambolle and Pock (2011)."""
     m, n = model.A.shape
-    square, passes = operator_norm(model.A.matvec, model.A.rmatvec, n)
+    if (known := model.A.traits.norm) is None:
+        square, passes = operator_norm(model.A.matvec, model.A.rmatvec, n)
+    else:
+        square, passes = known**2, 0.0
     strength = float(np.sqrt(SLACK * square)) or 1.0
     return Strengths(np.full(n, strength), np.full(m, strength), passes)
 

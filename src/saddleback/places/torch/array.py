@@ -262,6 +262,7 @@ UFUNCS: dict[np.ufunc, Callable[..., torch.Tensor]] = {
     np.matmul: operator.matmul,
     np.negative: operator.neg,
     np.absolute: torch.abs,
+    np.sign: torch.sign,
     np.sqrt: torch.sqrt,
     np.square: torch.square,
     np.exp: torch.exp,

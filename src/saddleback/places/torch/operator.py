@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, singledispatch
 from typing import Any
 
@@ -22,6 +23,7 @@ from ...operators.above import Above
 from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, spread
 from ...operators.dense import Dense
 from ...operators.identity import ScaledIdentity
+from ...operators.implicit import Implicit
 from ...operators.sparse import Compressed, Transposed
 from ...operators.stacked import Stacked, hstack, parts_of
 from ...operators.tasks import Tasks
@@ -477,6 +479,13 @@ def _(A: Dense, device: Device) -> Operator:
 @_moved.register(Transposed)
 def _(A: Compressed | Transposed, device: Device) -> Operator:
     return sparse_on_device(A.matrix, device.device)
+
+
+@_moved.register
+def _(A: Implicit, device: Device) -> Operator:
+    there = sparse_on_device(A.compressed.matrix, device.device)
+    there.traits = replace(there.traits, norm=A.traits.norm)
+    return there
 
 
 @_moved.register

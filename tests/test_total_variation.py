@@ -1,0 +1,149 @@
+"""The total variation of a vector: its prox by optimality conditions, and solved problems."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from profiles import examples
+
+import saddleback as sb
+from saddleback import _native
+from saddleback.functions.total_variation import denoise_line
+
+SIZES = st.integers(1, 30)
+COARSE = st.integers(-6, 6).map(lambda k: k / 2)
+
+
+@st.composite
+def lines(draw):
+    """Return v, with ties, weights that may be one number, and alpha."""
+    n = draw(SIZES)
+    v = draw(arrays(float, n, elements=st.one_of(COARSE, st.floats(-5, 5))))
+    weight = draw(st.one_of(arrays(float, 1, elements=st.just(1.0)), arrays(float, n, elements=st.floats(0.1, 9))))
+    return v, weight, draw(st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0, 10)))
+
+
+def assert_optimal(x, v, weight, alpha):
+    """The cumulated residual is in [-alpha, alpha], at an end of it where x jumps, and 0 after the last entry."""
+    flow = np.cumsum(weight * (x - v))
+    tolerance = 1e-10 * (1 + alpha + np.abs(v).max()) * (1 + np.max(weight))
+    assert abs(flow[-1]) <= tolerance
+    assert np.all(np.abs(flow) <= alpha + tolerance)
+    jump = np.diff(x)
+    assert np.all(np.abs(flow[:-1] - alpha)[jump > 0] <= tolerance)
+    assert np.all(np.abs(flow[:-1] + alpha)[jump < 0] <= tolerance)
+
+
+@given(line=lines())
+@examples(300)
+def test_the_prox_is_optimal_and_as_specified(line):
+    x = _native.denoise_line(*line)
+    assert_optimal(x, *line)
+    assert np.array_equal(x, denoise_line(*line))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_long_lines(weighted, rng):
+    v = np.repeat(rng.standard_normal(50), 200) + rng.standard_normal(10_000)
+    weight = rng.uniform(0.5, 2.0, v.size) if weighted else np.ones(1)
+    for alpha in (1e-3, 1.0, 30.0, 1e6):
+        assert_optimal(_native.denoise_line(v, weight, alpha), v, weight, alpha)
+
+
+def test_weights_of_very_different_sizes(rng):
+    weight = 10.0 ** rng.uniform(-15, 15, 200)
+    x = _native.denoise_line(rng.standard_normal(200), weight, 1.0)
+    assert np.all(np.isfinite(x))
+
+
+@pytest.mark.slow
+def test_the_time_is_linear():
+    """Lines on which methods that go back over the data take a quadratic time: a ramp, and a slow oscillation."""
+    for make in (lambda n: np.arange(n) / n, lambda n: np.sin(40 * np.arange(n) / n) * np.arange(n)):
+        times = []
+        for n in (200_000, 1_600_000):
+            v = make(n)
+            start = process_time()
+            _native.denoise_line(v, np.ones(1), 1e3)
+            times.append(process_time() - start)
+        assert times[1] < 30 * times[0]
+
+
+def test_no_jumps_beyond_the_largest_alpha(rng):
+    v = rng.standard_normal(40)
+    alpha = np.max(np.abs(np.cumsum(v - v.mean())))
+    assert np.allclose(sb.TotalVariation1D(1.001 * alpha).prox(v, 1.0), v.mean())
+    assert np.ptp(sb.TotalVariation1D(0.999 * alpha).prox(v, 1.0)) > 0
+
+
+@given(
+    z=arrays(float, 6, elements=COARSE), alpha=st.sampled_from([0.5, 1.0, 2.0]), beta=st.sampled_from([0.0, 0.5, 1.0])
+)
+@examples(100)
+def test_the_conjugate_is_an_indicator(z, alpha, beta):
+    """z is in the set if and only if <x, z> <= f(x) for the x where that is most violated on the unit box."""
+    f = sb.TotalVariation1D(alpha) + sb.L1(beta) if beta else sb.TotalVariation1D(alpha)
+    x = cp.Variable(6)
+    excess = cp.Problem(
+        cp.Maximize(z @ x - alpha * cp.norm1(cp.diff(x)) - beta * cp.norm1(x)), [cp.norm_inf(x) <= 1]
+    ).solve(solver=cp.CLARABEL)
+    assert (f.conjugate(z) == 0) == (excess < 1e-6)
+
+
+A = np.random.default_rng(3).standard_normal((100, 40))
+X = np.repeat([0.0, 2.0, -1.0, 0.5], 10)
+NOISE = 0.5 * np.random.default_rng(4).standard_normal(100)
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute, sb.Huber, sb.Norm2])
+@pytest.mark.parametrize("sum_with", ["nothing", "L1", "NonNegative", "Linear", "intercept"])
+def test_regression(loss, sum_with):
+    b = A @ X + NOISE
+    x = cp.Variable(40)
+    value = 0.5 * cp.norm1(cp.diff(x))
+    f, matrix, constraints = sb.TotalVariation1D(0.5), A, []
+    if sum_with == "L1":
+        f, value = f + sb.L1(0.3), value + 0.3 * cp.norm1(x)
+    if sum_with == "NonNegative":
+        f, constraints = f + sb.NonNegative(), [x >= 0]
+    if sum_with == "Linear":
+        c = np.linspace(-1, 1, 40)
+        f, value = f + sb.Linear(c), value + c @ x
+    image = A @ x
+    if sum_with == "intercept":
+        c = cp.Variable(1)
+        b, f, matrix, image = b + 3.0, [f, sb.Zero()], [A, np.ones((100, 1))], image + c
+    losses = {sb.Squared: cp.sum_squares(image - b) / 2, sb.Absolute: cp.norm1(image - b),
+              sb.Huber: cp.sum(cp.huber(image - b, 1.0)) / 2, sb.Norm2: cp.norm(image - b)}  # fmt: skip
+    problem = sb.Problem(f, matrix, sb.Huber(b, 1.0) if loss is sb.Huber else loss(b))
+    result = sb.solve(problem, tol=1e-6)
+    assert result.status == sb.Status.OPTIMAL
+    expected = cp.Problem(cp.Minimize(value + losses[loss]), constraints).solve(solver=cp.CLARABEL)
+    assert result.certificate.primal_value == pytest.approx(expected, rel=2e-6)
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
+@pytest.mark.parametrize("A", [sb.Identity(), np.eye(40)], ids=["identity", "matrix"])
+def test_denoising(A, loss, rng):
+    b = X + 0.3 * rng.standard_normal(40)
+    x = cp.Variable(40)
+    distance = cp.sum_squares(x - b) / 2 if loss is sb.Squared else cp.norm1(x - b)
+    result = sb.solve(sb.Problem(sb.TotalVariation1D(0.5), A, loss(b)), tol=1e-6)
+    assert result.status == sb.Status.OPTIMAL
+    expected = cp.Problem(cp.Minimize(0.5 * cp.norm1(cp.diff(x)) + distance)).solve(solver=cp.CLARABEL)
+    assert result.certificate.primal_value == pytest.approx(expected, rel=2e-6)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"function of a vector, but its variable has shape \(3, 2\)"):
+        sb.Problem(sb.TotalVariation1D(1.0), np.eye(3), sb.Squared(np.ones((3, 2))))
+    with pytest.raises(TypeError, match="L1 cannot be added to TotalVariation1D: expected L1 without weights, Linear"):
+        sb.TotalVariation1D(1.0) + sb.L1(1.0, [1.0, 2.0])
+    with pytest.raises(ValueError, match="does not penalise constants"):
+        sb.alpha_max(sb.TotalVariation1D(1.0), A, sb.Squared(np.ones(100)))
