@@ -6,6 +6,7 @@
 
 #include "bind_arrays.hpp"
 #include "bind_blas.hpp"
+#include "bind_factors.hpp"
 #include "bind_kernels.hpp"
 #include "bind_matrix.hpp"
 #include "bind_proxes.hpp"
@@ -44,6 +45,7 @@ NB_MODULE(_native, m) {
   bind_matrix(m);
   bind_blas(m);
   bind_proxes(m);
+  bind_factors(m);
   bind_losses(m);
   bind_kernel(m);
   bind_descent(m);

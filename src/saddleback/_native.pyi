@@ -118,6 +118,62 @@ def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
     """
 
+BAND_WIDTHS: tuple = (1, 2, 3, 4, 6, 8, 12, 16)
+
+def band_gram(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return A.T @ diag(weight) @ A + diag(diagonal) for A in compressed sparse rows: the lower band by columns.
+    """
+
+def band_factor(band: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], width: int, columns: int) -> bool:
+    """
+    Replace a band matrix by its factors L D L'; return whether it is positive definite.
+    """
+
+def band_solve(band: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: int, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """Return the solution of a system, given the factors of a band matrix."""
+
+class SparseFactor:
+    """The Cholesky factor of a sparse matrix."""
+
+    def solve(self, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the solution of a system."""
+
+class SparsePattern:
+    """
+    The lower triangle of a sparse symmetric matrix in compressed columns, without values.
+    """
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def postorder(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """
+        Return an order with the same entries in the Cholesky factor in which each column follows its descendants.
+        """
+
+    def analyse(self, most: int) -> bool:
+        """
+        Find the pattern of the Cholesky factor, for columns in postorder; return whether it has at most ``most`` entries.
+        """
+
+    @property
+    def entries(self) -> int:
+        """The stored entries of the Cholesky factor."""
+
+    @property
+    def multiplications(self) -> float:
+        """The multiplications of a factorisation."""
+
+    def gram(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Return the values of A.T @ diag(weight) @ A + diag(diagonal) for A in compressed sparse rows.
+        """
+
+    def factor(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> SparseFactor | None:
+        """
+        Return the Cholesky factor of the matrix with these values; None if it is not positive definite.
+        """
+
 class RowLoss:
     """A loss that is a sum over the rows."""
 

@@ -16,6 +16,7 @@ from ..common.rebuildable import stored
 from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step, without_dust
 from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
+from ..functions.traits import zero_slack
 from ..model.model import Model
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
@@ -180,6 +181,8 @@ class Incumbent:
         assert self._confirmed is not None
         at, dual = self._confirmed
         before, z = at.x, dual.z
+        if self.model.f.domain.everything and zero_slack(self.model.f, z) is None:
+            return True  # there are no kinks and bounds
         for length in lengths:
             x = proximal_step(self.model, before, z, length)
             if x is before or self._replace_x(x, max(tol, error)):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..common.checks import one_of, shown
 from ..layers import Fallback, Finish, Restarted, WorkingSet
+from ..layers.finish import pays_at_once
 from ..linear_programs.highs import pays
 from ..linear_programs.program import as_linear_program
 from ..methods import (
@@ -75,14 +76,17 @@ def methods() -> list[str]:
     return ["auto", *METHODS, "finish"]
 
 
-def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None) -> str | Method[Any]:
+def resolve(
+    method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None, layers: bool = True
+) -> str | Method[Any]:
     """Return the method that "auto" stands for; any other method is returned unchanged.
 
     With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
     rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
-    or if options are given. If loss and penalty both have kinks, it is "multipliers" unless the penalty has groups or
-    A is in a file or on several processes. Otherwise, and if K or an option is given that only the block method has,
-    it is "sp-bcd".
+    or if options are given. It is "finish" if A has sparse structure with which a step of the interior point costs a
+    few passes, unless options are given or there are no ``layers``. If loss and penalty both have kinks, it is
+    "multipliers" unless the penalty has groups or A is in a file or on several processes. Otherwise, and if K or an
+    option is given that only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -102,6 +106,8 @@ def resolve(method: str | Method[Any], options: dict[str, Any], model: Model, dr
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
         return Highs.name if not options and pays(model) else R2HPDHG.name
+    if drawn is None and layers and not options and pays_at_once(model):
+        return "finish"
     if drawn is None and _takes(Multipliers, options) and multipliers_pay(model):
         return Multipliers.name
     return SPBCD.name

@@ -2,11 +2,12 @@ r"""The finish: block passes until an interior-point method is the faster way to
 
 If loss and penalty both have kinks, a first-order method takes thousands of passes for the last digits. An interior
 point method (``methods/interior_point.py``) takes some 25 steps, each of which factors a matrix. That is too expensive
-for all columns of a large problem, but not for the few that matter near its solution, which working sets find. This
-layer predicts the passes that both would take, and switches to the interior point when that is cheaper. The prediction
-for the method follows from how its error has fallen so far, or from the number of passes that it says it expects. If
-the interior point fails, or would take more memory than allowed, the method continues. A run ends only on the
-certificate of the whole problem, and keeps the best pair that either method has found.
+for all columns of a large problem, but not for the few that matter near its solution, which working sets find. If A has
+sparse structure (``methods/interior/structure.py``), a step on all columns costs a few passes. This layer predicts the
+passes that both would take, and switches to the interior point when that is cheaper. The prediction for the method
+follows from how its error has fallen so far, or from the number of passes that it says it expects. If the interior
+point fails, or would take more memory than allowed, the method continues. A run ends only on the certificate of the
+whole problem, and keeps the best pair that either method has found.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import DensePoint
 from ..methods.contract import Layer, Method, Start, State, diverged
-from ..methods.interior_point import InteriorPoint
+from ..methods.interior import structure_of
+from ..methods.interior_point import InteriorPoint, matrix_bytes
 from ..methods.report import Report
 from ..model.model import Model
 from ..places.newton import factorisation_passes, gram_multiplications, step_overhead
@@ -65,6 +67,12 @@ PATIENCE = 4.0
 CLOSER, CLOSE = 0.1, 1e-2
 """After a failed finish, block passes continue from its point if its error is at most CLOSER times the error at the
 switch and at most CLOSE. Otherwise the problem may have no solution, and the iterates have diverged."""
+
+FEW_PASSES = 10.0
+"""Passes of a factorisation up to which the interior point is the way to begin with."""
+
+MEMORY = 2e9
+"""Bytes that the matrix of the interior point may take unless the user says otherwise."""
 
 ROUNDING = 1e-12
 """Smallest tolerance for which the remaining passes are estimated."""
@@ -116,7 +124,7 @@ class Finish(Layer[FinishState]):
     """
 
     at_once: bool = False
-    finish_memory: float = 2e9
+    finish_memory: float = MEMORY
     options: ClassVar[tuple[str, ...]] = ("finish_memory",)
 
     @classmethod
@@ -134,8 +142,9 @@ class Finish(Layer[FinishState]):
         return "finish" if self.at_once else self.method.name
 
     def interior(self, model: Model) -> Method[Any]:
-        """Return the interior point, on working sets of columns and rows if the problem is large."""
-        return WorkingSet(RowWorkingSet(InteriorPoint(min(self.finish_memory, model.A.traits.budget)))).for_model(model)
+        """Return the interior point, on working sets of columns and rows if the problem is large and its A dense."""
+        bare = InteriorPoint(min(self.finish_memory, model.A.traits.budget))
+        return WorkingSet(RowWorkingSet(bare)).for_model(model) if structure_of(model) is None else bare
 
     def applies(self, model: Model) -> bool:
         return InteriorPoint().missing(model) is None
@@ -232,8 +241,10 @@ class Finish(Layer[FinishState]):
     def _cost(self, state: FinishState) -> float:
         """Return the passes of the finish; inf if its matrix would take too much memory."""
         model, columns = state.model, finish_columns(state.model, state.x)
-        size, bound = min(columns, finish_rows(model)), min(self.finish_memory, model.A.traits.budget)
-        return np.inf if 16.0 * size**2 > bound else finish_passes(model, columns)
+        bound = min(self.finish_memory, model.A.traits.budget)
+        dense = 16.0 * min(columns, finish_rows(model)) ** 2
+        needed = dense if structure_of(model) is None else matrix_bytes(model)
+        return np.inf if needed > bound else finish_passes(model, columns)
 
     def _best(self, state: FinishState) -> Handover:
         """Return the best pair that the method offers, as a start of the interior point."""
@@ -285,16 +296,29 @@ class Finish(Layer[FinishState]):
 
 def chooses(model: Model) -> bool:
     """Return whether a problem is so large that the interior point gets working sets of columns or rows."""
-    return working_set.pays(model) or settled_rows.pays(model)
+    return structure_of(model) is None and (working_set.pays(model) or settled_rows.pays(model))
 
 
 def finish_passes(model: Model, columns: float) -> float:
     """Return the cost, in passes, of an interior point on a number of columns."""
+    if (structure := structure_of(model)) is not None:
+        return STEPS * (PRODUCTS + structure.passes(model.A)) + LOOKS
     (m, n), rows = model.A.shape, finish_rows(model)
     share = columns / n * rows / m
     multiplications = gram_multiplications(model.A.traits.stored * share, *sorted((rows, columns)))
     rounds = ROUNDS if rows < m else 1
     return rounds * STEPS * (PRODUCTS * share + factorisation_passes(model.A, multiplications)) + LOOKS
+
+
+def pays_at_once(model: Model) -> bool:
+    """Return whether the interior point is the way to begin with: if a step on all columns costs a few passes.
+
+    No other method is known to take few passes on such problems: differences, of which a sparse A is often made, are
+    ill-conditioned.
+    """
+    if InteriorPoint().missing(model) is not None or (structure := structure_of(model)) is None:
+        return False
+    return structure.passes(model.A) <= FEW_PASSES and matrix_bytes(model) <= min(MEMORY, model.A.traits.budget)
 
 
 def finish_columns(model: Model, x: Vector) -> float:

@@ -21,20 +21,28 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
-from ..functions.normal_form import LogisticEntropy
 from ..model.model import Model
 from .contract import Method, Start, State, all_blocks
-from .interior import Barrier, Direction, SingularSystem, System, factored, form_for, started
+from .interior import (
+    Barrier,
+    Direction,
+    SingularSystem,
+    System,
+    factored,
+    form_for,
+    hard_rows,
+    started,
+    structure_of,
+)
 from .report import Report
 
 TO_THE_EDGE = 0.99
 """Length of a step, relative to the longest step inside the domain."""
 
-CORRECTIONS = 3
 REACH = 1.1
 WORTH = 0.05
-"""Gondzio's corrections: their largest number, the factor by which each tries to lengthen the step, and the least gain
-that makes one worthwhile. A factorisation costs as much as many corrections."""
+"""Gondzio's corrections: the factor by which each tries to lengthen the step, and the least gain that makes one
+worthwhile."""
 
 STALLED = 25
 """Steps without progress in the residuals and products after which the method ends."""
@@ -133,7 +141,8 @@ class InteriorPoint(Method[InteriorState]):
     def _step(self, state: InteriorState) -> None:
         """Take one predictor-corrector step."""
         f, g = state.f, state.g
-        newton = Newton(f, g, factored(state.model.A, f.stiffness(), g.stiffness()), state.z, state.u)
+        system = factored(state.model.A, f.stiffness(), g.stiffness(), structure_of(state.model))
+        newton = Newton(f, g, system, state.z, state.u)
         newton.aim(0.0, corrected=False)
         mu, after = newton.mu(), newton.mu(*newton.longest)
         target = mu * min(1.0, max(after / mu, 1e-6)) ** 3 if mu > 0 else 0.0
@@ -179,12 +188,11 @@ def _give_up(state: InteriorState, reason: str) -> None:
 
 def matrix_bytes(model: Model) -> float:
     """Return the bytes that the matrix of a step and its factor take."""
-    loss = model.loss_form
-    assert loss is not None
-    left, right, quadratic, lower, upper = loss.parameters
-    equalities = (left == right) & (quadratic == 0) & np.isinf(lower) & np.isinf(upper)
-    stiff = bool(isinstance(loss.atoms[0], LogisticEntropy) or not np.any(equalities)), int(model.unpenalised.size)
-    return 16.0 * float(form_for(model.A.shape, *stiff).size(model.A.shape)) ** 2
+    structure = structure_of(model)
+    if structure is not None:
+        return structure.bytes
+    form = form_for(model.A.shape, not hard_rows(model).size, int(model.unpenalised.size))
+    return 16.0 * float(form.size(model.A.shape)) ** 2
 
 
 class Newton:
@@ -206,7 +214,7 @@ class Newton:
     def centre(self, mu: float) -> None:
         """Correct the direction as long as that gives longer steps (Gondzio 1996)."""
         pairs = [*self.f.pairs, *self.g.pairs]
-        for _ in range(CORRECTIONS):
+        for _ in range(self.system.corrections):
             before, aims, direction = self.longest, [pair.lacking for pair in pairs], self.direction
             primal, dual = (min(1.0, REACH * step + REACH - 1.0) for step in before)
             self.f.recentre(mu, primal, dual)

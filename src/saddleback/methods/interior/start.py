@@ -10,6 +10,7 @@ from ...common.arrays import Blocks, Vector
 from ...functions.traits import subgradient_scale
 from ...model.model import Model
 from .barrier import Barrier, Guess, Stiffness, barrier_at, normalised
+from .structure import structure_of
 from .system import factored
 
 UNIT = 0.1
@@ -52,6 +53,8 @@ def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[B
     if not model.surely_solvable:
         return _linear_program(model)
     objective = abs(model.f.finite_value(x) + model.g.finite_value(u))
+    least = model.trivial_bound - model.constant  # if that is not 0, the objective may be 0 far from a solution
+    objective = max(objective, abs(least)) if np.isfinite(least) else objective
     mu = max(objective, 1e-6 * model.value_at_zero) / (2 * sum(model.A.shape))
     place = Place(x, y, u, z, *_units(model, mu), mu)
     f, g = place.barriers(model)
@@ -80,7 +83,7 @@ def _least_squares(model: Model) -> Place:
     nearest = model.f.domain.project(np.zeros(columns.size))
     image = model.A.matvec(nearest)
     slack = SLACK * rows**2 / np.mean(rows**2)  # dimensionless: it relates lengths of Ax to each other
-    system = factored(model.A, Stiffness(columns**2, None), Stiffness(slack, None))
+    system = factored(model.A, Stiffness(columns**2, None), Stiffness(slack, None), structure_of(model))
     x = nearest + system.refined(np.zeros_like(columns), image - model.g.domain.project(image)).dx
     y = system.refined(-0.5 * (left + right) - quadratic * x, np.zeros_like(rows)).dy
     u, z = model.A.matvec(x), -model.A.rmatvec(y)

@@ -7,7 +7,8 @@ r"""The linear system of the interior-point method.
 
 Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, which needs D_g > 0. Eliminating dx leaves the m x m
 matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0 in all but a few columns. The smaller one is factored. Equality
-constraints have D_g = 0 and free variables have D_f = 0; if a problem has both, the whole matrix is factored.
+constraints have D_g = 0 and free variables have D_f = 0; if a problem has both, the whole matrix is factored. If A has
+sparse structure (``structure.py``), the matrix is sparse, and so is its factor.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from scipy.linalg import lapack
 
 from ...common.arrays import Vector
 from ...machine.factors import factor, solved
+from ...machine.sparse_factors import Solve
 from ...machine.tiled_blas import product
 from ...operators import Operator
 from ...places.newton import placed
 from .barrier import Inverse, Stiffness
+from .structure import Structure
 
 SHIFTS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Relative shifts of the diagonal that are tried one after the other if a matrix is singular up to rounding."""
@@ -43,6 +46,18 @@ MOST_LOOSE = 20
 ACCURATE = 1e-13
 """Relative residual at which a direction needs no refinement."""
 
+FIXED = 1e150
+"""Diagonal of a sparse matrix where a coordinate is fixed: so large that nothing moves it, and its square is finite."""
+
+CORRECTIONS = 3
+"""Largest number of Gondzio's corrections: a dense factorisation costs as much as many of them."""
+
+RATIOS = (10.0, 30.0, 50.0)
+"""Costs of a factorisation relative to a solution from which one, two and three corrections pay (Gondzio 1996)."""
+
+PRODUCTS = 3.0
+"""Passes that a solution takes beside the factor: its products with A, and its vectors."""
+
 
 class SingularSystem(ArithmeticError):
     """The matrix has no factorisation, or the solution is not finite."""
@@ -58,16 +73,17 @@ class Direction(NamedTuple):
 
 
 class System(ABC):
-    """A factored system; ``passes`` counts the products with A and A' so far."""
+    """A factored system.
+
+    ``passes`` counts the products with A and A' so far, and ``corrections`` is the largest number of corrections of a
+    direction for which the factor should be used again.
+    """
+
+    corrections: int = CORRECTIONS
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         self.A, self.f, self.g = A, f, g
         self.passes = 0.0
-
-    @staticmethod
-    @abstractmethod
-    def size(shape: tuple[int, int]) -> int:
-        """Return the size of the matrix for an m x n matrix A."""
 
     @abstractmethod
     def solve(self, r: Vector, s: Vector) -> Direction:
@@ -119,7 +135,16 @@ def _cholesky(matrix: Any) -> Any:
     raise SingularSystem
 
 
-class ByColumns(System):
+class Dense(System):
+    """A system whose matrix is a dense array."""
+
+    @staticmethod
+    @abstractmethod
+    def size(shape: tuple[int, int]) -> int:
+        """Return the size of the matrix for an m x n matrix A."""
+
+
+class ByColumns(Dense):
     """The n x n system after elimination of dy."""
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
@@ -143,7 +168,7 @@ class ByColumns(System):
         return self._products(dx, self.give.product(s + u), u)
 
 
-class ByRows(System):
+class ByRows(Dense):
     r"""The m x m system after elimination of dx.
 
     In some columns U, those of free variables, D_f may be 0: they have the equation A_U' dy = r_U. Any multiple of
@@ -203,7 +228,7 @@ class ByRows(System):
         return self._products(dx, dy, z=z)
 
 
-class Whole(System):
+class Whole(Dense):
     """The whole (n + m) x (n + m) system, made symmetric by negating the second row, with an indefinite factorisation.
 
     The matrix is first scaled to entries of at most 1, so that the shift of its diagonal is relative in every row.
@@ -246,8 +271,76 @@ class Whole(System):
         return self._products(dx, dy)
 
 
-def form_for(shape: tuple[int, int], g_stiff: bool, loose: int) -> type[System]:
-    """Return the class of the smallest system, given whether D_g > 0 and in how many columns D_f = 0.
+class Sparse(System):
+    r"""The system after elimination of one variable, with a sparse factor.
+
+    With v the variable that stays and w the other one, both eliminations are the same: for (v, w) = (dx, dy) and T = A,
+    or (v, w) = (dy, dx) and T = -A',
+
+    .. math::
+
+        \begin{pmatrix} D_v & T' \ -T & D_w \end{pmatrix} \begin{pmatrix} v \ w \end{pmatrix} =
+        \begin{pmatrix} p \ q \end{pmatrix}, \qquad N = D_v + T_I' D_I^{-1} T_I.
+
+    The border B holds the coordinates of w that are not eliminated. A small system determines them (a Schur
+    complement): :math:`(D_B + T_B N^{-1} T_B')\, w_B = q_B + T_B N^{-1} (p - T_I' D_I^{-1} q_I)`.
+    """
+
+    def __init__(self, A: Operator, f: Stiffness, g: Stiffness, structure: Structure) -> None:
+        super().__init__(A, f, g)
+        self.structure = structure
+        self.by_columns = structure.side == "columns"
+        self.stays, other = (f, g) if self.by_columns else (g, f)
+        inner, border, outside = structure.inner, structure.border, structure.outside
+        with np.errstate(divide="ignore"):
+            self.give = 1.0 / other.diagonal
+        self.give[border] = 0.0
+        weight = self.give if not border.size else self.give[inner]
+        diagonal = self.stays.diagonal
+        self.factor = self._factored(weight, np.where(np.isfinite(diagonal), diagonal, FIXED))
+        ratio = structure.passes(A) / (PRODUCTS + structure.solve_passes(A))
+        self.corrections = int(np.searchsorted(RATIOS, ratio))
+        if border.size:
+            self.images = np.stack([self._solved(row) for row in outside], axis=1)
+            self.complement = outside @ self.images + np.diag(other.diagonal[border])
+
+    def _factored(self, weight: Vector, diagonal: Vector) -> Solve:
+        for shift in SHIFTS:
+            found = self.structure.normal.factored(weight, diagonal, shift)
+            if found is not None:
+                return found
+        raise SingularSystem
+
+    def _solved(self, right: Vector) -> Vector:
+        return _without(self.factor(right), self.stays)
+
+    def solve(self, r: Vector, s: Vector) -> Direction:
+        border, outside = self.structure.border, self.structure.outside
+        p, q = (r, s) if self.by_columns else (s, r)
+        v = self._solved(p - self._back(self.give * q))
+        if border.size:
+            found, *_ = np.linalg.lstsq(self.complement, q[border] + outside @ v, rcond=None)
+            v = v - self.images @ found
+        image = self._there(v)
+        w = self.give * (q + image)
+        if border.size:
+            w[border] = found
+        back = self._back(w)
+        return Direction(v, w, image, back) if self.by_columns else Direction(w, v, -back, -image)
+
+    def _there(self, v: Vector) -> Vector:
+        """Return T v."""
+        self.passes += 0.5
+        return self.A.matvec(v) if self.by_columns else -self.A.rmatvec(v)
+
+    def _back(self, w: Vector) -> Vector:
+        """Return T'w."""
+        self.passes += 0.5
+        return self.A.rmatvec(w) if self.by_columns else -self.A.matvec(w)
+
+
+def form_for(shape: tuple[int, int], g_stiff: bool, loose: int) -> type[Dense]:
+    """Return the class of the smallest dense system, given whether D_g > 0 and in how many columns D_f = 0.
 
     Equality constraints may be linearly dependent. The whole matrix then keeps more digits than an elimination, and is
     preferred while it is small.
@@ -259,6 +352,8 @@ def form_for(shape: tuple[int, int], g_stiff: bool, loose: int) -> type[System]:
     return ByRows if by_rows and (g_stiff or n + m > SMALL) else Whole
 
 
-def factored(A: Operator, f: Stiffness, g: Stiffness) -> System:
-    """Return the smallest system, factored."""
+def factored(A: Operator, f: Stiffness, g: Stiffness, structure: Structure | None = None) -> System:
+    """Return the system with a sparse factor if A has structure, and otherwise the smallest dense system, factored."""
+    if structure is not None:
+        return Sparse(A, f, g, structure)
     return form_for(A.shape, bool(np.all(g.diagonal > 0)), int(np.count_nonzero(f.diagonal == 0)))(A, f, g)

@@ -1,0 +1,217 @@
+"""Factors of sparse normal matrices T' diag(w) T + diag(d): the pattern is analysed once, and the values change.
+
+If the columns of T can be ordered such that the matrix has a narrow band, as for differences along a line, its factor
+takes a few operations per column. Otherwise the columns get an order of minimum degree, and the factor is computed by
+supernodes. Each class contains, in a comment or as a fallback, the lines of scipy that compute the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import spilu, splu
+
+from .. import _native
+from ..common.arrays import Indices, Vector
+from .blas_threads import single_threaded
+from .tiled_blas import tiled
+
+Solve = Callable[[Vector], Vector]
+
+WIDEST = max(_native.BAND_WIDTHS)
+"""Widest band that is factored as a band; supernodes are faster for wider ones."""
+
+EMPTY = 1e-8
+"""Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
+
+SMALL = 20_000
+"""Size up to which an order of minimum degree is computed in any case: it costs little."""
+
+WIDE = 0.1
+"""Width of the band, relative to the size, from which larger matrices count as full. Without a good order of the band
+there is hardly ever an order with little fill, and the search for one takes long."""
+
+
+class Normal(ABC):
+    """The matrix T' diag(w) T + diag(d) for one T and any w and d.
+
+    Attributes
+    ----------
+    bytes : memory of the matrix and its factor.
+    visits : entries that are read or written one by one.
+    multiplications : multiplications inside dense panels, which are much faster.
+    solve_visits : entries that are read for a solution.
+    """
+
+    bytes: float
+    visits: float
+    multiplications: float
+    solve_visits: float
+
+    def __init__(self, T: Any, order: Indices | None) -> None:
+        rows = sparse.csr_array(T) if order is None else sparse.csr_array(T)[:, order]
+        rows.sort_indices()
+        self.order = order
+        self.rows = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+        counts = np.diff(rows.indptr).astype(np.float64)
+        self.pairs = float(counts @ (counts + 1.0)) / 2.0
+
+    def factored(self, weight: Vector, diagonal: Vector, shift: float = 0.0) -> Solve | None:
+        """Return a function that solves the system for w and d; None if the matrix is not positive definite.
+
+        ``shift`` is added to the diagonal of the matrix, relative to its entries. A diagonal entry of 0 becomes small.
+        """
+        order = self.order
+        values, at = self._matrix(weight, np.ascontiguousarray(diagonal if order is None else diagonal[order]))
+        own = values[at]
+        if shift:
+            values[at] = own = own * (1.0 + shift)
+        if np.any(own == 0):
+            values[at] = np.where(own == 0, EMPTY * (float(np.median(own)) or 1.0), own)
+        solve = self._factored(values)
+        return solve if solve is None or order is None else _reordered(solve, order)
+
+    @abstractmethod
+    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
+        """Return the values of the matrix, in the order of the factor, and which of them are on its diagonal."""
+
+    @abstractmethod
+    def _factored(self, values: Vector) -> Solve | None:
+        """Return a function that solves the system for the values of a matrix, which are overwritten."""
+
+
+def _reordered(solve: Solve, order: Indices) -> Solve:
+    def solved(right: Vector) -> Vector:
+        result = np.empty_like(right)
+        result[order] = solve(right[order])
+        return result
+
+    return solved
+
+
+class Banded(Normal):
+    """A matrix with a narrow band: ``scipy.linalg.cholesky_banded`` and ``cho_solve_banded`` compute the same."""
+
+    def __init__(self, T: Any, order: Indices | None, width: int) -> None:
+        super().__init__(T, order)
+        self.width = min(each for each in _native.BAND_WIDTHS if each >= width)
+        size = float(T.shape[1])
+        self.bytes = 8.0 * size * (self.width + 1)
+        self.visits = self.pairs + size * (self.width + 1) * (self.width + 2) / 2.0
+        self.multiplications = 0.0
+        self.solve_visits = 2.0 * size * (self.width + 1)
+
+    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
+        band = _native.band_gram(*self.rows, weight, diagonal, self.width)
+        return band, slice(0, diagonal.size * (self.width + 1), self.width + 1)
+
+    def _factored(self, values: Vector) -> Solve | None:
+        if not _native.band_factor(values, self.width, values.size // (self.width + 1) - self.width):
+            return None
+        return lambda right: _native.band_solve(values, self.width, right)
+
+
+class Supernodal(Normal):
+    """A matrix whose factor has few entries."""
+
+    def __init__(self, T: Any, order: Indices, pattern: _native.SparsePattern, lower: Any) -> None:
+        super().__init__(T, order)
+        self.pattern, self.lower = pattern, lower
+        self.bytes = 8.0 * (2.0 * self.lower.nnz + pattern.entries)
+        self.visits = 2.0 * self.pairs + 2.0 * pattern.entries
+        self.multiplications = pattern.multiplications
+        self.solve_visits = 2.0 * pattern.entries
+
+    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
+        return self.pattern.gram(*self.rows, weight, diagonal), self.lower.indptr[:-1]
+
+    def _factored(self, values: Vector) -> Solve | None:
+        if not tiled():
+            return self._by_superlu(values)
+        with single_threaded():
+            factor = self.pattern.factor(values)
+        return None if factor is None else factor.solve
+
+    def _by_superlu(self, values: Vector) -> Solve | None:
+        lower = sparse.csc_array((values, self.lower.indices, self.lower.indptr), shape=self.lower.shape)
+        matrix = sparse.csc_matrix(lower + sparse.tril(lower, -1).T)
+        try:
+            found = splu(matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:  # exactly singular
+            return None
+        pivots = found.U.diagonal()
+        return found.solve if np.all((pivots > 0) & np.isfinite(pivots)) else None
+
+
+def normal_matrix(T: Any, most: float) -> Normal | None:
+    """Return the normal matrix of a sparse T in an order with little fill; None if its factor has too many entries.
+
+    Parameters
+    ----------
+    T : sparse matrix
+    most : float
+        The most entries that the factor may have.
+    """
+    T = sparse.csr_array(T)
+    T.sort_indices()
+    size = T.shape[1]
+    if (width := _band_width(T)) <= WIDEST:
+        return Banded(T, None, width)
+    pattern = sparse.csc_array(_ones(T).T @ _ones(T))
+    order = np.asarray(reverse_cuthill_mckee(sparse.csr_matrix(pattern), symmetric_mode=True), dtype=np.int64)
+    if (width := _band_width(T[:, order])) <= WIDEST:
+        return Banded(T, order, width)
+    if size > SMALL and width > WIDE * size:
+        return None
+    order = minimum_degree(pattern)
+    order = order[_pattern(pattern, order)[0].postorder()]
+    own, lower = _pattern(pattern, order)
+    return Supernodal(T, order, own, lower) if own.analyse(int(min(most, 2**62))) else None
+
+
+def _ones(T: Any) -> Any:
+    """Return the pattern of a matrix, as a matrix of ones."""
+    return sparse.csr_array((np.ones(T.nnz, dtype=np.float32), T.indices, T.indptr), shape=T.shape)
+
+
+def _band_width(T: Any) -> int:
+    """Return the largest distance between two columns in the same row, for rows in any order."""
+    rows = np.flatnonzero(np.diff(T.indptr))
+    if rows.size == 0:
+        return 0
+    first = np.minimum.reduceat(T.indices, T.indptr[rows])
+    last = np.maximum.reduceat(T.indices, T.indptr[rows])
+    return int(np.max(last - first))
+
+
+def minimum_degree(pattern: Any) -> Indices:
+    """Return an order of minimum degree for a symmetric pattern.
+
+    That is the order of SuperLU. An incomplete factorisation that keeps next to nothing is the cheapest way to it.
+    """
+    size = pattern.shape[0]
+    off = sparse.csc_matrix(pattern).astype(np.float64)
+    off.data[:] = -1.0
+    matrix = off + sparse.diags(np.asarray(off.shape[0] * 2.0).repeat(size), format="csc")
+    found = spilu(
+        sparse.csc_matrix(matrix),
+        drop_tol=1.0,
+        fill_factor=1.0,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return np.argsort(found.perm_c).astype(np.int64)
+
+
+def _pattern(pattern: Any, order: Indices) -> tuple[_native.SparsePattern, Any]:
+    """Return the lower triangle of a symmetric pattern in another order, its whole diagonal included."""
+    permuted = pattern[:, order][order] + sparse.identity(order.size, format="csc")
+    lower = sparse.csc_array(sparse.tril(permuted, format="csc"))
+    lower.sort_indices()
+    return _native.SparsePattern(lower.indptr.astype(np.int64), lower.indices.astype(np.int64)), lower
