@@ -272,3 +272,31 @@ def test_points_in_the_wrong_form(rng):
         sb.solve(problem, y0=np.zeros(80))
     with pytest.raises(ValueError, match=r"y0\[1\] has shape \(3,\): expected \(40,\)"):
         sb.solve(problem, y0=[np.zeros(40), np.zeros(3)])
+
+
+@pytest.mark.parametrize("method", ["sp-bcd", "descent", "multipliers"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_on_a_device(method, is_sparse, rng):
+    pytest.importorskip("torch")
+    A, b = data(rng)
+    second = sb.Huber(np.zeros(11), 0.1)
+    rows = [[sparse.csc_matrix(A * (np.abs(A) > 1.5)) if is_sparse else A, np.ones((40, 1))], [differences(12), None]]
+    problem = sb.Problem([sb.L1(0.5), sb.Zero()], rows, [sb.Squared(b), second])
+    there, here = sb.solve(problem, device="cpu", method=method, tol=1e-7), sb.solve(problem, tol=1e-7)
+    assert there.settings["backend"] == "torch"
+    assert np.isclose(there.objective, here.objective, rtol=1e-6)
+
+
+def test_rows_in_files_and_checkpoints(tmp_path, rng):
+    A, b = data(rng)
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    losses = [sb.Absolute(b), sb.L1(0.5)]
+    here = sb.Problem(sb.L1(0.5), [A, differences(12)], losses)
+    streamed = sb.Problem(sb.L1(0.5), [sb.Streamed(tmp_path / "A.npy", memory=7000), differences(12)], losses)
+    expected = sb.solve(here, tol=1e-8)
+    assert np.isclose(sb.solve(streamed, tol=1e-3).objective, expected.objective, rtol=2e-3)
+    options = {"tol": 1e-9, "method": "sp-bcd", "working_set": False, "finish": False}
+    whole = sb.solve(here, **options)
+    sb.solve(here, max_passes=10, checkpoint=tmp_path / "run", **options)
+    resumed = sb.solve(here, resume=tmp_path / "run", **options)
+    assert np.array_equal(resumed.x, whole.x)

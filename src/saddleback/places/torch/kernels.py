@@ -28,7 +28,7 @@ from ..array_steps import dual_half
 from ..contract import Iterate
 from ..newton import Smooth
 from .array import DeviceArray, tensor_of
-from .operator import OnDevice, as_slice, beside, matrices, weighted_gram
+from .operator import OnDevice, as_slice, beside, is_on_device, matrices, weighted_gram
 
 STEPS = 5
 """Accelerated steps that replace one sweep over all blocks."""
@@ -43,7 +43,7 @@ WARM_UP = 2 * STEPS
 
 def missing(model: Model) -> str | None:
     """Return what the kernels lack for a problem, or None if they can treat it."""
-    if not matrices(model.A):
+    if not is_on_device(model.A):
         return "A is not a matrix on a device: pass device="
     if any(known is None or not known.closed for known in (model.penalty_form, model.loss_form)):
         return "its penalty or its loss is not one that the kernels know"

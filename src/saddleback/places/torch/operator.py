@@ -25,7 +25,7 @@ from ...operators.dense import Dense
 from ...operators.identity import ScaledIdentity
 from ...operators.implicit import Implicit
 from ...operators.sparse import Compressed, Transposed
-from ...operators.stacked import Stacked, hstack, parts_of
+from ...operators.stacked import Stacked, hstack, leaves, parts_of
 from ...operators.tasks import Tasks
 from ...operators.traits import Traits
 from ..files.operator import Streamed
@@ -131,10 +131,33 @@ def _(first: OnDevice, second: Operator) -> Operator:
     return beside([first, second]) if isinstance(second, OnDevice) else Stacked([first, *parts_of(second)])
 
 
+def is_on_device(A: Operator) -> bool:
+    """Return whether an operator consists of matrices on a device, side by side or above each other."""
+    return all(isinstance(part, OnDevice) for part in leaves(A))
+
+
 def matrices(A: Operator) -> list[OnDevice]:
-    """Return the matrices side by side that make up an operator; none if one of them is not on a device."""
-    found = [part for part in parts_of(A) if isinstance(part, OnDevice)]
-    return found if len(found) == len(parts_of(A)) else []
+    """Return the matrices side by side that make up an operator on a device."""
+    parts = [in_one(part) if isinstance(part, Above) else part for part in parts_of(A)]
+    return [part for part in parts if isinstance(part, OnDevice)]
+
+
+def in_one(A: Above) -> OnDevice:
+    """Return matrices one above the other as one matrix, dense if that takes at most twice the memory."""
+    parts = [(part, own) for part, own in A.present if isinstance(part, OnDevice)]
+    device = parts[0][0].device
+    if A.shape[0] * A.shape[1] <= 2 * A.traits.stored:
+        whole = torch.zeros(A.shape[::-1], dtype=torch.float64, device=device).T
+        for part, own in parts:
+            whole[own] = part.dense()
+        return DenseOnDevice(whole)
+    counts = torch.zeros(A.shape[0], dtype=torch.int64, device=device)
+    rows = [transposed(part.by_columns()) for part, _ in parts]
+    for (_, own), matrix in zip(parts, rows, strict=True):
+        counts[own] = torch.diff(matrix.crow_indices()).long()
+    indptr = torch.cat([counts.new_zeros(1), torch.cumsum(counts, 0)])
+    indices, values = torch.cat([matrix.col_indices().long() for matrix in rows]), [matrix.values() for matrix in rows]
+    return SparseOnDevice(csr(indptr, indices, torch.cat([value.double() for value in values]), A.shape), None)
 
 
 def beside(matrices: Sequence[OnDevice]) -> OnDevice:
