@@ -300,3 +300,14 @@ def test_rows_in_files_and_checkpoints(tmp_path, rng):
     sb.solve(here, max_passes=10, checkpoint=tmp_path / "run", **options)
     resumed = sb.solve(here, resume=tmp_path / "run", **options)
     assert np.array_equal(resumed.x, whole.x)
+
+
+def test_a_picture_shows_the_value_of_each_term(rng):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    A, b = data(rng)
+    result = sb.solve(sb.Problem(sb.L1(0.5), [A, differences(12)], [sb.Absolute(b), sb.L1(0.5)]))
+    bars = result.plot()[2].patches
+    assert [bar.get_width() for bar in bars] == [share.value for share in result.terms.values()]
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(result.objective)
+    assert len(result.plot(pyplot.subplots(1, 2)[1])) == 2
+    pyplot.close("all")

@@ -230,7 +230,7 @@ def test_plot_takes_one_axis_and_a_label(lasso):
     assert result.plot(ax=axis, label="again") is axis
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["mine", "again"]
     for wrong in ([axis] * 3, [], [[axis]]):
-        with pytest.raises(ValueError, match=r"ax=.*: expected one matplotlib axis, or two of them"):
+        with pytest.raises(ValueError, match=r"ax=.*: expected one matplotlib axis, or up to 2 of them"):
             result.plot(ax=wrong)
 
 

@@ -306,32 +306,36 @@ class Result:
         )
 
     def plot(self, ax: Any = None, label: str | None = None) -> Any:
-        """Draw the certified error against passes and against seconds.
+        """Draw the certified error against passes and against seconds, and for several losses the value of each term.
 
         The error is the largest figure of the certificate: the gap alone means little while a point is infeasible. A
-        dotted line marks where an interior point took over from the method.
+        dotted line marks where an interior point took over from the method. The bars of the terms add up to the
+        objective.
 
         Parameters
         ----------
-        ax : matplotlib axes or pair of matplotlib axes, optional
-            One to draw against passes, two to draw against passes and seconds; two new ones by default.
+        ax : matplotlib axes or sequence of matplotlib axes, optional
+            One to draw against passes, two to draw against passes and seconds, three for the terms as well; new ones by
+            default: three for a problem with a list of losses, otherwise two.
         label : str, optional
             Name in the legend, the method by default.
 
         Returns
         -------
         matplotlib axes
-            The given axes, or the pair of new ones.
+            The given axes, or the new ones.
         """
         try:
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
+        most = 3 if self.terms else 2
         if ax is None:
-            _, ax = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
+            _, ax = plt.subplots(1, most, figsize=(4.5 * most, 3.5), layout="constrained")
+            ax[1].sharey(ax[0])
         drawn = [ax] if hasattr(ax, "semilogy") else list(ax)
-        if len(drawn) not in (1, 2) or not all(hasattr(axis, "semilogy") for axis in drawn):
-            raise ValueError(f"ax={shown(ax)}: expected one matplotlib axis, or two of them")
+        if not 1 <= len(drawn) <= most or not all(hasattr(axis, "semilogy") for axis in drawn):
+            raise ValueError(f"ax={shown(ax)}: expected one matplotlib axis, or up to {most} of them")
         history = self.history
         error = np.maximum(history.error, 1e-16)
         finishing = history.passes >= (np.inf if history.finish_begins is None else history.finish_begins)
@@ -343,6 +347,11 @@ class Result:
             axis.grid(alpha=0.3)
         drawn[0].set_ylabel("certified error")
         drawn[0].legend()
+        if len(drawn) == 3:
+            names = [f"{name}: {share.function}" for name, share in self.terms.items()]
+            drawn[2].barh(names, [share.value for share in self.terms.values()])
+            drawn[2].invert_yaxis()
+            drawn[2].set_xlabel("value")
         return ax
 
 
