@@ -36,7 +36,7 @@ class Absorbed(Reduction):
     model: Model
     rows: slice
     kept_rows: Indices
-    shift: Vector | float
+    shift: Vector
     loss: PiecewiseQuadratic
 
     def kept(self) -> IndexMap:
@@ -54,7 +54,7 @@ class Absorbed(Reduction):
 
     def restore_u(self, x: Point, u: Vector) -> Vector:
         own = x.vector() + self.shift
-        return self._with_own(own, u + self.model.A.matvec(np.broadcast_to(self.shift, own.shape)))
+        return self._with_own(own, u + self.model.A.matvec(self.shift))
 
     def restore_y(self, y: Point) -> Point:
         """Return y with the slope of the absorbed loss at the x that is best for -A_2'y."""
@@ -94,7 +94,7 @@ def absorb_identity(model: Model) -> Reduction | None:
     if np.any(shift):
         if not isinstance(others, ConjugatePiecewise):
             return None
-        moved = -smaller.matvec(np.broadcast_to(shift, (A.shape[1],)))
+        moved = -smaller.matvec(shift)
         nothing = PiecewiseParameters.zero(moved.size)
         others = others.of.plus_member(PiecewiseQuadratic(*nothing._replace(left=moved, right=moved))).conjugate()
     reduced = replace(model, f=penalty, A=smaller, g=others, constant=model.constant + constant)
@@ -112,7 +112,7 @@ def _is_identity(A: Operator) -> bool:
     )
 
 
-Absorption = tuple[PiecewiseQuadratic, Vector | float, float]
+Absorption = tuple[PiecewiseQuadratic, Vector, float]
 
 
 def _with_curvature(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorption | None:
@@ -123,7 +123,7 @@ def _with_curvature(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorpti
     nothing = PiecewiseParameters.zero(curvature.size)
     linear = -loss.left * curvature
     piece = PiecewiseQuadratic(*nothing._replace(left=linear, right=linear, quadratic=curvature))
-    return f.plus_member(piece), 0.0, 0.5 * float(np.sum(loss.left**2 * curvature))
+    return f.plus_member(piece), np.zeros(curvature.size), 0.5 * float(np.sum(loss.left**2 * curvature))
 
 
 def _around_kinks(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorption | None:
