@@ -147,3 +147,39 @@ def test_refusals():
         sb.TotalVariation1D(1.0) + sb.L1(1.0, [1.0, 2.0])
     with pytest.raises(ValueError, match="does not penalise constants"):
         sb.alpha_max(sb.TotalVariation1D(1.0), A, sb.Squared(np.ones(100)))
+
+
+@pytest.mark.parametrize("loss", ["Absolute", "Hinge", "Equality"])
+@pytest.mark.parametrize("form", ["alone", "L1", "intercept", "several losses", "identity"])
+def test_under_a_loss_with_kinks_the_differences_are_rows(form, loss):
+    """The problem is solved as one of several losses; points and certificates are those of the problem as written."""
+    m = 20 if loss == "Equality" else 40
+    own, b = A[:m], A[:m] @ X
+    g = {"Absolute": sb.Absolute(b + NOISE[:m]), "Hinge": sb.Hinge(np.sign(b)), "Equality": sb.Equality(b)}[loss]
+    f = sb.TotalVariation1D(0.5)
+    problem = {
+        "alone": lambda: sb.Problem(f, own, g),
+        "L1": lambda: sb.Problem(f + sb.L1(0.2), own, g),
+        "intercept": lambda: sb.Problem([f, sb.Zero()], [own, np.ones(m)], g),
+        "several losses": lambda: sb.Problem(f, [own, np.ones((1, 40))], [g, sb.Interval(-9.0, 16.0)]),
+        "identity": lambda: sb.Problem([f, sb.L1(1.0)], [sb.Identity(), A[:m]], g),
+    }[form]()
+    unfolded, plain = sb.solve(problem, tol=1e-7), sb.solve(problem, tol=1e-4, eliminate=False)
+    assert unfolded.status == plain.status == sb.Status.OPTIMAL
+    assert unfolded.objective == pytest.approx(plain.objective, rel=1e-3)
+    assert unfolded.objective == pytest.approx(problem.to_cvxpy().solve(solver=cp.CLARABEL), rel=1e-6)
+    assert sb.certify(problem, unfolded.x, unfolded.y).error <= 1e-6
+    assert sb.solve(problem, x0=unfolded, tol=1e-6).passes < unfolded.passes
+
+
+def test_no_solution_is_proved_with_differences_as_rows():
+    """x >= 0 and a negative sum contradict each other."""
+    result = sb.solve(sb.Problem(sb.TotalVariation1D(1.0) + sb.NonNegative(), np.ones((1, 6)), sb.Equality([-1.0])))
+    assert result.status == sb.Status.INFEASIBLE
+
+
+def test_a_run_with_differences_as_rows_is_resumed(tmp_path):
+    problem = sb.Problem(sb.TotalVariation1D(0.5), A, sb.Absolute(A @ X + NOISE))
+    whole = sb.solve(problem, tol=1e-8)
+    sb.solve(problem, tol=1e-8, max_passes=30, checkpoint=tmp_path / "run")
+    assert np.array_equal(sb.solve(problem, tol=1e-8, resume=tmp_path / "run").x, whole.x)

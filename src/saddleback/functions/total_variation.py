@@ -36,6 +36,7 @@ from .domains import Everywhere, Interval, PartlyFixed, largest_finite_multiple
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
 from .penalties import Regulariser
+from .piecewise import PiecewiseQuadratic
 from .traits import Addable, Kinked, Movable, Scaled
 
 
@@ -108,6 +109,19 @@ class LineVariation(Convex, Addable, Kinked, Scaled, Movable):
         middle, width = 0.5 * (piece.left + piece.right), 0.5 * (piece.right - piece.left)
         sign = self.nonnegative or bool(np.any(piece.lower == 0))
         return LineVariation(self.alpha, self.linear + middle, self.beta + float(width[0]), sign, self.place)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the total variation is not always 0."""
+        return self.alpha > 0 and self.linear.size > 1
+
+    def without_variation(self) -> PiecewiseQuadratic:
+        """Return the other terms."""
+        slopes = PiecewiseParameters.zero(self.linear.size)._replace(
+            left=self.linear - self.beta, right=self.linear + self.beta
+        )
+        lower = np.zeros(self.linear.size) if self.nonnegative else slopes.lower
+        return PiecewiseQuadratic(*slopes._replace(lower=lower))
 
     @cached_property
     def domain(self) -> Domain:
@@ -224,6 +238,11 @@ class Tube(_Subgradients):
         up = np.cumsum(pull + self.of.beta)
         high = bound if self.of.nonnegative else up + np.minimum(np.minimum.accumulate(bound - up), 0.0)
         return bool(np.all(low - high <= self._rounding(pull)))
+
+
+def nearest_subgradient(z: Vector, alpha: float) -> Vector:
+    """Return the point of Z that is nearest to z (Moreau)."""
+    return z - _native.denoise_line(z, np.ones(1), alpha)
 
 
 def denoise_line(v: Vector, weight: Vector, alpha: float) -> Vector:

@@ -8,6 +8,7 @@ from .contract import Reduction, Unchanged
 from .eliminate import eliminate_identities
 from .empty import drop_empty
 from .merge import merge_rows
+from .unfold import unfold_variation
 
 __all__ = [
     "Reduction",
@@ -17,14 +18,20 @@ __all__ = [
     "eliminate_identities",
     "merge_rows",
     "reduce_problem",
+    "unfold_variation",
 ]
 
 
 def reduce_problem(model: Model, eliminate: bool) -> Reduction:
     """Return the problem to solve in place of the user's.
 
-    ``eliminate`` makes blocks under an identity part of the loss, and losses of x itself part of the penalty, if
-    possible.
+    ``eliminate`` makes blocks under an identity part of the loss, total variations under a loss with kinks losses of
+    differences, and losses of x itself part of the penalty, if possible.
     """
-    found = (eliminate_identities(model) or absorb_identity(model)) if eliminate else None
-    return drop_empty(model) if found is None else found.then(drop_empty(found.model))
+    found: Reduction = Unchanged(model)
+    for step in (eliminate_identities, unfold_variation, absorb_identity) if eliminate else ():
+        smaller = step(found.model)
+        if smaller is not None:
+            found = smaller if found.model is model else found.then(smaller)
+    smaller = drop_empty(found.model)
+    return smaller if found.model is model else found.then(smaller)
