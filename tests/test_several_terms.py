@@ -160,6 +160,7 @@ def test_contradicting_constraints_are_proved(rng):
     assert found.status is sb.Status.INFEASIBLE
     assert [part.shape for part in found.ray] == [(40,), (1,), (1,)]
     assert not np.any(found.ray[0])
+    assert "rows 0 of loss[1], 0 of loss[2] cannot hold together" in found.message
 
 
 def test_starts_paths_and_copies(rng):

@@ -234,6 +234,18 @@ class Problem:
             return self._handed_back(y.reshape(self.y_shapes[0]))
         return [self._handed_back(y[own].reshape(shape)) for own, shape in zip(self.rows, self.y_shapes, strict=True)]
 
+    def row_name(self, row: int) -> str:
+        """Return the name of a row in messages: its number, with several losses inside of its loss."""
+        if self.row_names:
+            return self.row_names[row]
+        return _inside(row, self.y_shapes, "loss") if self.has_rows else str(row)
+
+    def column_name(self, column: int) -> str:
+        """Return the name of a variable in messages: its number, in a list of blocks inside of its block."""
+        if self.column_names:
+            return self.column_names[column]
+        return _inside(column, self.x_shapes, "x") if self.is_list else str(column)
+
     @property
     def rows(self) -> list[slice]:
         """The rows of each loss in flat y."""
@@ -322,6 +334,15 @@ def _flattened(value: Any, shape: Shape | list[Shape], name: str, kind: str, lar
         plural = {"block": "blocks", "loss": "losses"}[kind]
         raise ValueError(f"{name} has {len(value)} {plural}: expected {len(shape)}, of shapes {shapes}")
     return [_flat(part, own, f"{name}[{j}]", largest) for j, (part, own) in enumerate(zip(value, shape, strict=True))]
+
+
+def _inside(index: int, shapes: list[Shape], name: str) -> str:
+    """Return a flat index as one of a part: "3 of loss[1]"."""
+    for part, shape in enumerate(shapes):
+        if index < prod(shape):
+            return f"{index} of {name}[{part}]"
+        index -= prod(shape)
+    raise IndexError(index)
 
 
 def _flat(value: Any, shape: Shape, name: str, largest: float) -> Vector:

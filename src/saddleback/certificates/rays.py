@@ -7,7 +7,7 @@ from every feasible point. docs/theory.md has the proofs, and says what still ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -398,21 +398,20 @@ def explanation(problem: Problem, status: Status, ray: Vector) -> str:
     """
     infeasible = status is Status.INFEASIBLE
     judged = judge(sides(problem.model)[0 if infeasible else 1], ray)
-    rows, columns = problem.row_names, problem.column_names
     involved = np.flatnonzero(ray)
     if infeasible:
         held = np.flatnonzero(np.abs(judged.image) > judged.rounding)
         verb = "cannot hold" if involved.size == 1 and not held.size else "cannot hold together"
-        bounds = f" with the bounds on {_listed('variable', held, columns)}" if held.size else ""
-        said = f"{_listed('row', involved, rows)} {verb}{bounds}"
+        bounds = f" with the bounds on {_listed('variable', held, problem.column_name)}" if held.size else ""
+        said = f"{_listed('row', involved, problem.row_name)} {verb}{bounds}"
     else:
-        said = f"the objective falls along {_listed('variable', involved, columns)}"
+        said = f"the objective falls along {_listed('variable', involved, problem.column_name)}"
     margin, rounding = -judged.certificate.value, judged.certificate.rounding
     return f"{said}. The ray proves it with a margin of {margin:.2g}, of which rounding takes at most {rounding:.1e}."
 
 
-def _listed(kind: str, places: Indices, names: Sequence[str]) -> str:
-    """Return the names (or numbers) of the first few rows or variables, and the count of the others."""
-    first = [names[i] if names else str(i) for i in places[:MOST_NAMED].tolist()]
+def _listed(kind: str, places: Indices, name: Callable[[int], str]) -> str:
+    """Return the names of the first few rows or variables, and the count of the others."""
+    first = [name(i) for i in places[:MOST_NAMED].tolist()]
     more = f" and {places.size - MOST_NAMED} more" if places.size > MOST_NAMED else ""
     return f"{kind}{'' if places.size == 1 else 's'} {', '.join(first)}{more}"
