@@ -491,7 +491,7 @@ def test_without_a_solution_the_summary_has_the_proof_and_no_gap():
     )
     for problem, support, said in (
         (conflict, "2 of 3 rows", "rows 0, 1 cannot hold together"),
-        (falling, "1 of 2 variables", "the objective falls along variable 0."),
+        (falling, "1 of 2 variables", "the objective falls along variable 0 of x[0]."),
     ):
         result = sb.solve(problem)
         margin = -sb.certify_ray(problem, result.ray).value
