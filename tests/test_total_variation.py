@@ -15,6 +15,7 @@ from profiles import examples
 import saddleback as sb
 from saddleback import _native
 from saddleback.functions.total_variation import denoise_line
+from saddleback.paths.alpha_max import threshold
 
 SIZES = st.integers(1, 30)
 COARSE = st.integers(-6, 6).map(lambda k: k / 2)
@@ -145,8 +146,41 @@ def test_refusals():
         sb.Problem(sb.TotalVariation1D(1.0), np.eye(3), sb.Squared(np.ones((3, 2))))
     with pytest.raises(TypeError, match="L1 cannot be added to TotalVariation1D: expected L1 without weights, Linear"):
         sb.TotalVariation1D(1.0) + sb.L1(1.0, [1.0, 2.0])
-    with pytest.raises(ValueError, match="does not penalise constants"):
-        sb.alpha_max(sb.TotalVariation1D(1.0), A, sb.Squared(np.ones(100)))
+    f, loss = sb.TotalVariation1D(1.0), sb.Squared(np.ones(100))
+    with pytest.raises(ValueError, match="alpha_max is not there for the sum of TotalVariation1D with L1"):
+        sb.alpha_max(f + sb.L1(1.0), A, loss)
+    with pytest.raises(TypeError, match="unpenalised names columns, but TotalVariation1D"):
+        sb.alpha_max(f, A, loss, [0])
+
+
+@pytest.mark.parametrize("form", ["alone", "Linear", "intercept", "identity", "several losses"])
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
+def test_alpha_max_is_the_least_with_a_constant_x(form, loss):
+    """There, a constant x is proved to be optimal; for a smaller alpha another x is better."""
+    f, b, ones = sb.TotalVariation1D(1.0), A @ X + NOISE, np.ones(100)
+    penalty, matrix, losses = {
+        "alone": lambda: (f, A, loss(b)),
+        "Linear": lambda: (f + sb.Linear(np.linspace(-1, 1, 40)), A, loss(b)),
+        "intercept": lambda: ([f, sb.Zero()], [A, ones], loss(b)),
+        "identity": lambda: (f, sb.Identity(), loss(b)),
+        "several losses": lambda: (f, [A[:60], A[60:]], [loss(b[:60]), sb.Huber(b[60:], 1.0)]),
+    }[form]()
+    problem = sb.Problem(penalty, matrix, losses)
+    found = threshold(problem)
+    assert sb.alpha_max(penalty, matrix, losses) == found.alpha
+    assert np.ptp(found.x[: 100 if form == "identity" else 40]) == 0
+    x = [found.x[:40], found.x[40:]] if form == "intercept" else found.x
+    y = [found.y[:60], found.y[60:]] if form == "several losses" else found.y
+    at = sb.certify(problem.with_alpha(found.alpha), x, y)
+    assert at.error < 1e-8
+    below = problem.with_alpha(0.9 * found.alpha).to_cvxpy().solve(solver=cp.CLARABEL)
+    assert below < at.primal_value - 1e-5 * abs(at.primal_value)
+
+
+def test_a_path_begins_with_a_constant():
+    results = list(sb.path(sb.TotalVariation1D(1.0), A, sb.Squared(A @ X + NOISE), n_alphas=3))
+    assert np.ptp(results[0].x) < 1e-6
+    assert all(result.status == sb.Status.OPTIMAL for result in results)
 
 
 @pytest.mark.parametrize("loss", ["Absolute", "Hinge", "Equality"])

@@ -115,6 +115,18 @@ class LineVariation(Convex, Addable, Kinked, Scaled, Movable):
         """Whether the total variation is not always 0."""
         return self.alpha > 0 and self.linear.size > 1
 
+    @property
+    def bare(self) -> bool:
+        """Whether the only other term is linear."""
+        return self.beta == 0 and not self.nonnegative
+
+    def of_jumps(self) -> PiecewiseQuadratic:
+        """Return a bare function as one of the first entry of x, which has no penalty, and of the differences."""
+        assert self.bare
+        size, tilt = self.linear.size, np.cumsum(self.linear[::-1])[::-1]
+        slope = np.concatenate([np.zeros(1), np.full(size - 1, self.alpha)])
+        return PiecewiseQuadratic(*PiecewiseParameters.zero(size)._replace(left=tilt - slope, right=tilt + slope))
+
     def without_variation(self) -> PiecewiseQuadratic:
         """Return the other terms."""
         slopes = PiecewiseParameters.zero(self.linear.size)._replace(
@@ -163,12 +175,11 @@ class LineVariation(Convex, Addable, Kinked, Scaled, Movable):
         return Ray(variation + linear + absolute, direction - inside, size)
 
     def conjugate(self) -> Indicator:
-        return Indicator(self, Tube(self) if self.beta > 0 or self.nonnegative else Bridge(self))
+        return Indicator(self, Bridge(self) if self.bare else Tube(self))
 
     def kinks(self, z: Vector, rest: Any) -> Kinks:
         raise ValueError(
-            "TotalVariation1D does not penalise constants, so that no alpha makes x = 0: alpha_max is not there for it "
-            "or for its sums; give the alphas of a path"
+            "alpha_max is not there for the sum of TotalVariation1D with L1 or NonNegative: give the alphas of a path"
         )
 
 

@@ -27,6 +27,7 @@ from ..machine.threads import limited
 from ..model.model import Model
 from ..problem import Problem
 from .cutting_planes import Polytope, least_largest
+from .jumps import from_jumps, in_jumps
 from .null_model import NOT_FEASIBLE, Free, fit
 
 AT_KINK = 1e-9
@@ -38,6 +39,8 @@ EXACT_FIT = 1e-13
 
 def alpha_max(penalty: Any, A: Any, loss: Any, unpenalised: Any = None) -> float:
     """Return the smallest alpha with x = 0 on the penalised columns.
+
+    For ``TotalVariation1D`` it is the smallest alpha with a constant x.
 
     Parameters
     ----------
@@ -114,21 +117,28 @@ class Threshold(NamedTuple):
 
 def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
     """Return alpha_max of a problem, in which the columns ``exempt`` count as unpenalised too."""
-    unit, rest = problem.with_alpha(1.0).model, problem.with_alpha(0.0).model
+    unit, rest = (in_jumps(problem.with_alpha(alpha).model) for alpha in (1.0, 0.0))
     at_zero = kinks(unit.f, np.zeros(unit.A.shape[1]), rest.f)
     held = at_zero.part >= 0
     _check_kinks(problem, held)
     if np.any(rest.f.domain.project(np.zeros(held.size))[held]):
         raise ValueError(f"penalty={problem.penalty!r} has bounds that exclude x = 0: no alpha makes x = 0")
     if exempt is not None:
+        _check_no_jumps(problem)
         held[exempt] = False
     free = np.flatnonzero(~held)
     columns = unit.A.entries(free) if free.size else np.zeros((unit.A.shape[0], 0))
     x = best_fit(rest, free, columns)
     if not np.any(at_zero.alpha) and _zero_is_dual(rest, free, x, columns):
-        return Threshold(0.0, x, np.zeros(unit.A.shape[0]))
+        return Threshold(0.0, from_jumps(problem.model, x), np.zeros(unit.A.shape[0]))
     alpha, y = least_largest(unit, rest.f, dual_set(rest, free, x, columns))
-    return Threshold(alpha, x, y)
+    return Threshold(alpha, from_jumps(problem.model, x), y)
+
+
+def _check_no_jumps(problem: Problem) -> None:
+    """Raise if columns are named in a problem whose penalty is on differences of columns."""
+    if in_jumps(problem.model) is not problem.model:
+        raise TypeError("unpenalised names columns, but TotalVariation1D is a penalty on differences of all of them")
 
 
 def _check_kinks(problem: Problem, held: Any) -> None:
@@ -138,11 +148,13 @@ def _check_kinks(problem: Problem, held: Any) -> None:
         if term.has_alpha() and not np.any(own):
             raise ValueError(
                 f"penalty={term!r} has no kink at 0 that grows with alpha, so that no alpha makes x = 0: alpha_max is "
-                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup, Nuclear and LInf"
+                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup, Nuclear, LInf and "
+                "TotalVariation1D"
             )
     if not np.any(held):
         raise ValueError(
-            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup, Nuclear or LInf"
+            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup, Nuclear, LInf "
+            "or TotalVariation1D"
         )
 
 
