@@ -25,6 +25,7 @@ from ..functions.traits import SumOverRows
 from ..methods.contract import Layer, Start, State
 from ..methods.report import Report
 from ..model.model import Model
+from ..operators.stacked import row_stretches
 
 LEAST = 5000
 """Smallest number of rows of a problem for which rows are left out."""
@@ -63,6 +64,7 @@ class RowWorkingSetState(State):
     inner : state of the method on the working set.
     sampled : whether the working set is a sample that is solved to estimate the slopes of all rows.
     target : complementarity of ``inner`` at which the subproblem is solved well enough.
+    first_look : complementarity at which all rows are checked once before: most rows that are missing show there.
     u, z : Ax and -A'y at the point.
     rounds : working sets tried so far.
     steps : steps of the method on all working sets together.
@@ -76,6 +78,7 @@ class RowWorkingSetState(State):
     inner: Any
     sampled: bool
     target: float = 0.0
+    first_look: float = 0.0
     u: Vector
     z: Vector
     rounds: int = 0
@@ -141,18 +144,26 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         state.sampled = False
         state.x = state.inner.x
         state.u = model.A.matvec(state.x)
-        state.y = model.g.subgradient(state.u)
+        state.y = _slopes(model, state.u)
         state.z = -model.A.rmatvec(state.y)
         state.passes += 1.0
         self._take(state, self._unsettled(model, state.u, kept_rows(model)))
 
     @staticmethod
     def _unsettled(model: Model, u: Vector, size: int) -> Indices:
-        """Return the ``size`` rows closest to a kink, or more if more rows lie on a kink."""
+        """Return the share of ``size`` rows closest to a kink, of each loss, or more if more rows lie on a kink.
+
+        Distances in different losses are not comparable: an extreme quantile has few rows close to its kinks.
+        """
         assert isinstance(model.g, SumOverRows)
         far = model.g.distance_to_kink(u)
-        size = min(max(size, int(np.count_nonzero(far == 0))), far.size - 1)
-        return np.sort(np.argpartition(far, size)[:size])
+        kept = []
+        for own in row_stretches(model.A):
+            part = far[own]
+            count = max(-(-size * part.size // far.size), int(np.count_nonzero(part == 0)))
+            near = np.argpartition(part, count)[:count] if count < part.size else np.arange(part.size)
+            kept.append(own.start + np.sort(near))
+        return np.concatenate(kept)
 
     def _take(self, state: RowWorkingSetState, rows: Indices) -> None:
         """Make these rows the working set."""
@@ -161,7 +172,7 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         state.rounds += 1
         if rows.size >= LARGEST * m or state.rounds > ROUNDS:
             rows = np.arange(m)
-        state.rows, state.settled = rows, model.g.subgradient(state.u)
+        state.rows, state.settled = rows, _slopes(model, state.u)
         state.settled[rows] = 0.0
         state.pull = model.A.rmatvec(state.settled)
         part = model if rows.size == m else model.rows_part(rows, state.pull)
@@ -170,6 +181,7 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         least = floor(model, model.reach(DensePoint(state.x), state.u), float(np.linalg.norm(state.y)))
         scale = max(objective, least)
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
+        state.first_look = ROUGH * scale if rows.size < m else 0.0
         self._begin(state, self.method.init(part, start))
 
     def advance(self, state: RowWorkingSetState, passes: float) -> RowWorkingSetState:
@@ -178,7 +190,7 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         state.inner = inner = self.method.advance(inner, passes)
         state.passes += (inner.passes - before) * share
         state.steps += 1
-        if share == 1.0 or inner.ended or inner.complementarity() <= state.target:
+        if share == 1.0 or inner.ended or inner.complementarity() <= max(state.target, state.first_look):
             if state.sampled:
                 self._leave_sample(state)
             else:
@@ -196,7 +208,7 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         state.y[state.rows] = inner.y
         state.u, state.z = model.A.matvec(state.x), inner.z - state.pull
         state.passes += 0.5
-        state.wants_certificate, state.ended = True, inner.ended
+        state.wants_certificate, state.ended, state.first_look = True, inner.ended, 0.0
         if state.rows.size == state.y.size:
             return
         wrong = model.g.subgradient(state.u) != state.settled
@@ -206,6 +218,12 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
 
     def candidates(self, state: RowWorkingSetState) -> Candidates:
         return Candidates([(state.x.copy(), state.u.copy())], [(state.y.copy(), state.z.copy())])
+
+
+def _slopes(model: Model, u: Vector) -> Vector:
+    """Return the slopes of the loss; 0 in the rows of violated constraints, which are always in the working set."""
+    slopes = model.g.subgradient(u)
+    return np.where(np.isfinite(slopes), slopes, 0.0)
 
 
 def kept_rows(model: Model) -> int:
@@ -223,7 +241,7 @@ def pays(model: Model) -> bool:
     return bool(
         isinstance(model.g, SumOverRows)
         and model.A.shape[0] >= LEAST
-        and model.surely_solvable
+        and model.mostly_losses
         and kept_rows(model) < LARGEST * model.A.shape[0]
         and np.any(model.g.distance_to_kink(np.zeros(model.A.shape[0])) > 0)
     )

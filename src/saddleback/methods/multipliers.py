@@ -295,23 +295,11 @@ def pays(model: Model) -> bool:
         and traits.panels is None
         and Multipliers().missing(model) is None
         and not is_smooth(model.g)
-        and _mostly_losses(model)
+        and model.mostly_losses
         and penalty is not None
         and not np.any(penalty.group_weight)
         and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
     )
-
-
-def _mostly_losses(model: Model) -> bool:
-    """Return whether 0 is dual feasible, and at least half of the rows are not constraints."""
-    if model.surely_solvable:
-        return True
-    form = model.loss_form
-    assert form is not None
-    _, _, quadratic, lower, upper = form.parameters
-    constrained = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
-    feasible = model.loss_bounded_below and model.f_star.domain.has_zero()
-    return feasible and 2 * np.count_nonzero(constrained) <= constrained.size
 
 
 def _unit(model: Model) -> float:

@@ -168,7 +168,8 @@ class Model:
     def rows_part(self, rows: Indices, pull: Vector) -> Model:
         """Return the problem of some of the rows, where the other rows are replaced by the linear term <pull, x>.
 
-        It inherits whether a solution surely exists, which its own functions would not show.
+        It inherits whether a solution surely exists and whether it has mostly losses, which its own functions would not
+        show.
         """
         assert isinstance(self.g, SumOverRows)
         part = Model(
@@ -178,6 +179,7 @@ class Model:
             self.linear_norm,
         )
         part.__dict__["surely_solvable"] = self.surely_solvable
+        part.__dict__["mostly_losses"] = self.mostly_losses
         return part
 
     def with_memory(self) -> Model:
@@ -288,6 +290,21 @@ class Model:
     def surely_solvable(self) -> bool:
         """Whether every x is feasible for the loss and the objective has a bound: no ray can prove anything."""
         return self.g.domain.everything and self.loss_bounded_below and self.f_star.domain.has_zero()
+
+    @cached_property
+    def mostly_losses(self) -> bool:
+        """Whether 0 is dual feasible, and at least half of the rows are not constraints.
+
+        Such a problem is a fit with some constraints, rather than a linear program.
+        """
+        if self.surely_solvable:
+            return True
+        form = self.loss_form
+        if form is None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
+            return False
+        _, _, quadratic, lower, upper = form.parameters
+        constrained = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
+        return 2 * int(np.count_nonzero(constrained)) <= constrained.size
 
     @cached_property
     def rays_prove_nothing(self) -> bool:

@@ -184,6 +184,12 @@ def leaves(A: Operator) -> list[Operator]:
     ]
 
 
+def row_stretches(A: Operator) -> list[slice]:
+    """Return the neighbouring rows that belong to one row of operators each: all rows if there is only one."""
+    first = parts_of(A)[0]
+    return first.stretches if isinstance(first, Above) else [slice(0, A.shape[0])]
+
+
 @singledispatch
 def hstack(first: Operator, second: Operator) -> Operator:
     """Return [A, B]."""

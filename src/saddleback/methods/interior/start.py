@@ -50,7 +50,7 @@ def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[B
 
     The products of f start as large as the mean product of g*, whose size follows from the residuals.
     """
-    if not model.surely_solvable:
+    if not model.mostly_losses:
         return _linear_program(model)
     objective = abs(model.f.finite_value(x) + model.g.finite_value(u))
     least = model.trivial_bound - model.constant  # if that is not 0, the objective may be 0 far from a solution
