@@ -92,7 +92,7 @@ def test_labels_need_no_names(table):
         ([["age"], ["city_a", "city_B", "city_C", "income", "job_X", "job_Y"]], "'city_a'.*did you mean 'city_A'"),
         ([["zzz"], COLUMNS], "'zzz', which X does not have: the columns are 'age', .*, ..."),
         ({"city": ["city_A", "city_B"]}, "no group for 'age', 'city_C', 'income', 'job_X', 'job_Y': every"),
-        ([COLUMNS, ["age"]], "'age' more than once"),
+        ([[*COLUMNS, "age"]], "'age' more than once"),
         (["age", "city"], "2 labels, but X has 7 columns: expected one label per column"),
     ],
 )

@@ -76,7 +76,8 @@ def test_the_page_on_estimators_runs(capsys):
     for block in python_blocks((ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")):
         exec(block, names)
         assert names["model"].result_.status is sb.Status.OPTIMAL
-    assert np.array_equal(names["model"].coef_, names["same"].coef_)
+        if "same = " in block:
+            assert np.array_equal(names["model"].coef_, names["same"].coef_)
 
 
 def test_the_page_on_robust_pca_runs():

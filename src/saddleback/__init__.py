@@ -38,6 +38,7 @@ from .functions import (
 from .interop import from_cvxpy
 from .io.column_files import ColumnFile
 from .io.problem_files import read_problem
+from .linear_constraint import LinearConstraint
 from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
 from .paths.path import path
@@ -66,6 +67,7 @@ __all__ = [
     "Interval",
     "LInf",
     "Linear",
+    "LinearConstraint",
     "Logistic",
     "NonNegative",
     "Norm2",

@@ -158,6 +158,9 @@ class SparseClassifier(LinearClassifier):
         class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         warm_start: bool = False,
         tol: float = 1e-6,
         max_passes: float = 10_000,
@@ -177,6 +180,9 @@ class SparseClassifier(LinearClassifier):
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.warm_start = warm_start
         self.tol = tol
         self.max_passes = max_passes
@@ -196,6 +202,8 @@ class SparseClassifier(LinearClassifier):
             groups=self.groups,
             weights=self.weights,
             positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
@@ -219,6 +227,9 @@ class SparseSVC(LinearClassifier):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -233,6 +244,9 @@ class SparseSVC(LinearClassifier):
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -240,4 +254,4 @@ class SparseSVC(LinearClassifier):
         self.device = device
 
     def _objective(self) -> Objective:
-        return Objective("hinge", alpha=self.alpha, positive=self.positive)
+        return Objective("hinge", alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)

@@ -64,6 +64,14 @@ fit_intercept : bool
     Whether to fit an intercept, which is never penalised. Without it the intercept is 0.
 positive : bool
     Whether all coefficients must be at least 0.
+lower : float, array-like or dict
+    Lower bounds of the coefficients: one for all, one per feature, or a dict with those of some columns by name.
+upper : float, array-like or dict
+    Upper bounds of the coefficients, given in the same way.
+constraints : LinearConstraint, str or list
+    Constraints on the coefficients w, but not on the intercept: ``sb.LinearConstraint(C, lower, upper)`` or that of
+    ``scipy.optimize``; "zero-sum", "sum-to-one", "monotone" (w_1 <= w_2 <= ...) or "decreasing"; or a list of these.
+    With several classes or columns of y they hold for each of them.
 warm_start : bool
     Whether ``fit`` starts from the solution of the previous call.
 tol : float
@@ -112,6 +120,10 @@ coef_ : array of shape (n_features,)
     Coefficients; of shape (n_targets, n_features) for several columns of y. Zeros are exact.
 intercept_ : float or array
     Intercept, one value per target.
+constraint_multipliers_ : list of arrays
+    One array per constraint, with one multiplier per row: positive if the upper bound is active, negative if the lower
+    one is, 0 if neither. If a bound moves by a small t, the minimum changes by -t times the multiplier. With several
+    classes or columns of y, arrays have one row per class or column. An empty list without constraints.
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``. A
     list with one entry per column of y if several columns are fitted one by one.

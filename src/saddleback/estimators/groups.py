@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
 from ..common.arrays import Indices
 from ..functions.group import partition
 
@@ -35,6 +37,8 @@ def by_index(groups: Any, names: Sequence[str] | None, n_features: int) -> Any:
             return _by_label(groups, n_features)
     members = [_members(group) for group in groups]
     if not any(isinstance(column, str) for group in members for column in group):
+        if overlapping(groups):
+            _check_covered(members, [str(i) for i in range(n_features)])
         return groups
     if names is None:
         raise ValueError(
@@ -43,8 +47,16 @@ def by_index(groups: Any, names: Sequence[str] | None, n_features: int) -> Any:
         )
     place = {name: i for i, name in enumerate(names)}
     indices = [[_index(column, place) for column in group] for group in members]
-    _check_partition(indices, list(names))
+    _check_covered(indices, list(names))
     return indices
+
+
+def overlapping(groups: Any) -> bool:
+    """Return whether groups are lists of indices, some of which are in several lists."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable) or any(np.ndim(group) == 0 for group in groups):
+        return False
+    counts = Counter(column for group in groups for column in {*np.asarray(group).tolist()})
+    return max(counts.values(), default=0) > 1
 
 
 def named(groups: Any, names: Sequence[str] | None, n_features: int) -> list[tuple[str, Indices]]:
@@ -117,15 +129,14 @@ def _index(column: Any, place: Mapping[str, int]) -> Any:
     return place[column]
 
 
-def _check_partition(groups: list[list[Any]], names: list[str]) -> None:
-    """Raise if a column is in no group, or in more than one, with its name."""
-    counts = Counter(i for group in groups for i in group)
-    missing = [name for i, name in enumerate(names) if i not in counts]
+def _check_covered(groups: list[list[Any]], names: list[str]) -> None:
+    """Raise if a column is in no group, or twice in one, with its name."""
+    missing = [name for i, name in enumerate(names) if i not in {column for group in groups for column in group}]
     if missing:
-        raise ValueError(f"groups has no group for {_shown(missing)}: every column must be in exactly one group")
-    repeated = [names[i] for i, count in counts.items() if count > 1 and 0 <= i < len(names)]
+        raise ValueError(f"groups has no group for {_shown(missing)}: every column must be in a group")
+    repeated = [names[i] for group in groups for i, count in Counter(group).items() if count > 1]
     if repeated:
-        raise ValueError(f"groups has {_shown(repeated)} more than once: every column must be in exactly one group")
+        raise ValueError(f"groups has {_shown(repeated)} more than once in a group: expected each column once")
 
 
 def _shown(names: Sequence[Any]) -> str:

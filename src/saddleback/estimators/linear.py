@@ -7,7 +7,7 @@ fitted attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from ..places.mpi.communicator import communicator_of
 from ..places.torch import on_host
 from . import rotation
 from .certified import Certified
+from .constraints import Rows, as_rows, check_feasible, in_columns
 from .design import Design
 from .groups import by_index, group_names, in_order, named
 from .objective import Objective
@@ -58,12 +59,14 @@ class Fit:
     design: Design
     targets: list[Target]
     total: float
+    constraints: Sequence[Rows] = ()
 
     def compressed(self, problems: int) -> Fit:
         """Return an equivalent fit on fewer rows, if that pays for the number of problems to solve."""
         parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
         # the mean is the best constant for the losses that depend only on the sum of squared residuals
         possible = self.objective.mean_is_best and self.samples.X.dense and not self.design.column
+        possible = possible and not self._further(self.targets[0])
         ends = np.cumsum([part.shape[1] for part in parts])
         if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
             return self
@@ -76,9 +79,20 @@ class Fit:
         return replace(self, samples=samples, design=self.design.with_rows(X), targets=targets)
 
     def terms(self, target: Target) -> tuple[Any, Any, Any]:
-        """Return penalty, A and loss of one problem."""
+        """Return penalty, A and loss of one problem; lists of rows and losses if there are constraints."""
         penalty, A = self.design.parts(self.objective.penalty_term(), sb.Zero())
-        return penalty, A, self.objective.loss_term(target.values, self.samples.weight, self.total)
+        loss = self.objective.loss_term(target.values, self.samples.weight, self.total)
+        further = self._further(target)
+        if not further:
+            return penalty, A, loss
+        rows = [[C, None] if self.design.column else C for C, _ in further]
+        return penalty, [A, *rows], [loss, *(term for _, term in further)]
+
+    def _further(self, target: Target) -> list[tuple[Any, Any]]:
+        """Return the matrices and losses of the constraints, and of the parts of the penalty that need a matrix."""
+        tasks = target.values.shape[1:]
+        own = self.objective.further_terms((self.design.n_features, *tasks))
+        return [rows.term(tasks) for rows in self.constraints] + own
 
     def solve(self, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the solution for the data as given, from a result for similar data or from 0."""
@@ -87,13 +101,28 @@ class Fit:
 
     def path(self, k: int, few: Fit, options: dict[str, Any]) -> list[sb.Result]:
         """Return the solutions of problem k for many alphas, for the data as given; ``few`` is the fit to solve for."""
-        results = sb.path(*few.terms(few.targets[k]), **options)
+        results = (
+            few.along(few.targets[k], options)
+            if self.objective.overlapping
+            else sb.path(*few.terms(few.targets[k]), **options)
+        )
         if results[-1].status is sb.Status.INTERRUPTED:
             raise KeyboardInterrupt
         if few is not self:
             with limited(options["threads"]):
                 results = self._on_all_rows(k, few, results, options)
         return [self._to_given(result, self.targets[k]) for result in results]
+
+    def along(self, target: Target, options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions for many alphas, of a penalty that is not on x alone, each from the one before it."""
+        options = {name: value for name, value in options.items() if name not in ("n_alphas", "eps")}
+        results: list[sb.Result] = []
+        for alpha in np.sort(np.asarray(options.pop("alphas"), dtype=np.float64))[::-1]:
+            one = replace(self, objective=replace(self.objective, alpha=float(alpha)))
+            start = results[-1] if results else None
+            result = sb.solve(sb.Problem(*one.terms(target)), x0=start, **options)
+            results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+        return results
 
     def _on_all_rows(self, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any]) -> list[sb.Result]:
         """Return solutions that were found on fewer rows with their dual points and certificates on all of them.
@@ -118,13 +147,23 @@ class Fit:
 
     def alpha_max(self, target: Target) -> float:
         """Return the smallest alpha with all coefficients 0."""
+        if self.objective.overlapping:
+            raise ValueError("alphas=None: the largest alpha is not known for groups that overlap; pass alphas")
         return sb.alpha_max(*self.terms(target))
+
+    def multipliers(self, results: Sequence[sb.Result]) -> list[Vector]:
+        """Return the multipliers of each constraint; one row per problem or task if there are several."""
+        found = []
+        for i in range(1, 1 + len(self.constraints)):
+            parts = [result.y[i].T for result in results]
+            found.append(parts[0] if len(parts) == 1 else np.stack(parts))
+        return found
 
     def _to_given(self, result: sb.Result, target: Target) -> sb.Result:
         return replace(
             result,
             x=self.design.to_given(result.x, target.shift),
-            y=self.samples.to_given(result.y),
+            y=self._on_samples(result.y, self.samples.to_given),
         )
 
     def _from_given(self, result: sb.Result, target: Target) -> sb.Result | None:
@@ -134,8 +173,19 @@ class Fit:
             return None
         x = [coef, intercept.reshape(1, *coef.shape[1:])] if self.design.intercept else coef
         given = self.samples.y.shape[0] if self.samples.row_of is None else self.samples.row_of.size
-        y = self.samples.from_given(result.y) if result.y.shape[0] == given else np.zeros(target.values.shape)
+        further = [term.shape for _, term in self._further(target)]
+        before = result.y if isinstance(result.y, list) else [result.y]
+        if before[0].shape[0] != given or [part.shape for part in before[1:]] != further:
+            zeros = [np.zeros(target.values.shape), *map(np.zeros, further)]
+            y = zeros if further else zeros[0]
+        else:
+            y = self._on_samples(result.y, self.samples.from_given)
         return replace(result, x=self.design.from_given(x, target.shift), y=y)
+
+    @staticmethod
+    def _on_samples(y: Any, change: Callable[[Vector], Vector]) -> Any:
+        """Return a dual point after a change of the part that belongs to the samples."""
+        return [change(y[0]), *y[1:]] if isinstance(y, list) else change(y)
 
 
 class LinearModel(Certified, ABC):
@@ -143,6 +193,7 @@ class LinearModel(Certified, ABC):
 
     fit_intercept: bool
     warm_start: bool
+    constraints: Any
 
     least_samples = 1
     """Smallest number of samples of a fit."""
@@ -185,10 +236,14 @@ class LinearModel(Certified, ABC):
             model keeps the point in that case too.
         """
         table, y, weight = self._check_data(X, y, sample_weight)
-        ready = self._prepare(table, y, weight)
+        return self._fit(table, self._prepare(table, y, weight))
+
+    def _fit(self, table: Table, ready: Fit) -> Any:
+        """Solve the problems of checked data, and set the fitted attributes."""
         results = self._solve(ready)
         self._warn(results)
         self._store(results, table.dtype)
+        self.constraint_multipliers_ = ready.multipliers(results)
         self._stop_if_interrupted(results)
         return self
 
@@ -251,8 +306,11 @@ class LinearModel(Certified, ABC):
         """Return a model with the same parameters, but for some."""
         return type(self)(**(self.get_params(deep=False) | changes))
 
-    def _prepare(self, X: Table, y: Any, weight: Vector | None) -> Fit:
-        """Return checked data as problems to solve, the same on all processes."""
+    def _prepare(self, X: Table, y: Any, weight: Vector | None, total: float | None = None) -> Fit:
+        """Return checked data as problems to solve, the same on all processes; ``total`` is the weight of all samples.
+
+        By default it is the sum of the weights.
+        """
         with communicator_of(self.comm) as team:
             compare(team, {"X": X.sample()})
         objective = self._objective()
@@ -262,11 +320,18 @@ class LinearModel(Certified, ABC):
             objective,
             groups=by_index(objective.groups, names, X.shape[1]),
             weights=in_order(objective.weights, *weighed),
+            lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, X.shape[1], -np.inf),
+            upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, X.shape[1], np.inf),
         )
+        constraints = as_rows(self.constraints, names, X.shape[1])
+        if constraints:
+            low, high = (np.broadcast_to(bound, X.shape[1]) for bound in objective.box)
+            check_feasible(constraints, np.maximum(low, 0.0) if objective.positive else low, high)
         samples = distinct(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
-        total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
-        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design), total)
+        if total is None:
+            total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
+        return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design), total, constraints)
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
@@ -296,7 +361,7 @@ class LinearModel(Certified, ABC):
     def _labels(self, ready: Fit) -> dict[str, Any]:
         """Return the names of features, groups and targets for a picture of a path."""
         names, groups = getattr(self, "feature_names_in_", None), self._objective().groups
-        grouped = ready.objective.grouped and groups is not None
+        grouped = ready.objective.grouped and groups is not None and not ready.objective.overlapping
         return {
             "feature_names": None if names is None else list(names),
             "groups": named(groups, names, ready.design.n_features) if grouped else [],

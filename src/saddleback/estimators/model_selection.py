@@ -54,7 +54,8 @@ class CrossValidated(LinearModel):
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
         table, y, weight = self._check_data(X, y, sample_weight)
         given, count = self._grid()
-        path = self._path(self._prepare(table, y, weight), given, count, self.eps)
+        ready = self._prepare(table, y, weight)
+        path = self._path(ready, given, count, self.eps)
         folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
         worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
         for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
@@ -72,7 +73,9 @@ class CrossValidated(LinearModel):
         self.mean_loss_ = np.average(self.loss_path_, axis=1, weights=totals)
         best = int(np.argmin(self.mean_loss_))
         self.alpha_ = float(path.alphas[best])
-        self._store([along[best] for along in path.by_problem()], table.dtype)
+        chosen = [along[best] for along in path.by_problem()]
+        self._store(chosen, table.dtype)
+        self.constraint_multipliers_ = ready.multipliers(chosen)
         self._warn_of_grid(best)
         return self
 
@@ -176,6 +179,9 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         cv: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         tol: float = 1e-5,
         max_passes: float = 10_000,
         time_limit: float | None = None,
@@ -198,6 +204,9 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
@@ -217,6 +226,8 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
             delta=self.delta,
             epsilon=self.epsilon,
             positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
@@ -245,6 +256,9 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         cv: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         tol: float = 1e-5,
         max_passes: float = 10_000,
         time_limit: float | None = None,
@@ -265,6 +279,9 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
@@ -281,6 +298,8 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
             groups=self.groups,
             weights=self.weights,
             positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
@@ -305,6 +324,9 @@ class LassoCV(CrossValidated, LinearRegressor):
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         random_state: Any = None,
         device: Any = None,
     ) -> None:
@@ -319,11 +341,14 @@ class LassoCV(CrossValidated, LinearRegressor):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.random_state = random_state
         self.device = device
 
     def _objective(self) -> Objective:
-        return Objective(positive=self.positive)
+        return Objective(positive=self.positive, lower=self.lower, upper=self.upper)
 
     @property
     def mse_path_(self) -> Vector:
@@ -354,6 +379,9 @@ class GroupLassoCV(LassoCV):
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         random_state: Any = None,
         device: Any = None,
     ) -> None:
@@ -369,6 +397,9 @@ class GroupLassoCV(LassoCV):
             verbose=verbose,
             n_jobs=n_jobs,
             positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
             random_state=random_state,
             device=device,
         )
@@ -376,7 +407,14 @@ class GroupLassoCV(LassoCV):
         self.weights = weights
 
     def _objective(self) -> Objective:
-        return Objective(penalty="group", groups=self.groups, weights=self.weights, positive=self.positive)
+        return Objective(
+            penalty="group",
+            groups=self.groups,
+            weights=self.weights,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )
 
 
 @documented(OF_CROSS_VALIDATION | FITTED, IN_CROSS_VALIDATION)
@@ -401,6 +439,9 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         random_state: Any = None,
         device: Any = None,
     ) -> None:
@@ -416,8 +457,11 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.random_state = random_state
         self.device = device
 
     def _objective(self) -> Objective:
-        return Objective("quantile", quantile=self.quantile, positive=self.positive)
+        return Objective("quantile", quantile=self.quantile, positive=self.positive, lower=self.lower, upper=self.upper)

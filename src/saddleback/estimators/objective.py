@@ -22,6 +22,7 @@ import saddleback as sb
 
 from ..common.arrays import Vector
 from ..common.checks import scalar
+from .groups import overlapping
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Objective:
     delta: float = 1.0
     epsilon: float = 0.1
     positive: bool = False
+    lower: Any = None
+    upper: Any = None
 
     def check(self, losses: Mapping[str, Choice]) -> None:
         """Raise if a name is not known, and warn of a parameter that loss and penalty do not use.
@@ -109,7 +112,16 @@ class Objective:
         _check_name("penalty", self.penalty, PENALTIES)
         if "quantile" in self._loss.reads and not 0 < scalar("quantile", self.quantile, high=1.0) < 1:
             raise ValueError(f"quantile={self.quantile}: expected a number strictly between 0 and 1")
-        read = {"loss", "penalty", "alpha", "positive", *self._loss.reads, *PENALTIES[self.penalty].reads}
+        read = {
+            "loss",
+            "penalty",
+            "alpha",
+            "positive",
+            "lower",
+            "upper",
+            *self._loss.reads,
+            *PENALTIES[self.penalty].reads,
+        }
         for parameter in fields(self):
             value = getattr(self, parameter.name)
             is_default = value is parameter.default or (np.isscalar(value) and value == parameter.default)
@@ -144,6 +156,21 @@ class Objective:
         return "groups" in PENALTIES[self.penalty].reads
 
     @property
+    def overlapping(self) -> bool:
+        """Whether some feature is in several groups."""
+        return self.grouped and overlapping(self.groups)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether coefficients have bounds other than their sign."""
+        return self.lower is not None or self.upper is not None
+
+    @property
+    def box(self) -> tuple[Any, Any]:
+        """The bounds of the coefficients."""
+        return (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
+
+    @property
     def piecewise_constant(self) -> bool:
         """Whether solutions are constant in alpha except for jumps, as those of a linear program."""
         return self._loss.polyhedral and self.penalty == "l1"
@@ -167,13 +194,36 @@ class Objective:
         )
 
     def penalty_term(self) -> Any:
-        """Return the penalty on the coefficients."""
+        """Return the penalty on the coefficients, without the parts that ``further_terms`` returns."""
         choice = PENALTIES[self.penalty]
         given = self._given(choice.reads)
         if given.get("groups", 1) is None:
             given["groups"] = 1
-        penalty = choice.make(**given)
+        if self.overlapping:
+            share = given.get("l1_ratio", 0.0)
+            penalty: Any = sb.L1(self.alpha * share) if share else sb.Zero()
+        else:
+            penalty = choice.make(**given)
+        if self.bounded and not self.grouped:
+            penalty = penalty + sb.Box(*self.box)
         return penalty + sb.NonNegative() if self.positive else penalty
+
+    def further_terms(self, shape: tuple[int, ...]) -> list[tuple[Any, Any]]:
+        """Return the parts of the penalty that need a matrix, with this matrix, for coefficients of some shape.
+
+        These are the norms of overlapping groups, and bounds beside a group penalty.
+        """
+        terms: list[tuple[Any, Any]] = []
+        if self.overlapping:
+            sizes, weight = [len(group) for group in self.groups], self.alpha
+            if "l1_ratio" in PENALTIES[self.penalty].reads:
+                weight *= 1.0 - self.l1_ratio
+            columns = np.concatenate([np.asarray(group) for group in self.groups])
+            terms.append((sb.Repeat(columns, shape[0]), sb.GroupL2(weight, sizes, self.weights)))
+        if self.bounded and self.grouped:
+            low, high = (np.broadcast_to(np.asarray(bound, dtype=float).T, shape[::-1]).T for bound in self.box)
+            terms.append((sb.Identity(), sb.Interval(low, high)))
+        return terms
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
+from sklearn.utils import check_array
 
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..places.torch import on_host
 from .design import Design
 from .documentation import FITTED, documented, entries
 from .linear import LinearModel, Target, check_weight
@@ -74,8 +76,47 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return float(super().score(X, y, sample_weight))
 
 
+class WithOffset(LinearRegressor):
+    """Base of the regressors without cross-validation: ``fit`` takes an offset."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As in ``SparseClassifier.fit``: samples by features, the targets, and a weight per sample.
+        offset : array-like, optional
+            A known part of the linear predictor x'w + b + offset, one value per sample: for loss="poisson", the
+            logarithm of the exposure. ``predict`` does not add it.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        table, y, weight = self._check_data(X, y, sample_weight)
+        if offset is None:
+            return self._fit(table, self._prepare(table, y, weight))
+        known = self._checked_offset(offset, table, y)
+        if not self._objective().log_link:
+            return self._fit(table, self._prepare(table, y - known, weight))
+        # exp(u + o) - y u = exp(o) (exp(u) - y exp(-o) u)
+        total = float(y.size if weight is None else weight.sum())
+        scaled = np.exp(known) if weight is None else weight * np.exp(known)
+        return self._fit(table, self._prepare(table, y * np.exp(-known), scaled, total))
+
+    @staticmethod
+    def _checked_offset(offset: ArrayLike, X: Table, y: Vector) -> Vector:
+        """Return an offset with one value per sample in the shape of y."""
+        known: Vector = check_array(on_host(offset), ensure_2d=False, dtype=np.float64, input_name="offset")
+        if known.shape != (X.shape[0],):
+            raise ValueError(f"offset has shape {known.shape}: expected one value for each of the {X.shape[0]} samples")
+        return known.reshape(-1, *(1,) * (y.ndim - 1))
+
+
 @documented(FITTED)
-class SparseRegressor(LinearRegressor):
+class SparseRegressor(WithOffset):
     r"""Linear regression with any loss under any penalty.
 
     Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(x_i'w + b, y_i) + \text{penalty}(w)`, with r = y - x'w - b:
@@ -130,6 +171,9 @@ class SparseRegressor(LinearRegressor):
         epsilon: float = 0.1,
         fit_intercept: bool = True,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         warm_start: bool = False,
         tol: float = 1e-6,
         max_passes: float = 10_000,
@@ -151,6 +195,9 @@ class SparseRegressor(LinearRegressor):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.warm_start = warm_start
         self.tol = tol
         self.max_passes = max_passes
@@ -173,11 +220,13 @@ class SparseRegressor(LinearRegressor):
             delta=self.delta,
             epsilon=self.epsilon,
             positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
 @documented(FITTED)
-class Lasso(MultiOutputMixin, LinearRegressor):
+class Lasso(MultiOutputMixin, WithOffset):
     r"""The Lasso: :math:`\frac{1}{2n} \|y - Xw - b\|^2 + \alpha \|w\|_1`.
 
     The objective is that of scikit-learn; ``tol`` is a certified relative gap and ``max_iter`` counts passes. Several
@@ -197,6 +246,9 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -210,6 +262,9 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -222,7 +277,7 @@ class Lasso(MultiOutputMixin, LinearRegressor):
         return sparse.csr_array(np.atleast_2d(self.coef_))
 
     def _objective(self) -> Objective:
-        return Objective(alpha=self.alpha, positive=self.positive)
+        return Objective(alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)
 
 
 @documented(FITTED)
@@ -244,6 +299,9 @@ class ElasticNet(Lasso):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -258,6 +316,9 @@ class ElasticNet(Lasso):
             tol=tol,
             warm_start=warm_start,
             positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,
@@ -267,7 +328,14 @@ class ElasticNet(Lasso):
         self.l1_ratio = l1_ratio
 
     def _objective(self) -> Objective:
-        return Objective(penalty="elasticnet", alpha=self.alpha, l1_ratio=self.l1_ratio, positive=self.positive)
+        return Objective(
+            penalty="elasticnet",
+            alpha=self.alpha,
+            l1_ratio=self.l1_ratio,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )
 
 
 @documented(FITTED)
@@ -289,6 +357,9 @@ class GroupLasso(Lasso):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -303,6 +374,9 @@ class GroupLasso(Lasso):
             tol=tol,
             warm_start=warm_start,
             positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,
@@ -314,7 +388,13 @@ class GroupLasso(Lasso):
 
     def _objective(self) -> Objective:
         return Objective(
-            penalty="group", alpha=self.alpha, groups=self.groups, weights=self.weights, positive=self.positive
+            penalty="group",
+            alpha=self.alpha,
+            groups=self.groups,
+            weights=self.weights,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
@@ -339,6 +419,9 @@ class SparseGroupLasso(GroupLasso):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -355,6 +438,9 @@ class SparseGroupLasso(GroupLasso):
             tol=tol,
             warm_start=warm_start,
             positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,
@@ -371,11 +457,13 @@ class SparseGroupLasso(GroupLasso):
             l1_ratio=self.l1_ratio,
             weights=self.weights,
             positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
         )
 
 
 @documented(FITTED)
-class QuantileRegressor(LinearRegressor):
+class QuantileRegressor(WithOffset):
     r"""Quantile regression: :math:`\frac{1}{n} \sum_i \rho_q(y_i - x_i'w - b) + \alpha \|w\|_1`.
 
     :math:`\rho_q(r)` is q r for r >= 0 and (q - 1) r otherwise, with q the ``quantile``. The objective is that of
@@ -404,6 +492,9 @@ class QuantileRegressor(LinearRegressor):
         tol: float = 1e-6,
         warm_start: bool = False,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -418,6 +509,9 @@ class QuantileRegressor(LinearRegressor):
         self.tol = tol
         self.warm_start = warm_start
         self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -425,7 +519,14 @@ class QuantileRegressor(LinearRegressor):
         self.device = device
 
     def _objective(self) -> Objective:
-        return Objective("quantile", alpha=self.alpha, quantile=self.quantile, positive=self.positive)
+        return Objective(
+            "quantile",
+            alpha=self.alpha,
+            quantile=self.quantile,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )
 
 
 @documented(
@@ -448,7 +549,7 @@ class MultiTaskLasso(Lasso):
     joint = True
 
     def _objective(self) -> Objective:
-        return Objective(penalty="group", alpha=self.alpha, positive=self.positive)
+        return Objective(penalty="group", alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         table, Y, weight = super()._check_data(X, y, sample_weight)

@@ -304,7 +304,7 @@ class Model:
             return False
         _, _, quadratic, lower, upper = form.parameters
         constrained = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
-        return 2 * int(np.count_nonzero(constrained)) <= constrained.size
+        return bool(2 * np.count_nonzero(constrained) <= constrained.size)
 
     @cached_property
     def rays_prove_nothing(self) -> bool:
