@@ -188,27 +188,42 @@ def random_stack(seed: int) -> Case:
     The seed chooses the penalty on x, the storage of each matrix, and whether the constraints have a solution.
     """
     rng = np.random.default_rng(seed)
-    kinds = [LOSSES[seed % 12], (LOSSES + PENALTIES)[seed // 12 % 28]]
+    below = LOSSES + PENALTIES
+    kinds = [LOSSES[seed % len(LOSSES)], below[seed // len(LOSSES) % len(below)]]
     if rng.random() < 0.2:
-        kinds.append(str(rng.choice(LOSSES + PENALTIES)))
+        kinds.append(str(rng.choice(below)))
     n = 6 if rng.random() < 0.5 else 10
     f = penalty_of(str(rng.choice(PENALTIES)), n, rng)
     inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
-    shift = 1.0 if rng.random() < 0.2 else 0.0  # constraints that may contradict each other
+    # constraints may contradict each other, except below exp(u): CVXPY takes values such as exp(40) for infinite
+    shift = 1.0 if rng.random() < 0.2 and "Poisson" not in kinds else 0.0
     rows, terms = [], []
     for kind in kinds:
-        m = int(rng.choice([4, 6, 14]))
-        A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+        A = _rows_for(kind, n, rng)
+        product = A.matvec if hasattr(A, "matvec") else A.__matmul__
+        m = A.shape[0]
         if kind in PENALTIES:
-            A = np.abs(A) / np.maximum(np.abs(A).sum(axis=1, keepdims=True), 1.0)  # maps [0, 0.2]^n into [0, 0.2]^m
             terms.append(penalty_of(kind, m, rng))
         else:
-            b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.5)) + rng.standard_normal(m)
-            terms.append(loss_of(kind, b, A @ inside + shift * rng.standard_normal(m), rng))
-        storage = rng.choice(["dense", "by columns", "by rows", "operator"], p=[0.4, 0.25, 0.2, 0.15])
-        rows.append(STORAGES[storage](A))
+            b = product(rng.standard_normal(n) * (rng.random(n) < 0.5)) + rng.standard_normal(m)
+            terms.append(loss_of(kind, b, product(inside) + shift * rng.standard_normal(m), rng))
+        rows.append(A)
     problem = sb.Problem(f, rows, terms)
     return Case(problem, problem.to_cvxpy())
+
+
+def _rows_for(kind: str, n: int, rng: np.random.Generator) -> Any:
+    """Return a matrix in any storage; that of a penalty maps [0, 0.2]^n to itself, except for differences."""
+    storage = str(rng.choice([*STORAGES, "differences", "repeated"], p=[0.35, 0.2, 0.15, 0.1, 0.1, 0.1]))
+    if storage == "repeated":
+        return sb.Repeat(rng.integers(n, size=8), n)
+    if storage == "differences":
+        return sb.Differences(n, order=2)  # an even number of rows, as a nuclear norm needs it
+    m = int(rng.choice([4, 6, 14]))
+    A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+    if kind in PENALTIES:
+        A = np.abs(A) / np.maximum(np.abs(A).sum(axis=1, keepdims=True), 1.0)
+    return STORAGES[storage](A)
 
 
 def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:

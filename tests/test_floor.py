@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, SIZE
+from catalogue import LOSSES, PENALTIES, SIZE
 
 import saddleback as sb
+from saddleback.functions.row_sum import one_above_the_other
 from saddleback.functions.traits import rise
 
 M, N = 200, 10
@@ -153,6 +154,24 @@ def test_rise_bounds_what_a_loss_is_above_its_minimum(name, rng):
             else:
                 u = np.nan_to_num(g.minimiser())
             assert g.value(u + move) - g.value(u) <= rise(g, length) * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize("name", [name for name in PENALTIES if PENALTIES[name].bind((SIZE,)).domain.everything])
+def test_rise_bounds_what_a_penalty_is_above_0(name, rng):
+    """A penalty may stand in the place of a loss."""
+    f = one_above_the_other([PENALTIES[name].bind((SIZE,))], [SIZE])
+    for length in (1e-6, 1.0, 1e3):
+        for _ in range(20):
+            direction = rng.standard_normal(SIZE)
+            assert f.value(length * direction / np.linalg.norm(direction)) <= rise(f, length) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("term", [sb.Norm2(np.zeros(4)), sb.GroupL2(1.0, 2), sb.Nuclear(1.0, (2, 2)), sb.LInf(1.0)])
+def test_an_optimum_of_0_is_recognised_with_several_terms(term, rng):
+    """There are fewer rows than columns, so that both terms can be 0, which no run reaches exactly."""
+    A, D = rng.standard_normal((4, 12)), rng.standard_normal((4, 12))
+    result = sb.solve(sb.Problem(sb.Zero(), [A, D], [sb.Absolute(rng.standard_normal(4)), term]), tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL, result.message
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -20,6 +20,7 @@ from .traits import (
     Joinable,
     Kinked,
     KnownByProx,
+    Lipschitz,
     Movable,
     Remembers,
     Scaled,
@@ -27,6 +28,7 @@ from .traits import (
     memories,
     moved,
     near,
+    rise,
     subdifferential,
     subgradient_scale,
     with_memory,
@@ -36,7 +38,7 @@ from .traits import (
 T = TypeVar("T")
 
 
-class Tilted(Convex, Addable, Kinked, Scaled, Movable, Remembers):
+class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers):
     """f + <c, x> for a function that has no parameter for a linear term."""
 
     def __init__(self, base: Convex, linear: Vector) -> None:
@@ -71,6 +73,9 @@ class Tilted(Convex, Addable, Kinked, Scaled, Movable, Remembers):
 
     def subgradient_scale(self) -> Vector:
         return np.abs(self.linear) + subgradient_scale(self.base)
+
+    def rise(self, distance: float) -> float:
+        return rise(self.base, distance) + float(np.linalg.norm(self.linear)) * distance
 
     def conjugate(self) -> TiltedConjugate:
         return TiltedConjugate(self)
@@ -122,7 +127,7 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
         return point + self.of.linear, value
 
 
-class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers):
+class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers):
     """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
@@ -220,6 +225,9 @@ class BlockSum(Convex, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers)
     def subgradient_scale(self) -> Vector:
         own = zip(self.functions, self.sizes, strict=True)
         return np.concatenate([np.broadcast_to(subgradient_scale(part), (size,)) for part, size in own])
+
+    def rise(self, distance: float) -> float:
+        return sum(rise(part, distance) for part in self.functions)
 
     def conjugate(self) -> BlockSum:
         return BlockSum([part.conjugate() for part in self.functions], self.sizes, self.split)

@@ -22,7 +22,7 @@ from .domains import Interval, PartlyFixed
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
-from .traits import Addable, Joinable, Kinked, Movable, Scaled
+from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
@@ -105,7 +105,7 @@ def partition(groups: Groups, n: int) -> Blocks:
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
 
 
-class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
+class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
     """Group norms over a known partition, with two slopes per coordinate.
 
     Parameters
@@ -182,6 +182,10 @@ class GroupNorms(Convex, Kinked, Scaled, Movable, Addable, Joinable):
 
     def subgradient_scale(self) -> Vector:
         return self.per_coordinate(self.weight / np.sqrt(self.partition.sizes)) + np.abs(self.right)
+
+    def rise(self, distance: float) -> float:
+        slope = np.maximum(np.abs(self.below), np.abs(self.right))
+        return float(np.linalg.norm(self.weight) + np.linalg.norm(slope)) * distance
 
     def conjugate(self) -> Indicator:
         return Indicator(self, BoxPlusBall(self))

@@ -13,7 +13,7 @@ from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere
 from .kinks import Kinks
 from .penalties import Regulariser
-from .traits import Kinked, Movable, Scaled
+from .traits import Kinked, Lipschitz, Movable, Scaled
 
 
 class LInf(Regulariser):
@@ -34,7 +34,7 @@ class LInf(Regulariser):
         return MaxNorm(self.alpha, int(np.prod(shape)))
 
 
-class MaxNorm(Convex, Kinked, Scaled, Movable):
+class MaxNorm(Convex, Lipschitz, Kinked, Scaled, Movable):
     r""":math:`\alpha \max_j |x_j|`."""
 
     domain = Everywhere()
@@ -66,6 +66,9 @@ class MaxNorm(Convex, Kinked, Scaled, Movable):
 
     def subgradient_scale(self) -> float:
         return self.alpha / self.size
+
+    def rise(self, distance: float) -> float:
+        return self.alpha * distance
 
     def recession(self, direction: Vector) -> Ray:
         value = self.finite_value(direction)

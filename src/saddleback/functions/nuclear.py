@@ -15,7 +15,7 @@ from .domains import Everywhere, PartlyFixed
 from .kinks import Kinks
 from .points import BufferedPoint, DensePoint
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
-from .traits import Kinked, Movable, Remembers, Scaled
+from .traits import Kinked, Lipschitz, Movable, Remembers, Scaled
 
 
 @stored
@@ -52,7 +52,7 @@ class LowRank(BufferedPoint):
         return vector.reshape(self.pairs.left.shape[0], self.pairs.right.shape[1])
 
 
-class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
+class NuclearNorm(Convex, Lipschitz, Kinked, Scaled, Movable, Remembers):
     r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
 
     ``memory`` holds the singular vectors of the last call; a function that runs share has no memory.
@@ -99,6 +99,9 @@ class NuclearNorm(Convex, Kinked, Scaled, Movable, Remembers):
         left, values, right = np.linalg.svd(x.reshape(self.shape), full_matrices=False)
         kept = values > ROUNDING * values[0]
         return self.alpha * np.ravel(left[:, kept] @ right[kept])
+
+    def rise(self, distance: float) -> float:
+        return self.alpha * float(np.sqrt(min(self.shape))) * distance
 
     def subgradient_scale(self) -> Vector:
         return np.full(self.shape[0] * self.shape[1], self.alpha / np.sqrt(max(self.shape)))

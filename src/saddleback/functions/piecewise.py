@@ -51,7 +51,7 @@ def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     return np.subtract(v, taken, out=taken)
 
 
-class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, Joinable):
+class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
     """A member of the family: five parameters, one value per coordinate."""
 
     def __init__(self, left: Vector, right: Vector, quadratic: Vector, lower: Vector, upper: Vector) -> None:
@@ -137,6 +137,11 @@ class PiecewiseQuadratic(SumOverCoordinates, Kinked, Scaled, Movable, Addable, J
 
     def subgradient_scale(self) -> Vector:
         return map_constants(_largest_finite, self.left, self.right)
+
+    def rise(self, distance: float) -> float:
+        """Return J d + K d^2 / 2: a slope is 0 at the minimiser, then jumps by J at most and grows by K d."""
+        jump = map_constants(_finite_jump, self.left, self.right)
+        return _length(jump) * distance + 0.5 * float(np.max(squeeze_constant(self.quadratic))) * distance**2
 
     def minimiser(self) -> Vector:
         return self.maximiser(np.zeros(self.left.size))
@@ -508,6 +513,11 @@ def _length(vector: Vector) -> float:
     if vector.size and is_one_value(vector):
         return float(np.sqrt(vector.size) * abs(vector[0]))
     return float(np.linalg.norm(vector))
+
+
+def _finite_jump(left: Any, right: Any) -> Any:
+    """Return the difference of two slopes; 0 if it is infinite."""
+    return np.where(np.isfinite(right - left), right - left, 0.0)
 
 
 def _largest_finite(first: Any, second: Any) -> Any:

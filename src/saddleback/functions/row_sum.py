@@ -10,7 +10,7 @@ from ..common.arrays import Indices, Vector
 from .calculus import BlockSum, hstack, parts_of
 from .contract import Convex
 from .piecewise import PiecewiseQuadratic
-from .traits import Lipschitz, Smooth, SumOverRows, curvature, curvature_at, rise
+from .traits import Smooth, SumOverRows, curvature, curvature_at
 
 
 def one_above_the_other(losses: Sequence[Convex], sizes: Sequence[int]) -> Convex:
@@ -29,7 +29,7 @@ def one_above_the_other(losses: Sequence[Convex], sizes: Sequence[int]) -> Conve
     return BlockSum(losses, sizes, [True] * len(sizes))
 
 
-class RowSum(BlockSum, SumOverRows, Smooth, Lipschitz):
+class RowSum(BlockSum, SumOverRows, Smooth):
     """A sum of losses of different kinds, each of which is a sum over its rows."""
 
     functions: Sequence[SumOverRows]
@@ -78,9 +78,6 @@ class RowSum(BlockSum, SumOverRows, Smooth, Lipschitz):
 
     def curvature_at(self, x: Vector) -> Vector:
         return np.concatenate(self._each(curvature_at, x))
-
-    def rise(self, distance: float) -> float:
-        return sum(rise(loss, distance) for loss in self.functions)
 
 
 def without_rows(loss: Convex, rows: slice) -> tuple[Convex | None, Convex | None]:

@@ -37,7 +37,7 @@ from .kinks import Kinks
 from .normal_form import PiecewiseParameters
 from .penalties import Regulariser
 from .piecewise import PiecewiseQuadratic
-from .traits import Addable, Kinked, Movable, Scaled
+from .traits import Addable, Kinked, Lipschitz, Movable, Scaled
 
 
 class TotalVariation1D(Regulariser):
@@ -77,7 +77,7 @@ def _here(array: Any) -> Any:
     return array
 
 
-class LineVariation(Convex, Addable, Kinked, Scaled, Movable):
+class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
     """The function at the top of this module.
 
     Parameters
@@ -159,6 +159,10 @@ class LineVariation(Convex, Addable, Kinked, Scaled, Movable):
             x -= np.clip(x, -self.beta * steps, self.beta * steps)
         result: Vector = self.place(np.maximum(x, 0.0) if self.nonnegative else x)
         return result
+
+    def rise(self, distance: float) -> float:
+        slope = (2.0 * self.alpha + self.beta) * np.sqrt(self.linear.size) + np.linalg.norm(self.linear)
+        return float(slope) * distance
 
     def subgradient(self, x: Vector) -> Vector:
         flow = np.concatenate([np.zeros_like(x[:1]), self.alpha * np.sign(x[1:] - x[:-1]), np.zeros_like(x[:1])])
