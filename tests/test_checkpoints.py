@@ -70,6 +70,7 @@ PROBLEMS = {
     "identities": lambda: sb.Problem(
         [sb.L1(0.3), sb.Nuclear(5.0, SMALL_MATRIX.shape)], [sb.Identity()] * 2, sb.Squared(SMALL_MATRIX)
     ),
+    "ridge": lambda: sb.Problem(sb.SquaredL2(1.0), A, sb.Absolute(B)),
     "matrices": lambda: pca(SMALL_MATRIX),
 }
 

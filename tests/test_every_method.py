@@ -71,7 +71,8 @@ WRONG_TOGETHER = {("sp-bcd-published", "basis pursuit")}
 
 MUST_ACCEPT = {
     "robust PCA": {"admm", "gs-admm", "pdmm", "pdhg", "pdhg-diagonal", "sp-bcd"},
-    "lasso": {*METHODS} - {"highs", "alternating"},
+    "lasso": {*METHODS} - {"highs", "alternating", "dual-fista"},
+    "wide ridge": {"dual-fista"},
     "hinge group": {"pdhg", "pdhg-diagonal", "spdc", "fobos", "osga", "fista", "admm", "gs-admm", "pdmm"},
 }
 

@@ -65,6 +65,24 @@ class Blocks:
         result[self.order] = np.repeat(np.arange(len(self)), self.sizes)
         return result
 
+    def moved(self, place: ToDevice) -> Blocks:
+        """Return the partition with its indices on a device."""
+        other = Blocks(None if self.contiguous else place(self.order), place(self.start))
+        other.of_columns = place(self.of_columns)
+        return other
+
+    def sums(self, values: Vector) -> Vector:
+        """Return the sum of the values of each block."""
+        if self.contiguous:
+            return np.add.reduceat(values, self.start[:-1])
+        if isinstance(values, np.ndarray):
+            return summed_by(self.of_columns, values, len(self))
+        return np.add.reduceat(values[self.order], self.start[:-1])  # on a device the sums above vary by rounding
+
+    def spread(self, of_blocks: Vector) -> Vector:
+        """Return a value per coordinate, given one per block."""
+        return np.repeat(of_blocks, self.sizes) if self.contiguous else of_blocks[self.of_columns]
+
     def columns(self, blocks: Indices) -> Indices:
         """Coordinates of the given blocks, one block after the other."""
         if len(self) == self.start[-1]:

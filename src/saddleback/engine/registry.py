@@ -28,12 +28,14 @@ from ..methods import (
     Checked,
     Descent,
     DiagonalPDHG,
+    DualFISTA,
     Highs,
     Method,
     Multipliers,
     PublishedSPBCD,
     PureCD,
 )
+from ..methods.dual_fista import pays as dual_fista_pays
 from ..methods.multipliers import pays as multipliers_pay
 from ..model.model import Model
 from ..steps.strengths import has_long_rows
@@ -56,6 +58,7 @@ METHODS: dict[str, type[Any]] = {
         PDMM,
         ISTA,
         FISTA,
+        DualFISTA,
         FOBOS,
         OSGA,
         Highs,
@@ -77,16 +80,22 @@ def methods() -> list[str]:
 
 
 def resolve(
-    method: str | Method[Any], options: dict[str, Any], model: Model, drawn: int | None, layers: bool = True
+    method: str | Method[Any],
+    options: dict[str, Any],
+    model: Model,
+    drawn: int | None,
+    tol: float,
+    layers: bool = True,
 ) -> str | Method[Any]:
     """Return the method that "auto" stands for; any other method is returned unchanged.
 
     With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
     rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
     or if options are given. It is "finish" if A has sparse structure with which a step of the interior point costs a
-    few passes, unless options are given or there are no ``layers``. If loss and penalty both have kinks, it is
-    "multipliers" unless the penalty has groups or A is in a file or on several processes. Otherwise, and if K or an
-    option is given that only the block method has, it is "sp-bcd".
+    few passes, unless options are given or there are no ``layers``. It is "dual-fista" if the penalty is strongly
+    convex and A very sparse, as for images, and few iterations are expected to reach ``tol``. If loss and penalty both
+    have kinks, it is "multipliers" unless the penalty has groups or A is in a file or on several processes. Otherwise,
+    and if K or an option is given that only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -108,6 +117,8 @@ def resolve(
         return Highs.name if not options and pays(model) else R2HPDHG.name
     if drawn is None and layers and not options and pays_at_once(model):
         return "finish"
+    if drawn is None and _takes(DualFISTA, options) and dual_fista_pays(model, tol):
+        return DualFISTA.name
     if drawn is None and _takes(Multipliers, options) and multipliers_pay(model):
         return Multipliers.name
     return SPBCD.name

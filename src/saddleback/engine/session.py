@@ -149,7 +149,7 @@ class Task:
         options, drawn = self.options, self.drawn
         reduction = reduce_problem(self.model, _eliminates(options, drawn))
         of_method = dict(options.of_method)
-        chosen = resolve(options.method, of_method, reduction.model, drawn, options.layers)
+        chosen = resolve(options.method, of_method, reduction.model, drawn, options.tol, options.layers)
         method = make(chosen, of_method, NAMES, options.layers)
         refuse(method, reduction.model, drawn)
         if options.layers and method.merges_rows:

@@ -46,11 +46,11 @@ def solve(
         of one process, all with the same loss; the problem to solve then has all these columns side by side.
     method : str or Method, default "auto"
         One of ``saddleback.methods()``. "auto" is "descent" for a smooth loss, or "alternating" if also every block of
-        A is an identity; "highs" for a linear program, or "r2hpdhg" if it is large or not in memory; "multipliers" if
-        loss and penalty both have kinks and A is a matrix, without groups; and "sp-bcd" otherwise. If options are
-        given, it is a method that has them. ``result.method`` names it. An object of a subclass of
-        ``saddleback.methods.Method`` is your own method (docs/methods.md), or one of the catalogue with its options as
-        fields.
+        A is an identity; "highs" for a linear program, or "r2hpdhg" if it is large or not in memory; "dual-fista"
+        for strongly convex penalties and differences, as in images; "multipliers" if loss and penalty both have kinks
+        and A is a matrix, without groups; and "sp-bcd" otherwise. If options are given, it is a method that has them.
+        ``result.method`` names it. An object of a subclass of ``saddleback.methods.Method`` is your own method
+        (docs/methods.md), or one of the catalogue with its options as fields.
     tol : float, default 1e-6
         The result is ``OPTIMAL`` when the relative gap, the primal and dual infeasibility, and the perturbation of the
         problem that explains these, are all at most ``tol``. With 0 the run ends at a limit.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple, squeeze_constant
 from ..common.cached import cached_property
 from ..common.checks import shown
 from .conjugates import Ball, Indicator
@@ -129,19 +129,15 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         return self.partition
 
     def moved(self, place: ToDevice) -> GroupNorms:
-        partition_ = Blocks(place(self.partition.order), place(self.partition.start))
-        return GroupNorms(partition_, *map(place, (self.weight, self.left, self.right, self.below)))
+        return GroupNorms(self.partition.moved(place), *map(place, (self.weight, self.left, self.right, self.below)))
 
     def norms(self, x: Vector) -> Vector:
         """Return the norm of each group."""
-        ordered = x[self.partition.order]
-        return np.sqrt(np.add.reduceat(ordered * ordered, self.partition.start[:-1]))
+        return np.sqrt(self.partition.sums(x * x))
 
     def per_coordinate(self, of_groups: Vector) -> Vector:
         """Return a value per coordinate, given one per group."""
-        spread = np.empty(self.left.size, dtype=of_groups.dtype)
-        spread[self.partition.order] = np.repeat(of_groups, self.partition.sizes)
-        return spread
+        return self.partition.spread(of_groups)
 
     @cached_property
     def domain(self) -> Interval:
@@ -188,7 +184,7 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         return float(np.linalg.norm(self.weight) + np.linalg.norm(slope)) * distance
 
     def conjugate(self) -> Indicator:
-        return Indicator(self, BoxPlusBall(self))
+        return GroupIndicator(self, BoxPlusBall(self))
 
     def plus(self, piece: PiecewiseParameters) -> GroupNorms:
         left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
@@ -233,22 +229,42 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         return NormalForm((GroupNorm(parameters, self.weight),))
 
 
+class GroupIndicator(Indicator):
+    """The indicator of ``BoxPlusBall``, whose prox is its projection if all steps are equal."""
+
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        if blocks is None and getattr(squeeze_constant(step), "size", 1) == 1:
+            return self.ball.project(v)
+        return super().prox(v, step, blocks)
+
+
 class BoxPlusBall(Ball, PartlyFixed):
     """The sums of a point of the box of slopes and a point of the ball of radius weight, per group."""
 
     def __init__(self, norms: GroupNorms) -> None:
         self.of = norms
 
+    @cached_property
+    def has_box(self) -> bool:
+        """Whether the box of slopes is more than 0."""
+        return bool(np.any(self.of.left) or np.any(self.of.right))
+
+    @cached_property
+    def _radius(self) -> Vector:
+        """The weights, as divisors."""
+        return np.maximum(self.of.weight, np.finfo(float).tiny)
+
     def holds(self, x: Vector) -> bool:
         norms = self.of.norms(shrink(x, self.of.left, self.of.right))
         return bool(np.all(norms <= self.of.weight + ROUNDING * (1.0 + self.of.norms(x))))
 
     def project(self, x: Vector) -> Vector:
-        pull = shrink(x, self.of.left, self.of.right)
+        pull = shrink(x, self.of.left, self.of.right) if self.has_box else x
         norms = self.of.norms(pull)
-        shorten = np.ones_like(norms)
-        np.divide(self.of.weight, norms, out=shorten, where=norms > self.of.weight)
-        factor = self.of.per_coordinate(shorten)
+        factor = self.of.per_coordinate(self.of.weight / np.maximum(norms, self._radius))
+        if not self.has_box:
+            factor *= x
+            return factor
         return np.where(factor < 1.0, (x - pull) + factor * pull, x)
 
     def largest_multiple(self, x: Vector) -> float:

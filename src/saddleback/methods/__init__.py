@@ -6,6 +6,7 @@ from .alternating import Alternating
 from .checked import Checked
 from .contract import Method, Start, State, diverged, drawn_blocks
 from .descent import Descent
+from .dual_fista import DualFISTA
 from .fista import FISTA
 from .fobos import FOBOS
 from .gs_admm import GSADMM
@@ -41,6 +42,7 @@ __all__ = [
     "Checked",
     "Descent",
     "DiagonalPDHG",
+    "DualFISTA",
     "Highs",
     "InteriorPoint",
     "Method",

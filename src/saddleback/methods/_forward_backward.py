@@ -60,6 +60,9 @@ class ForwardBackward(Method[ForwardBackwardState]):
         """Return t_{k+1}, given t_k; always 1 without momentum."""
         return 1.0
 
+    def remember(self, state: ForwardBackwardState) -> None:
+        """Include the point in the averages, if the candidates need them."""
+
     def init(self, model: Model, start: Start) -> ForwardBackwardState:
         u, cost = start.image(model)
         y = self.slope(model, u)
@@ -86,9 +89,9 @@ class ForwardBackward(Method[ForwardBackwardState]):
             u = A.matvec(x)
             following = self.following(state.momentum)
             weight = (state.momentum - 1.0) / following
-            state.ahead, state.ahead_u = x + weight * (x - state.x), u + weight * (u - state.u)
+            state.ahead, state.ahead_u = _extrapolated(x, state.x, weight), _extrapolated(u, state.u, weight)
             state.x, state.u, state.momentum = x, u, following
-            state.averages.include(state.x, state.y)
+            self.remember(state)
             state.iterations += 1
             state.passes += 1.0
         return state
@@ -138,6 +141,14 @@ class ProximalGradient(ForwardBackward):
         return Candidates([(state.x, state.u)], [(self.slope(state.model, state.u), None)])
 
 
+def _extrapolated(at: Vector, before: Vector, weight: float) -> Vector:
+    """Return at + weight (at - before), with one array of memory."""
+    ahead = at - before
+    ahead *= weight
+    ahead += at
+    return ahead
+
+
 def lipschitz(model: Model, smoothing: float = 0.0) -> tuple[float, float]:
     """Return the Lipschitz constant of the gradient of x -> g(Ax), with g smoothed or not, and the passes it took."""
     curvature = curvature_of(model.g)
@@ -145,5 +156,7 @@ def lipschitz(model: Model, smoothing: float = 0.0) -> tuple[float, float]:
         bound = np.full(model.A.shape[0], np.inf) if curvature is None else curvature
         curvature = np.where(bound > 0, 1.0 / (1.0 / np.where(bound > 0, bound, 1.0) + smoothing), 0.0)
     assert curvature is not None
+    if model.A.traits.norm is not None and curvature.min() == curvature.max():
+        return float(curvature[0]) * model.A.traits.norm**2, 0.0
     root = np.sqrt(curvature)
     return operator_norm(lambda x: root * model.A.matvec(x), lambda y: model.A.rmatvec(root * y), model.A.shape[1])

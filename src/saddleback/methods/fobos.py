@@ -57,5 +57,8 @@ class FOBOS(ForwardBackward):
     def later_step(self, first: float, iterations: int) -> float:
         return first / float(np.sqrt(iterations + 1.0))
 
+    def remember(self, state: ForwardBackwardState) -> None:
+        state.averages.include(state.x, state.y)
+
     def candidates(self, state: ForwardBackwardState) -> Candidates:
         return current_and_average(state.model, state.x, state.u, state.y, state.averages)

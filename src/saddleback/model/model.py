@@ -21,7 +21,7 @@ from ..functions.points import Point
 from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
 from ..functions.traits import memories as memories_of
 from ..functions.traits import with_memory as with_own_memory
-from ..operators import Operator
+from ..operators import Adjoint, Operator
 from ..operators.deferred_points import zeros
 from ..operators.memory import bytes_in_memory
 from ..operators.merged import merged
@@ -123,6 +123,11 @@ class Model:
         parts = [self.f] if len(runs) == 1 else [self.f.restrict_blocks(run) for run in runs]
         sizes = np.diff(self.blocks.start[firsts]).tolist()
         return self.part(BlockSum(parts, sizes, [False] * len(parts)), self.A)
+
+    @derived
+    def dual(self) -> Model:
+        """Return the dual problem, min_y g*(y) + f*(-A'y), whose dual variable is x."""
+        return Model(self.g_star, Adjoint(self.A), self.f_star, 0.0)
 
     @derived
     def rowwise(self) -> Model:

@@ -3,6 +3,7 @@
 from ..places.files.operator import Streamed
 from ..places.mpi.operator import Sharded
 from .above import Above
+from .adjoint import Adjoint
 from .contract import Operator
 from .dense import Dense
 from .differences import Differences
@@ -18,6 +19,7 @@ from .tasks import Tasks
 __all__ = [
     "Above",
     "Abstract",
+    "Adjoint",
     "Compressed",
     "Dense",
     "Differences",
