@@ -220,7 +220,7 @@ class DenseOnDevice(OnDevice):
 
     def _panels(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield panels of columns in float64 with their column range; a single panel if A is stored in float64."""
-        width = max(1, PANEL // self.shape[0])
+        width = max(1, PANEL // max(1, self.shape[0]))
         if self.array.dtype == torch.float64:
             width = self.shape[1]
         yield from self._narrow_panels(width)
