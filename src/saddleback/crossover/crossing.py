@@ -101,13 +101,20 @@ def crossings(model: Model, at: Solution, room: float, work: Work) -> Iterator[C
     if model.loss_is_curved and not work.interior_steps and _most_columns(model, at) <= at.u.size:
         yield Crossing()  # as ``presumably_a_vertex`` says, without the search for the kinks next to x
         return
-    face = face_of(model, at.x, at.u, at.y)
+    face = face_of(model, at.x, at.u, at.y) if _may_move(model) else None
     if face is None:
         yield Crossing()
         return
     if face.others and work.interior_steps:  # other methods put blocks at 0 themselves
         yield from _rounded(face, at, work)
     yield from _walked(face, at, room, work)
+
+
+def _may_move(model: Model) -> bool:
+    """Return whether some column may move along its face or to a kink: not if f is a parabola in all of them."""
+    form = model.penalty_form
+    curved = form is not None and bool(np.all(form.parameters.quadratic > 0))
+    return not (curved and model.f.domain.everything and zero_slack(model.f, np.zeros(model.A.shape[1])) is None)
 
 
 def _most_columns(model: Model, at: Solution) -> int:

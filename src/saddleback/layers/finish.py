@@ -154,7 +154,7 @@ class Finish(Layer[FinishState]):
         return own or super().missing(model)  # block passes continue if the interior point fails
 
     def init(self, model: Model, start: Start) -> FinishState:
-        model = model.columnar()
+        model = model.columnar() if structure_of(model) is None else model
         state = FinishState(x=start.x, y=start.y, model=model, start=start, blocks=None, interior=None)
         if self.at_once or self._has_found(state):
             self._switch(state, start)

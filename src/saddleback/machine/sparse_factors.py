@@ -29,7 +29,10 @@ WIDEST = max(_native.BAND_WIDTHS)
 EMPTY = 1e-8
 """Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
 
-SMALL = 20_000
+FULL = 0.05
+"""Share of the entries of a matrix that are not 0 from which its factor counts as full."""
+
+SMALL = 2000
 """Size up to which an order of minimum degree is computed in any case: it costs little."""
 
 WIDE = 0.1
@@ -166,7 +169,7 @@ def normal_matrix(T: Any, most: float) -> Normal | None:
     order = np.asarray(reverse_cuthill_mckee(sparse.csr_matrix(pattern), symmetric_mode=True), dtype=np.int64)
     if (width := _band_width(T[:, order])) <= WIDEST:
         return Banded(T, order, width)
-    if size > SMALL and width > WIDE * size:
+    if pattern.nnz > FULL * size**2 or (size > SMALL and width > WIDE * size):
         return None
     order = minimum_degree(pattern)
     order = order[_pattern(pattern, order)[0].postorder()]

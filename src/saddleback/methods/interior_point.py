@@ -104,7 +104,8 @@ class InteriorPoint(Method[InteriorState]):
         return None
 
     def init(self, model: Model, start: Start) -> InteriorState:
-        model = model.columnar()
+        # the matrix of a step is made of all columns, or of a sparse A as it is
+        model = model.columnar() if structure_of(model) is None else model.both_ways()
         u, cost = start.image(model)
         z = -model.A.rmatvec(start.y)
         state = InteriorState(
@@ -119,7 +120,7 @@ class InteriorPoint(Method[InteriorState]):
         if (needed := matrix_bytes(model)) > self.memory:
             _give_up(state, f"its matrix takes {needed / 1e9:.2g} GB, and finish_memory allows {self.memory / 1e9:.2g}")
             return state
-        state.model = model = model.collected().merged()  # the matrix of a step is made of all columns
+        state.model = model = model.collected().merged()
         try:
             state.f, state.g = started(model, start.x, start.y, u, z)
         except SingularSystem:

@@ -25,6 +25,7 @@ from ..operators import Adjoint, Operator
 from ..operators.deferred_points import zeros
 from ..operators.memory import bytes_in_memory
 from ..operators.merged import merged
+from ..operators.sparse import both_ways
 from ..places.files.operator import memories, with_memory
 from ..places.mpi.operator import collected
 from ..steps.sampling import Strata
@@ -138,6 +139,11 @@ class Model:
     def columnar(self) -> Model:
         """Return the problem with the columns of A contiguous in memory, and with everything computed so far."""
         return self._on(self.A.ordered("columns"))
+
+    @derived
+    def both_ways(self) -> Model:
+        """Return the problem with a sparse A stored by rows and by columns: many products, which take less time."""
+        return self._on(both_ways(self.A))
 
     def collected(self) -> Model:
         """Return the problem with all columns of A in this process, and with everything computed so far."""

@@ -169,3 +169,15 @@ class Transposed(Operator):
 
     def ordered(self, by: Side) -> Operator:
         return self if by == "rows" else self.by_columns
+
+
+class BothWays(Transposed):
+    """A sparse matrix by rows and by columns, so that products of both kinds read it in the order of their results."""
+
+    def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
+        return self.by_columns.rmatvec(y, columns, rows)
+
+
+def both_ways(A: Operator) -> Operator:
+    """Return a sparse matrix by rows and by columns; any other operator is returned unchanged."""
+    return BothWays(A.matrix.tocsr()) if isinstance(A, Compressed | Transposed) else A

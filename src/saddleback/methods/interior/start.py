@@ -34,15 +34,19 @@ class Place(NamedTuple):
     y_unit: Vector
     mu: float
 
+    def of_penalty(self, model: Model) -> Barrier:
+        """Return the barrier of f at this pair."""
+        assert model.penalty_form is not None
+        return barrier_at(model.penalty_form, model.blocks, Guess(self.x, self.z, self.mu, self.x_unit))
+
+    def of_loss(self, model: Model) -> Barrier:
+        """Return the barrier of g* at this pair."""
+        assert model.loss_form is not None
+        return barrier_at(model.loss_form, Blocks.scalars(self.u.size), Guess(self.y, self.u, self.mu, self.y_unit))
+
     def barriers(self, model: Model) -> tuple[Barrier, Barrier]:
         """Return the barriers of f and g* at this pair."""
-        f, g = model.penalty_form, model.loss_form
-        assert f is not None
-        assert g is not None
-        return (
-            barrier_at(f, model.blocks, Guess(self.x, self.z, self.mu, self.x_unit)),
-            barrier_at(g, Blocks.scalars(self.u.size), Guess(self.y, self.u, self.mu, self.y_unit)),
-        )
+        return self.of_penalty(model), self.of_loss(model)
 
 
 def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[Barrier, Barrier]:
@@ -57,8 +61,8 @@ def started(model: Model, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[B
     objective = max(objective, abs(least)) if np.isfinite(least) else objective
     mu = max(objective, 1e-6 * model.value_at_zero) / (2 * sum(model.A.shape))
     place = Place(x, y, u, z, *_units(model, mu), mu)
-    f, g = place.barriers(model)
-    return (place._replace(mu=g.product() / g.degree).barriers(model)[0], g) if g.degree else (f, g)
+    g = place.of_loss(model)
+    return (place._replace(mu=g.product() / g.degree) if g.degree else place).of_penalty(model), g
 
 
 def _linear_program(model: Model) -> tuple[Barrier, Barrier]:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from ...common.arrays import Indices, Vector
 from ...functions.normal_form import LogisticEntropy
+from ...functions.traits import zero_slack
 from ...machine.sparse_factors import Normal, normal_matrix
 from ...model.model import Model
 from ...operators import Operator
@@ -27,6 +28,9 @@ SPARSE = 0.1
 
 PAIRS = 16.0
 """Largest number of products per stored entry that forming the matrix may take."""
+
+ALIKE = 1.5
+"""Factor by which the products of the two matrices may differ for the more accurate one to be taken."""
 
 DENSE = 10.0
 """A row is dense if it has more entries than this times the square root of the size of the matrix, as in the orderings
@@ -81,8 +85,10 @@ def structure_of(model: Model) -> Structure | None:
     loose = model.unpenalised
     kept: tuple[Indices, Structure | None] | None = model.of_data.get(KEY)
     if kept is None or not np.array_equal(kept[0], loose):
-        kept = loose, find_structure(model.A, loose, hard_rows(model)) if _has_sparse_entries(model) else None
-        model.of_data[KEY] = kept
+        # rounding errors remain in the equations of the variable that stays, where kinks absorb them
+        side: Side = "rows" if zero_slack(model.f, np.zeros(model.A.shape[1])) is None else "columns"
+        found = find_structure(model.A, loose, hard_rows(model), side) if _has_sparse_entries(model) else None
+        model.of_data[KEY] = kept = loose, found
     return kept[1]
 
 
@@ -111,7 +117,7 @@ def _has_sparse_entries(model: Model) -> bool:
     )
 
 
-def find_structure(A: Operator, loose: Indices, hard: Indices) -> Structure | None:
+def find_structure(A: Operator, loose: Indices, hard: Indices, preferred: Side) -> Structure | None:
     """Return the structure that forms the matrix with the fewest products; None if dense matrices are faster.
 
     Parameters
@@ -121,11 +127,14 @@ def find_structure(A: Operator, loose: Indices, hard: Indices) -> Structure | No
         Columns with D_f = 0.
     hard : array of int
         Rows with D_g = 0.
+    preferred : str
+        The side if both matrices take about the same number of products.
     """
     sides = sorted(_sides(A, loose, hard), key=lambda found: found[0])
     if not sides or sides[0][0] > PAIRS * A.traits.stored:
         return None
-    _, side, border = sides[0]
+    alike = [found for found in sides if found[0] <= ALIKE * sides[0][0]]
+    _, side, border = next((found for found in alike if found[1] == preferred), sides[0])
     entries = A.entries(compressed=True)
     T = sparse.csr_array(entries) if side == "columns" else sparse.csr_array(-entries.T)
     inner = np.setdiff1d(np.arange(T.shape[0]), border, assume_unique=True)

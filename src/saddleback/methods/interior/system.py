@@ -43,9 +43,6 @@ SMALL = 2000
 MOST_LOOSE = 20
 """Largest number of columns with D_f = 0 for which dx is eliminated: each of them costs a solution per matrix."""
 
-ACCURATE = 1e-13
-"""Relative residual at which a direction needs no refinement."""
-
 FIXED = 1e150
 """Diagonal of a sparse matrix where a coordinate is fixed: so large that nothing moves it, and its square is finite."""
 
@@ -75,11 +72,13 @@ class Direction(NamedTuple):
 class System(ABC):
     """A factored system.
 
-    ``passes`` counts the products with A and A' so far, and ``corrections`` is the largest number of corrections of a
-    direction for which the factor should be used again.
+    ``passes`` counts the products with A and A' so far, ``corrections`` is the largest number of corrections of a
+    direction for which the factor should be used again, and ``accurate`` is the relative residual at which a direction
+    needs no refinement.
     """
 
     corrections: int = CORRECTIONS
+    accurate: float = 1e-13
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         self.A, self.f, self.g = A, f, g
@@ -99,7 +98,7 @@ class System(ABC):
             error = max(_relative(r_left, r), _relative(s_left, s))
             if not np.isfinite(error):
                 raise SingularSystem
-            if error < ACCURATE or error >= 0.5 * best:
+            if error < self.accurate or error >= 0.5 * best:
                 break
             best = error
             found = Direction(*(old + new for old, new in zip(found, self.solve(r_left, s_left), strict=True)))
@@ -285,6 +284,8 @@ class Sparse(System):
     The border B holds the coordinates of w that are not eliminated. A small system determines them (a Schur
     complement): :math:`(D_B + T_B N^{-1} T_B')\, w_B = q_B + T_B N^{-1} (p - T_I' D_I^{-1} q_I)`.
     """
+
+    accurate = 1e-8  # a step costs little more than a refinement
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness, structure: Structure) -> None:
         super().__init__(A, f, g)
