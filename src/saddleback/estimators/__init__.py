@@ -1,6 +1,7 @@
 """Models behind the interface of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
 from .classification import SparseClassifier, SparseSVC
+from .joint_quantiles import JointQuantileRegressor
 from .model_selection import AlphaGridWarning as AlphaGridWarning
 from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
 from .path import Path
@@ -19,6 +20,7 @@ __all__ = [
     "ElasticNet",
     "GroupLasso",
     "GroupLassoCV",
+    "JointQuantileRegressor",
     "Lasso",
     "LassoCV",
     "MultiTaskLasso",

@@ -25,7 +25,7 @@ from ..functions.traits import SumOverRows
 from ..methods.contract import Layer, Start, State
 from ..methods.report import Report
 from ..model.model import Model
-from ..operators.stacked import row_stretches
+from ..operators.stacked import columns_in, row_stretches
 
 LEAST = 5000
 """Smallest number of rows of a problem for which rows are left out."""
@@ -44,6 +44,9 @@ ROUNDS = 4
 
 ROUGH = 1e-3
 """A start with at least this error is replaced by the solution of a sample; also the accuracy of that solution."""
+
+ROUGHER = 3e-2
+"""The same if the sample has all rows: these steps are the expensive ones, and there is no error of a sample."""
 
 INNER = 0.1
 """Accuracy to which the subproblem is solved, relative to the error at which the run ends."""
@@ -126,10 +129,14 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
     def _sample(self, state: RowWorkingSetState) -> None:
         """Begin with a sample of the rows, in which each row stands for several."""
         model, m = state.model, state.model.A.shape[0]
-        size = kept_rows(model)
+        size = max(kept_rows(model), sampled_rows(model))
+        state.target = ROUGH * model.value_at_zero
+        if size >= LARGEST * m:  # a sample that would hardly be smaller
+            state.rows, state.target = np.arange(m), ROUGHER * model.value_at_zero
+            self._begin(state, self.method.init(model, state.start))
+            return
         state.rows = np.sort(np.random.default_rng(state.start.seed).choice(m, size, replace=False))
         start = replace(state.start, y=state.y[state.rows] * (m / size), u=None)
-        state.target = ROUGH * model.value_at_zero
         self._begin(state, self.method.init(model.sample(state.rows), start))
 
     def _begin(self, state: RowWorkingSetState, inner: Any) -> None:
@@ -190,7 +197,11 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         state.inner = inner = self.method.advance(inner, passes)
         state.passes += (inner.passes - before) * share
         state.steps += 1
-        if share == 1.0 or inner.ended or inner.complementarity() <= max(state.target, state.first_look):
+        if (
+            (share == 1.0 and not state.sampled)
+            or inner.ended
+            or inner.complementarity() <= max(state.target, state.first_look)
+        ):
             if state.sampled:
                 self._leave_sample(state)
             else:
@@ -236,6 +247,24 @@ def kept_rows(model: Model) -> int:
     return int(min(max(LEAST_PER_COLUMN * n, m ** (2 / 3) * n ** (1 / 3)), m))
 
 
+def sampled_rows(model: Model) -> int:
+    """Return how many rows a sample needs to have enough of them on both sides of the kinks of each loss.
+
+    A quantile q is determined by the rows below it, which are a share q of all rows.
+    """
+    form, m = model.loss_form, model.A.shape[0]
+    if form is None:
+        return 0
+    _, _, _, lower, upper = form.parameters
+    share = 0.0
+    for r, own in enumerate(row_stretches(model.A)):
+        down, up = -float(np.mean(lower[own])), float(np.mean(upper[own]))
+        if 0 < down < np.inf and 0 < up < np.inf:
+            rows = (own.stop - own.start) * min(down, up) / (down + up)
+            share = max(share, LEAST_PER_COLUMN * columns_in(model.A, r) / rows)
+    return int(min(share, 1.0) * m)
+
+
 def pays(model: Model) -> bool:
     """Return whether a problem has many more rows than columns, and a loss with linear parts."""
     return bool(
@@ -243,5 +272,5 @@ def pays(model: Model) -> bool:
         and model.A.shape[0] >= LEAST
         and model.mostly_losses
         and kept_rows(model) < LARGEST * model.A.shape[0]
-        and np.any(model.g.distance_to_kink(np.zeros(model.A.shape[0])) > 0)
+        and model.has_linear_rows
     )

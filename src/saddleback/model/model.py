@@ -318,6 +318,11 @@ class Model:
         return bool(2 * np.count_nonzero(constrained) <= constrained.size)
 
     @cached_property
+    def has_linear_rows(self) -> bool:
+        """Whether the loss is a sum over rows that is linear in some row near 0."""
+        return isinstance(self.g, SumOverRows) and bool(np.any(self.g.distance_to_kink(np.zeros(self.A.shape[0])) > 0))
+
+    @cached_property
     def rays_prove_nothing(self) -> bool:
         """Whether no ray can prove anything.
 

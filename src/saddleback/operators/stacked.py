@@ -120,7 +120,8 @@ class Stacked(Operator):
         if compressed and columns.size:
             found = [(part.entries(local, compressed=True), mine) for part, mine, local in self._own(columns)]
             places = np.concatenate([np.flatnonzero(mine) for _, mine in found])
-            return sparse.hstack([matrix for matrix, _ in found], format="csc")[:, np.argsort(places)]
+            joined = sparse.hstack([matrix for matrix, _ in found], format="csc")
+            return joined if np.all(np.diff(places) > 0) else joined[:, np.argsort(places)]
         if compressed:
             return sparse.csc_matrix((self.shape[0], 0))
         result = np.empty((self.shape[0], columns.size))
@@ -190,6 +191,11 @@ def row_stretches(A: Operator) -> list[slice]:
     return first.stretches if isinstance(first, Above) else [slice(0, A.shape[0])]
 
 
+def columns_in(A: Operator, stretch: int) -> int:
+    """Return how many columns have an operator in one of the ``row_stretches``."""
+    return sum(part.shape[1] for part in parts_of(A) if not isinstance(part, Above) or part.rows[stretch] is not None)
+
+
 @singledispatch
 def hstack(first: Operator, second: Operator) -> Operator:
     """Return [A, B]."""
@@ -198,6 +204,12 @@ def hstack(first: Operator, second: Operator) -> Operator:
 
 def summed_products(parts: Sequence[Operator], xs: Sequence[Vector]) -> Vector:
     """Return A x for operators side by side, given the part of x for each."""
+    if any(isinstance(part, Above) for part in parts):
+        total = np.zeros_like(xs[0], shape=parts[0].shape[0])
+        for part, own in zip(parts, xs, strict=True):  # blocks of zeros cost nothing
+            for block, rows in part.present if isinstance(part, Above) else [(part, slice(None))]:
+                total[rows] += block.matvec(own)
+        return total
     total = parts[0].matvec(xs[0])
     for part, own in zip(parts[1:], xs[1:], strict=True):
         total += own if part.traits.identity_scales == (1.0,) else part.matvec(own)
