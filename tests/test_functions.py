@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 import saddleback as sb
 from saddleback.functions.calculus import BlockSum
 from saddleback.functions.group import shrink_norms
+from saddleback.functions.linf import project_on_l1_ball
 from saddleback.functions.penalties import Piece, Sum
 from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, moved, subdifferential
 from saddleback.methods.spdc import strong_convexity
@@ -536,3 +537,25 @@ def test_rows_of_one_signature_differ_by_their_weights(name, x, seed):
     for d in np.flatnonzero(same):
         one, other = (part.restrict(np.array([d])).value(inside[[d]]) for part in (f, several))
         assert other == pytest.approx(ratio[d] * one, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("roundings", range(4))
+def test_projection_on_the_l1_ball_ends_next_to_the_ball(roundings, rng):
+    """Next to the ball, rounding alone decides which entries are above the threshold: it must not alternate."""
+    for trial in range(2000):
+        x = rng.standard_normal(5) * (rng.random(5) < 0.6)
+        x[trial % 5] = 1e-17 * rng.standard_normal()
+        radius = float(np.sum(np.abs(x))) * (1 - roundings * 2**-52)
+        projected = project_on_l1_ball(x, radius)
+        assert np.allclose(projected, x, rtol=0, atol=1e-14)
+        assert np.sum(np.abs(projected)) <= radius * (1 + 1e-14)
+
+
+def test_projection_on_the_l1_ball_is_that_by_sorting(rng):
+    for _ in range(200):
+        x, radius = rng.standard_normal(7), float(rng.random() * 3)
+        ordered = np.sort(np.abs(x))[::-1]
+        thresholds = (np.cumsum(ordered) - radius) / np.arange(1, 8)
+        threshold = max(float(thresholds[ordered > thresholds][-1]), 0.0)
+        expected = np.sign(x) * np.maximum(np.abs(x) - threshold, 0.0)
+        assert np.allclose(project_on_l1_ball(x, radius), expected, atol=1e-14)

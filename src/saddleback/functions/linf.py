@@ -115,7 +115,7 @@ def project_on_l1_ball(x: Vector, radius: float) -> Vector:
     """Return the nearest point with sum |y| <= radius; x itself if it is inside.
 
     All entries shrink by one threshold. It rises until the entries above it are those that it was computed from, which
-    takes finitely many steps (Michelot, 1986).
+    takes finitely many steps (Michelot, 1986). It stops if rounding makes it fall, as for an x next to the ball.
     """
     size = np.abs(x)
     total, count = float(np.sum(size)), x.size
@@ -124,10 +124,10 @@ def project_on_l1_ball(x: Vector, radius: float) -> Vector:
     if radius == 0:
         return np.zeros_like(x)
     while True:
-        threshold = (total - radius) / count
+        threshold = max((total - radius) / count, 0.0)
         above = size > threshold
         left = int(np.count_nonzero(above))
-        if left in (0, count):
+        if left == 0 or left >= count:
             break
         total, count = float(np.sum(np.where(above, size, 0.0))), left
     shrunk: Vector = x - np.clip(x, -threshold, threshold)
