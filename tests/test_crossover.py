@@ -382,3 +382,14 @@ def test_dust_is_measured_by_its_part_of_the_product():
     assert without_dust(sb.Problem(sb.SquaredL2(1.0), A, sb.Absolute(b)).model, x) is x
     groups = sb.Problem(sb.GroupL2(1.0, groups=[2, 2]), np.eye(4), sb.Absolute(b)).model
     assert np.array_equal(without_dust(groups, np.array([1.0, 1e-7, 1e-7, 1e-8])), [1.0, 1e-7, 0.0, 0.0])
+
+
+def test_steps_with_sparse_factors_do_not_pay_for_dense_elimination(rng):
+    """A signal of n points takes some 25 steps of O(n) work, and a crossover would take O(n^3)."""
+    n = 3000
+    y = np.cumsum(rng.random(n) < 0.003) + 0.3 * rng.standard_normal(n)
+    problem = sb.Problem(sb.Zero(), [sb.Identity(), sb.Differences(n)], [sb.Absolute(y), sb.L1(10.0)])
+    result = sb.solve(problem)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["finish_steps"] > 0
+    assert not any(note.startswith("crossover") for note in result.history.notes)

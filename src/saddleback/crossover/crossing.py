@@ -36,19 +36,26 @@ MEMORY = 2e9
 
 
 class Work(NamedTuple):
-    """The work of a solve: passes over A, steps of an interior point, and Newton steps; 0 if there were none."""
+    """The work of a solve: passes over A, steps of an interior point, and Newton steps; 0 if there were none.
+
+    ``sparse`` says whether the steps of the interior point have factored a sparse matrix. They are then counted among
+    the passes.
+    """
 
     passes: float
     interior_steps: int
     newton_steps: int = 0
+    sparse: bool = False
 
     def share(self, stored: int, rows: int, columns: int) -> float:
         """Return the most multiply-adds of a crossover, in a factorisation, for a matrix of this size.
 
-        A step of an interior point, or a Newton step, factors a matrix from at least these rows and columns.
+        A step of an interior point, or a Newton step, factors a matrix from at least these rows and columns, unless
+        that is sparse.
         """
         short, long = sorted((rows, columns))
-        in_steps = 0.5 * (self.interior_steps + self.newton_steps) * float(short) ** 2 * long
+        steps = self.newton_steps + (0 if self.sparse else self.interior_steps)
+        in_steps = 0.5 * steps * float(short) ** 2 * long
         return max(SHARE * (ADVANTAGE * 2.0 * stored * self.passes + in_steps), SMALL)
 
 

@@ -12,6 +12,7 @@ from ..checkpoints import CheckpointWriter
 from ..common.rebuildable import stored
 from ..crossover import Work
 from ..methods import Method, Start, State, diverged
+from ..methods.interior import structure_of
 from ..model.model import Model
 from ..operators.deferred_points import zeros
 from ..reductions import Reduction
@@ -171,7 +172,10 @@ class Run:
         ``ends`` says whether the run ends here in any case, also without a vertex.
         """
         counts = self.state.report()
-        work = Work(self.passes, counts.finish_steps or 0, counts.newton_steps or 0)
+        steps = counts.finish_steps or 0
+        structure = structure_of(self.incumbent.reduction.model) if steps else None
+        factored = 0.0 if structure is None else steps * structure.passes(self.incumbent.reduction.model.A)
+        work = Work(self.passes + factored, steps, counts.newton_steps or 0, structure is not None)
         crossing = self.incumbent.cross_over(tol, work)
         if crossing.said and (crossing.at_vertex or ends):
             self.state.notes.append(crossing.said)
