@@ -37,3 +37,13 @@ def test_agrees_with_cvxpy(seed):
         return
     assert result.status is sb.Status.OPTIMAL, result.message
     assert abs(certificate.primal_value - optimum) <= error
+
+
+@pytest.mark.parametrize("seed", FAST)
+def test_what_was_written_for_cvxpy_can_be_read(seed):
+    case = random_stack(seed)
+    again, rng = sb.from_cvxpy(case.oracle), np.random.default_rng(seed)
+    for size in (0.1, 1.0):
+        x = size * rng.random(case.problem.x_shapes[0])
+        value = again.objective(again.value([x.reshape(again.x_shapes[0])]))
+        assert value == pytest.approx(case.problem.value(x), rel=1e-9, abs=1e-9)

@@ -15,10 +15,8 @@ from ..common.arrays import Indices, Vector
 from ..functions import (
     Absolute,
     EpsilonInsensitive,
-    Equality,
     GroupL2,
     Huber,
-    Interval,
     LInf,
     Logistic,
     Norm2,
@@ -74,7 +72,7 @@ NOTHING = Affine({}, np.zeros(1))
 
 def parts(reader: Reader, expression: Any) -> Parts:
     """Return a convex scalar expression as a sum of terms; raise a ValueError if it is none."""
-    heads = list({id(head): head for head in _heads(expression)}.values())
+    heads = list({id(head): head for head in outermost_atoms(expression)}.values())
     holders = [cp.Variable(head.shape) for head in heads]
     wide = Reader([*reader.variables, *holders])
     new = {id(head): holder for head, holder in zip(heads, holders, strict=True)}
@@ -87,7 +85,7 @@ def parts(reader: Reader, expression: Any) -> Parts:
     return total
 
 
-def _heads(expression: Any) -> Iterator[Any]:
+def outermost_atoms(expression: Any) -> Iterator[Any]:
     """Yield the atoms of which an expression is an affine function, and which are not affine themselves."""
     if expression.is_affine():
         return
@@ -95,7 +93,7 @@ def _heads(expression: Any) -> Iterator[Any]:
         yield expression
         return
     for part in expression.args:
-        yield from _heads(part)
+        yield from outermost_atoms(part)
 
 
 def _rule(head: Any) -> Callable[[Reader, Any, Vector], Parts]:
@@ -107,12 +105,12 @@ def _rule(head: Any) -> Callable[[Reader, Any, Vector], Parts]:
 
 def refusal(expression: Any, reason: str) -> ValueError:
     """Return the error for an expression that cannot be read."""
-    text = str(expression)
+    text = " ".join(str(expression).split())  # matrices are shown in several lines
     shown = text if len(text) <= 120 else text[:117] + "..."
     return ValueError(f"the expression {shown} cannot be read: {reason}")
 
 
-def _argument(reader: Reader, head: Any, expression: Any = None) -> Affine:
+def affine_argument(reader: Reader, head: Any, expression: Any = None) -> Affine:
     """Return the argument of an atom, or raise if it is not affine."""
     expression = head.args[0] if expression is None else expression
     if not expression.is_affine():
@@ -135,7 +133,7 @@ def _absolute(reader: Reader, head: Any, weights: Vector) -> Parts:
     weights, inner = spread(head, weights), head.args[0]
     if not inner.is_affine() and inner.is_nonneg():
         return parts(reader, cp.sum(cp.multiply(weights.reshape(inner.shape), inner)))
-    affine = _argument(reader, head)
+    affine = affine_argument(reader, head)
     found, move = affine.entries(), None
     if found is not None and not np.any(affine.constant):
         move = Move(
@@ -184,17 +182,17 @@ def _affine_squares(affine: Affine, weights: Vector) -> Parts:
 
 
 def _huber(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine = _argument(reader, head)
+    affine = affine_argument(reader, head)
     return Parts(NOTHING, [Row(Huber(-affine.constant, float(head.M.value), **_weighting(2.0 * weights)), affine)])
 
 
 def _logistic(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine = _without_constant(head, _argument(reader, head))
+    affine = _without_constant(head, affine_argument(reader, head))
     return Parts(NOTHING, [Row(Logistic(-np.ones(affine.size), **_weighting(weights)), affine)])
 
 
 def _exponential(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine = _argument(reader, head)
+    affine = affine_argument(reader, head)
     loss = Poisson(np.zeros(affine.size), **_weighting(weights * np.exp(affine.constant)))
     return Parts(NOTHING, [Row(loss, affine)])
 
@@ -249,13 +247,13 @@ def _share(part: Affine, whole: Affine) -> float | None:
 
 def _beyond(reader: Reader, head: Any, inner: Any, weights: Vector) -> Parts:
     """Return the positive parts of absolute values minus constants."""
-    heads = list(_heads(inner))
+    heads = list(outermost_atoms(inner))
     if len(heads) != 1 or type(heads[0]).__name__ != "abs":
         raise refusal(head, "expected the positive part of an affine expression, or of abs(...) minus a constant")
-    factor, least = _multiple(head, inner, heads[0])
+    factor, least = as_multiple(head, inner, heads[0])
     if np.any(least > 0):
         raise refusal(head, "the constant that is subtracted from abs(...) is negative")
-    affine, epsilon, weights = _argument(reader, heads[0]), -least / factor, weights * factor
+    affine, epsilon, weights = affine_argument(reader, heads[0]), -least / factor, weights * factor
     if _alike(epsilon):
         loss = EpsilonInsensitive(-affine.constant, float(epsilon[0]), **_weighting(weights))
         return Parts(NOTHING, [Row(loss, affine)])
@@ -264,7 +262,7 @@ def _beyond(reader: Reader, head: Any, inner: Any, weights: Vector) -> Parts:
     return Parts(NOTHING, [Row(above, affine), Row(below, affine)])
 
 
-def _multiple(whole: Any, expression: Any, head: Any) -> tuple[Vector, Vector]:
+def as_multiple(whole: Any, expression: Any, head: Any) -> tuple[Vector, Vector]:
     """Return factors and constants with expression = factors * head + constants, or raise if it is anything else."""
     holder = cp.Variable(head.shape)
     inside = Reader([holder, *expression.variables()]).affine(replace(expression, {id(head): holder}))
@@ -291,7 +289,7 @@ def _positive_part(reader: Reader, expression: Any) -> Affine | None:
 def _norm(reader: Reader, head: Any, weights: Vector) -> Parts:
     if float(head.p) != 2.0:
         raise refusal(head, "expected the norms with p = 1, 2 or inf")
-    affine, groups = _argument(reader, head), members(head)
+    affine, groups = affine_argument(reader, head), members(head)
     if np.any(affine.constant):
         own = ((group, affine.rows(group), weight) for group, weight in zip(groups, weights, strict=True))
         return Parts(NOTHING, [Row(Norm2(-rows.constant, scale=float(w)), rows) for _, rows, w in own])
@@ -306,13 +304,13 @@ def _norm(reader: Reader, head: Any, weights: Vector) -> Parts:
 
 
 def _largest(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine = _without_constant(head, _argument(reader, head))
+    affine = _without_constant(head, affine_argument(reader, head))
     own = zip((affine.rows(group) for group in members(head)), weights, strict=True)
     return Parts(NOTHING, [_coupled(rows, weight, LInf) for rows, weight in own])
 
 
 def _nuclear(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine = _without_constant(head, _argument(reader, head))
+    affine = _without_constant(head, affine_argument(reader, head))
     return Parts(NOTHING, [_coupled(affine, weights[0], partial(Nuclear, shape=head.args[0].shape))])
 
 
@@ -325,7 +323,7 @@ def _coupled(affine: Affine, weight: float, norm: Callable[[float], Any]) -> Row
 
 
 def _quadratic_form(reader: Reader, head: Any, weights: Vector) -> Parts:
-    affine, matrix = _argument(reader, head), weights[0] * _dense(head.args[1].value)
+    affine, matrix = affine_argument(reader, head), weights[0] * _dense(head.args[1].value)
     if np.count_nonzero(matrix) == np.count_nonzero(np.diag(matrix)):
         return _affine_squares(affine, np.diag(matrix))
     values, vectors = np.linalg.eigh(matrix)
@@ -333,50 +331,6 @@ def _quadratic_form(reader: Reader, head: Any, weights: Vector) -> Parts:
     root = (vectors[:, kept] * np.sqrt(values[kept])).T
     product = Affine({j: root @ A for j, A in affine.matrices.items()}, root @ affine.constant)
     return _affine_squares(product, np.ones(product.size))
-
-
-# --- constraints ------------------------------------------------------------------------------------------------------
-
-
-def constraint(reader: Reader, source: Any) -> Row:
-    """Return a constraint as a term."""
-    kind = type(source).__name__
-    if kind not in ("Equality", "Zero", "Inequality", "NonPos", "NonNeg"):
-        raise refusal(source, f"constraints of the kind {kind} are not in the catalogue; expected ==, <= and >=")
-    expression = source.expr
-    if not expression.is_affine():
-        return _bounded(reader, source, expression)
-    affine = reader.affine(expression)
-    if kind in ("Equality", "Zero"):
-        return between(affine, np.zeros(affine.size), np.zeros(affine.size))
-    none = np.full(affine.size, np.inf)
-    return (
-        between(affine, 0.0 * affine.constant, none)
-        if kind == "NonNeg"
-        else between(affine, -none, np.zeros(affine.size))
-    )
-
-
-def _bounded(reader: Reader, source: Any, expression: Any) -> Row:
-    """Return a bound on absolute values."""
-    heads = list(_heads(expression))
-    if len(heads) != 1 or type(heads[0]).__name__ not in ("abs", "norm_inf"):
-        raise refusal(source, "expected a constraint on an affine expression, or bounds on abs(...) or norm_inf(...)")
-    factor, least = _multiple(source, expression, heads[0])
-    affine, bound = _argument(reader, heads[0]), spread(heads[0], -least / factor)
-    if np.any(bound < 0):
-        raise refusal(source, "an absolute value cannot be negative")
-    return between(affine, -bound, bound)
-
-
-def between(affine: Affine, lower: Vector, upper: Vector) -> Row:
-    """Return lower <= affine <= upper as a term."""
-    low, high = lower - affine.constant, upper - affine.constant
-    found, move = affine.entries(), None
-    if found is not None:
-        ends = np.sort([low / found.factors, high / found.factors], axis=0)
-        move = Move(found.variable, partial(Block.add_bounds, index=found.places, lower=ends[0], upper=ends[1]))
-    return Row(Equality(low) if np.array_equal(low, high) else Interval(low, high), affine, move)
 
 
 # --- weights and axes -------------------------------------------------------------------------------------------------

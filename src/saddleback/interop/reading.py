@@ -14,8 +14,9 @@ from ..functions import Interval
 from ..io.problem_files import LoadedProblem
 from ..problem import Problem
 from .affine import Affine, Reader
-from .atoms import Row, between, constraint, parts, refusal
+from .atoms import Row, parts, refusal
 from .blocks import Block
+from .constraints import between, constraint
 
 SIGNS = {"nonneg": (0.0, np.inf), "pos": (0.0, np.inf), "nonpos": (-np.inf, 0.0), "neg": (-np.inf, 0.0)}
 """Attributes of a variable that are bounds."""
