@@ -80,6 +80,12 @@ def several_tasks():
     return sb.GroupL2(0.5, 1), rng.standard_normal((30, 12)), sb.Squared(rng.standard_normal((30, 3)))
 
 
+def several_losses():
+    rng = np.random.default_rng(9)
+    A, C = rng.standard_normal((40, 12)), sparse.csc_array(rng.standard_normal((3, 12)))
+    return sb.L1(0.5, np.linspace(0.5, 2, 12)), [A, C], [sb.Absolute(A[:, 0]), sb.Interval(0.5, np.full(3, 1.0))]
+
+
 def one_block():
     rng = np.random.default_rng(6)
     return sb.Nuclear(0.5, (4, 5)), rng.standard_normal((30, 20)), sb.Squared(rng.standard_normal(30))
@@ -87,14 +93,18 @@ def one_block():
 
 PROBLEMS = {
     make.__name__: make
-    for make in (lasso, sparse_logistic, group_lasso, group_hinge, quantile, linear_program, several_tasks, one_block)
-}
+    for make in (
+        lasso, sparse_logistic, group_lasso, group_hinge, quantile, linear_program, several_tasks, several_losses,
+        one_block,
+    )
+}  # fmt: skip
 TOL = 1e-6
 
 
 def report(result):
     """Return a summary of a result, after a check that all processes have the same result."""
-    points = np.concatenate([np.ravel(part) for part in (*result.x, result.y)]).tobytes()
+    ys = result.y if isinstance(result.y, list) else [result.y]
+    points = np.concatenate([np.ravel(part) for part in (*result.x, *ys)]).tobytes()
     everywhere = COMM.allgather((points, result.status, result.passes))
     assert all(there == everywhere[0] for there in everywhere)
     return {
@@ -126,6 +136,12 @@ def ways():
         columns = np.sort(np.concatenate(own))
         return sb.Problem(sb.GroupL2(5e-3, [np.searchsorted(columns, g).tolist() for g in own]), B[:, columns], hinge)
 
+    def of_several_losses(rank, size):
+        """Return the shard of a process, whose penalty has weights for its columns."""
+        norm, (B, C), losses = several_losses()
+        own = slice(rank * B.shape[1] // size, (rank + 1) * B.shape[1] // size)
+        return sb.Problem(sb.L1(norm.alpha, norm.weights[own]), [B[:, own], C[:, own]], losses)
+
     program, B, interval = linear_program()
 
     def found(problem, **options):
@@ -133,9 +149,12 @@ def ways():
 
     first, again = (sb.solve(shard, tol=TOL, comm=COMM, method="sp-bcd") for _ in range(2))
     assert np.array_equal(first.x, again.x)  # the same bits, on the same number of processes
+    several = sb.solve(of_several_losses, tol=TOL, comm=COMM)
+    assert np.isclose(sum(share.value for share in several.terms.values()), several.objective, rtol=1e-9)
     return {
         "shard": found(shard),
         "shard of groups": found(groups),
+        "shard of several losses": report(several),
         "sp-bcd": found(shard, method="sp-bcd"),
         "sp-bcd, 1 block": found(shard, blocks_per_iteration=1, max_passes=2000),
         "sp-bcd, numpy": found(shard, method="sp-bcd", backend="numpy"),

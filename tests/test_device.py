@@ -297,6 +297,11 @@ def test_tensors_in_and_out(kind):
     assert all(isinstance(x, torch.Tensor) for x in seen)
 
 
+def test_tensors_in_the_second_of_two_losses():
+    losses = [sb.Squared(np.ones(3)), sb.Absolute(torch.zeros(3))]
+    assert isinstance(sb.solve(sb.Problem(sb.L1(0.1), [np.eye(3), np.eye(3)], losses)).x, torch.Tensor)
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_robust_pca_agrees_with_numpy(missing, rng):
     data = make_robust_pca(120, 150, 3)

@@ -80,10 +80,14 @@ def test_the_result_is_the_same_on_any_number_of_processes(processes):
 def test_other_options_give_the_same_result(two):
     alone = {
         name: sb.solve(sb.Problem(*PROBLEMS[name]()), tol=TOL).certificate.primal_value
-        for name in ("lasso", "group_hinge", "linear_program")
+        for name in ("lasso", "group_hinge", "linear_program", "several_losses")
+    }
+    name = {
+        "shard of groups": "group_hinge",
+        "shard of several losses": "several_losses",
+        "linear program, sp-bcd": "linear_program",
     }
     for way, found in two["ways"].items():
-        name = {"shard of groups": "group_hinge", "linear program, sp-bcd": "linear_program"}
         assert found["status"] == "OPTIMAL", way
         assert found["value"] == pytest.approx(alone[name.get(way, "lasso")], rel=2 * TOL), way
 

@@ -217,3 +217,12 @@ def test_a_run_with_differences_as_rows_is_resumed(tmp_path):
     whole = sb.solve(problem, tol=1e-8)
     sb.solve(problem, tol=1e-8, max_passes=30, checkpoint=tmp_path / "run")
     assert np.array_equal(sb.solve(problem, tol=1e-8, resume=tmp_path / "run").x, whole.x)
+
+
+def test_a_matrix_in_a_file_keeps_the_total_variation_as_its_penalty(tmp_path):
+    """Its rows would be read again for each block; the loss has kinks, as in the tests above."""
+    b = A @ X + NOISE
+    np.save(tmp_path / "A.npy", np.asfortranarray(A))
+    streamed = sb.Streamed(np.load(tmp_path / "A.npy", mmap_mode="r"))
+    one, other = (sb.Problem(sb.TotalVariation1D(5.0), matrix, sb.Absolute(b)) for matrix in (streamed, A))
+    assert sb.solve(one, tol=1e-4).objective == pytest.approx(sb.solve(other).objective, rel=2e-4)

@@ -92,7 +92,8 @@ class Problem:
         self.watches, self.cells = layout.watches(), layout.cells
         self.x_shapes, self.y_shapes = layout.x_shapes, layout.y_shapes
         self.splits = [operator.traits.splits for operator in layout.operators]
-        self.tensors = device_of(*(cell.source for cell in layout.cells)) or self.losses[0].device
+        of_losses = (term.device for term in self.losses if term.device is not None)
+        self.tensors = device_of(*(cell.source for cell in layout.cells)) or next(of_losses, None)
         f, linear_norm = self._penalties()
         bound = [term.bind(shape) for term, shape in zip(self.losses, self.y_shapes, strict=True)]
         g = one_above_the_other(bound, [prod(shape) for shape in self.y_shapes])

@@ -12,9 +12,10 @@ A term with a large share is the one that is not yet optimal.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from ..common.arrays import Vector
+from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.points import Point
 from ..functions.traits import near
@@ -29,14 +30,22 @@ def shares(problem: Problem, x: Point, dual: Point) -> dict[str, Share]:
         return {}
     y = dual.vector()
     u, z = forward(problem.model.A, x), -problem.model.A.rmatvec(y)
-    found, first = {}, 0
-    for j, (term, shape) in enumerate(zip(problem.terms, problem.x_shapes, strict=True)):
-        own = slice(first, first := first + int(np.prod(shape)))
+    found = {}
+    for j, (term, (function, own)) in enumerate(zip(problem.terms, _penalties(problem), strict=True)):
         name = f"penalty[{j}]" if problem.is_list else "penalty"
-        found[name] = _share(term.name, term.bind(shape), x.segment(own), z[own])
+        found[name] = _share(term.name, function, x.segment(own), z[own])
     for r, (term, shape, own) in enumerate(zip(problem.losses, problem.y_shapes, problem.rows, strict=True)):
         found[f"loss[{r}]"] = _share(term.name, term.bind(shape), u[own], y[own])
     return found
+
+
+def _penalties(problem: Problem) -> Sequence[tuple[Convex, slice]]:
+    """Return the penalties of the model, each with its columns.
+
+    With a function ``shard``, the terms of the problem are those of one process; its model has the columns of all.
+    """
+    f = problem.model.f
+    return parts_of(f) if len(problem.terms) > 1 else [(f, slice(0, problem.model.A.shape[1]))]
 
 
 def _share(name: str, function: Convex, point: Vector, slope: Vector) -> Share:

@@ -75,7 +75,8 @@ def unfold_variation(model: Model) -> Reduction | None:
     if not variations or is_smooth(model.g) or not isinstance(model.g_star, PiecewiseQuadratic):
         return None
     traits = model.A.traits
-    if not traits.entries_known or (traits.device, traits.holders, traits.panels) != (None, None, None):
+    in_memory = traits.device is None and traits.holders is None and traits.panels is None
+    if not (traits.entries_known and in_memory):
         return None
     heights = [part.linear.size - 1 for part in variations.values()]
     operators = [
