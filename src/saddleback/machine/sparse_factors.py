@@ -45,7 +45,7 @@ class Normal(ABC):
 
     Attributes
     ----------
-    bytes : memory of the matrix and its factor.
+    bytes : memory of T, the matrix and its factor.
     visits : entries that are read or written one by one.
     multiplications : multiplications inside dense panels, which are much faster.
     solve_visits : entries that are read for a solution.
@@ -61,6 +61,7 @@ class Normal(ABC):
         rows.sort_indices()
         self.order = order
         self.rows = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+        self.bytes = float(sum(array.nbytes for array in self.rows))
         counts = np.diff(rows.indptr).astype(np.float64)
         self.pairs = float(counts @ (counts + 1.0)) / 2.0
 
@@ -104,7 +105,7 @@ class Banded(Normal):
         super().__init__(T, order)
         self.width = min(each for each in _native.BAND_WIDTHS if each >= width)
         size = float(T.shape[1])
-        self.bytes = 8.0 * size * (self.width + 1)
+        self.bytes += 8.0 * size * (self.width + 1)
         self.visits = self.pairs + size * (self.width + 1) * (self.width + 2) / 2.0
         self.multiplications = 0.0
         self.solve_visits = 2.0 * size * (self.width + 1)
@@ -125,7 +126,7 @@ class Supernodal(Normal):
     def __init__(self, T: Any, order: Indices, pattern: _native.SparsePattern, lower: Any) -> None:
         super().__init__(T, order)
         self.pattern, self.lower = pattern, lower
-        self.bytes = 8.0 * (2.0 * self.lower.nnz + pattern.entries)
+        self.bytes += 8.0 * (2.0 * self.lower.nnz + pattern.entries)
         self.visits = 2.0 * self.pairs + 2.0 * pattern.entries
         self.multiplications = pattern.multiplications
         self.solve_visits = 2.0 * pattern.entries

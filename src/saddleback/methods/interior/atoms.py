@@ -68,6 +68,8 @@ class Pair:
 
     def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
         """Return the sum of the products after a step."""
+        if near_step == far_step == 0:
+            return float(self.near @ self.far)
         return float((self.near + near_step * self.near_change) @ (self.far + far_step * self.far_change))
 
     def move(self, near_step: float, far_step: float) -> None:
