@@ -22,6 +22,9 @@ from saddleback.estimators import (
     SparseRegressor,
     SparseSVC,
 )
+from saddleback.methods.interior.barrier import Stiffness
+from saddleback.methods.interior.system import ByColumns, factored
+from saddleback.operators import as_operator
 
 cp = pytest.importorskip("cvxpy")
 
@@ -281,3 +284,31 @@ def test_rows_are_left_out_beside_constraints(rng):
         bounds=[(None, None)] * 10 + [(0, None)] * (4 * n),
     )
     assert np.isclose(found.objective, program.fun, rtol=1e-7)
+
+
+@pytest.mark.parametrize("loose", [0, 3])
+def test_equations_are_a_border_of_the_system_of_the_columns(loose, rng):
+    """Rows with D_g = 0 beside a loss: the direction solves the whole system."""
+    A = rng.standard_normal((2500, 20))
+    D_f, D_g = rng.uniform(0.1, 10.0, 20), rng.uniform(0.1, 10.0, 2500)
+    D_f[:loose] = 0.0
+    D_g[[0, 7]] = 0.0
+    system = factored(as_operator(A, "A"), Stiffness(D_f, None), Stiffness(D_g, None))
+    assert isinstance(system, ByColumns)
+    r, s = rng.standard_normal(20), rng.standard_normal(2500)
+    found = system.refined(r, s)
+    assert np.allclose(D_f * found.dx + A.T @ found.dy, r, atol=1e-9)
+    assert np.allclose(-A @ found.dx + D_g * found.dy, s, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Absolute])
+def test_columns_are_left_out_beside_constraints(loss, rng):
+    """A working set of columns gives the same solution as all columns, if 0 satisfies the constraints."""
+    A = rng.standard_normal((300, 600))
+    b = A[:, :5].sum(axis=1) + rng.standard_normal(300)
+    C = rng.standard_normal((4, 600))
+    terms = [loss(b, scale=1 / 300), sb.Equality([0.0]), sb.Interval(-0.1, 0.5)]
+    problem = sb.Problem(sb.L1(0.15), [A, np.ones((1, 600)), C], terms)
+    found = sb.solve(problem, tol=1e-9)
+    assert found.settings["working_set"] < 600
+    assert np.isclose(found.objective, sb.solve(problem, method="finish", tol=1e-9).objective, rtol=1e-8)

@@ -556,7 +556,7 @@ def pays(model: Model) -> bool:
         and model.A.traits.splits
         and model.A.traits.entries_known
         and np.all(model.blocks.sizes % model.A.traits.tasks == 0)
-        and model.g.domain.everything
+        and model.feasible_at_zero
         and model.f_star.domain.has_zero()
         and slack_at_zero(model.f, np.zeros(model.A.shape[1])) is not None
     )

@@ -192,7 +192,7 @@ def matrix_bytes(model: Model) -> float:
     structure = structure_of(model)
     if structure is not None:
         return structure.bytes
-    form = form_for(model.A.shape, not hard_rows(model).size, int(model.unpenalised.size))
+    form = form_for(model.A.shape, int(hard_rows(model).size), int(model.unpenalised.size))
     return 16.0 * float(form.size(model.A.shape)) ** 2
 
 

@@ -318,6 +318,13 @@ class Model:
         return bool(2 * np.count_nonzero(constrained) <= constrained.size)
 
     @cached_property
+    def feasible_at_zero(self) -> bool:
+        """Whether Ax = 0 satisfies the constraints of a loss that does not consist of constraints for the most part."""
+        return self.g.domain.everything or (
+            self.mostly_losses and bool(np.isfinite(self.g.value(np.zeros(self.A.shape[0]))))
+        )
+
+    @cached_property
     def has_linear_rows(self) -> bool:
         """Whether the loss is a sum over rows that is linear in some row near 0."""
         return isinstance(self.g, SumOverRows) and bool(np.any(self.g.distance_to_kink(np.zeros(self.A.shape[0])) > 0))

@@ -19,7 +19,7 @@ from .memory import bytes_in_memory
 from .sparse import Compressed, Transposed
 from .traits import one_above_the_other
 
-LARGEST = 5e8
+LARGEST = 5e7
 """Most bytes of a matrix that is copied so that the compiled kernels can read it."""
 
 

@@ -5,21 +5,23 @@ r"""The linear system of the interior-point method.
     \begin{pmatrix} D_f & A' \\ -A & D_g \end{pmatrix} \begin{pmatrix} dx \\ dy \end{pmatrix} =
     \begin{pmatrix} r \\ s \end{pmatrix}
 
-Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, which needs D_g > 0. Eliminating dx leaves the m x m
-matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0 in all but a few columns. The smaller one is factored. Equality
-constraints have D_g = 0 and free variables have D_f = 0; if a problem has both, the whole matrix is factored. If A has
-sparse structure (``structure.py``), the matrix is sparse, and so is its factor.
+Eliminating dy leaves the n x n matrix :math:`D_f + A' D_g^{-1} A`, which needs D_g > 0 in all but a few rows.
+Eliminating dx leaves the m x m matrix :math:`D_g + A D_f^{-1} A'`, which needs D_f > 0 in all but a few columns. The
+smaller one is factored. Equality constraints have D_g = 0 and free variables have D_f = 0; if a problem has many of
+both, the whole matrix is factored. If A has sparse structure (``structure.py``), the matrix is sparse, and so is its
+factor.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from ...common.arrays import Vector
+from ...common.arrays import Indices, Vector
 from ...machine.factors import factor, solved
 from ...machine.sparse_factors import Solve
 from ...machine.tiled_blas import product
@@ -42,6 +44,9 @@ SMALL = 2000
 
 MOST_LOOSE = 20
 """Largest number of columns with D_f = 0 for which dx is eliminated: each of them costs a solution per matrix."""
+
+MOST_RIGID = 100
+"""Largest number of rows with D_g = 0 for which dy is eliminated."""
 
 FIXED = 1e150
 """Diagonal of a sparse matrix where a coordinate is fixed: so large that nothing moves it, and its square is finite."""
@@ -134,6 +139,19 @@ def _cholesky(matrix: Any) -> Any:
     raise SingularSystem
 
 
+def _with_weights(side: Stiffness, soft: Indices, squares: Callable[[], Vector]) -> Inverse:
+    """Return the inverse of D, with the largest weight of the others where D = 0.
+
+    ``squares`` returns the sums of squares of the rows or columns of A, by which weights are compared.
+    """
+    inverse = side.inverse()
+    if soft.size:
+        lengths = np.maximum(squares(), 1e-300)
+        largest = float(np.max((inverse.diagonal * lengths)[side.diagonal > 0], initial=0.0)) or 1.0
+        inverse.diagonal[soft] = largest / lengths[soft]
+    return inverse
+
+
 class Dense(System):
     """A system whose matrix is a dense array."""
 
@@ -144,27 +162,47 @@ class Dense(System):
 
 
 class ByColumns(Dense):
-    """The n x n system after elimination of dy."""
+    r"""The n x n system after elimination of dy.
+
+    In some rows E, those of equality constraints, D_g may be 0: they have the equation -A_E dx = s_E. As in ``ByRows``,
+    they get a weight in the matrix like all others, and the equation determines dy_E through a small system.
+    """
 
     def __init__(self, A: Operator, f: Stiffness, g: Stiffness) -> None:
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(f.diagonal))
-        self.give = g.inverse()
+        self.rigid = np.flatnonzero(g.diagonal == 0)
+        self.give = _with_weights(g, self.rigid, lambda: A.sums(2)[1])
         matrix = A.gram(placed(A, self.give.diagonal), self.free)
         f.add_to(matrix)
         self.factor = _cholesky(matrix)
+        if self.rigid.size:
+            units = np.zeros((self.rigid.size, A.shape[0]))
+            units[np.arange(self.rigid.size), self.rigid] = 1.0
+            self.equations = np.stack([A.rmatvec(unit) for unit in units])
+            self.images = np.stack([self._solved(row) for row in self.equations], axis=1)
+            self.complement = self.equations @ self.images
+
+    def _solved(self, right: Vector) -> Vector:
+        dx = np.zeros(right.size)
+        dx[self.free] = solved(self.factor, right[self.free])
+        return dx
 
     @staticmethod
     def size(shape: tuple[int, int]) -> int:
         return shape[1]
 
     def solve(self, r: Vector, s: Vector) -> Direction:
-        right = r - self.A.rmatvec(self.give.product(s))
-        dx = np.zeros_like(r)
-        dx[self.free] = solved(self.factor, right[self.free])
+        dx = self._solved(r - self.A.rmatvec(self.give.product(s)))
+        if self.rigid.size:
+            bound, *_ = np.linalg.lstsq(self.complement, s[self.rigid] + self.equations @ dx, rcond=None)
+            dx = dx - self.images @ bound
         u = self.A.matvec(dx)
         self.passes += 1.0
-        return self._products(dx, self.give.product(s + u), u)
+        dy = self.give.product(s + u)
+        if self.rigid.size:
+            dy[self.rigid] = bound
+        return self._products(dx, dy, u)
 
 
 class ByRows(Dense):
@@ -179,7 +217,7 @@ class ByRows(Dense):
         super().__init__(A, f, g)
         self.free = np.flatnonzero(np.isfinite(g.diagonal))
         self.loose = np.flatnonzero(f.diagonal == 0)
-        self.give = self._inverse()
+        self.give = _with_weights(f, self.loose, lambda: A.sums(2)[0])
         matrix = A.gram(placed(A, self.give.diagonal), side="rows")
         if self.give.norm is not None:
             along = A.times(self.give.directions())
@@ -192,16 +230,6 @@ class ByRows(Dense):
             columns = A.entries(self.loose)
             self.images = np.stack([self._solved(column) for column in columns.T], axis=1)
             self.complement = columns.T @ self.images
-
-    def _inverse(self) -> Inverse:
-        """Return the inverse of D_f, with the largest weight of the others in the columns where D_f = 0."""
-        inverse = self.f.inverse()
-        if self.loose.size:
-            squares = np.maximum(self.A.sums(2)[0], 1e-300)
-            stiff = self.f.diagonal > 0
-            largest = float(np.max((inverse.diagonal * squares)[stiff], initial=0.0)) or 1.0
-            inverse.diagonal[self.loose] = largest / squares[self.loose]
-        return inverse
 
     def _solved(self, right: Vector) -> Vector:
         dy = np.zeros(right.size)
@@ -340,21 +368,21 @@ class Sparse(System):
         return self.A.rmatvec(w) if self.by_columns else -self.A.matvec(w)
 
 
-def form_for(shape: tuple[int, int], g_stiff: bool, loose: int) -> type[Dense]:
-    """Return the class of the smallest dense system, given whether D_g > 0 and in how many columns D_f = 0.
+def form_for(shape: tuple[int, int], rigid: int, loose: int) -> type[Dense]:
+    """Return the class of the smallest dense system, given in how many rows D_g = 0 and in how many columns D_f = 0.
 
     Equality constraints may be linearly dependent. The whole matrix then keeps more digits than an elimination, and is
     preferred while it is small.
     """
     m, n = shape
-    by_rows = loose == 0 or (g_stiff and loose <= MOST_LOOSE)
-    if g_stiff and (n <= m or not by_rows):
-        return ByColumns
-    return ByRows if by_rows and (g_stiff or n + m > SMALL) else Whole
+    by_rows = loose == 0 or (rigid == 0 and loose <= MOST_LOOSE)
+    if rigid and (n + m <= SMALL or (rigid > MOST_RIGID and not by_rows)):
+        return Whole
+    return ByColumns if rigid <= MOST_RIGID and (n <= m or not by_rows) else ByRows
 
 
 def factored(A: Operator, f: Stiffness, g: Stiffness, structure: Structure | None = None) -> System:
     """Return the system with a sparse factor if A has structure, and otherwise the smallest dense system, factored."""
     if structure is not None:
         return Sparse(A, f, g, structure)
-    return form_for(A.shape, bool(np.all(g.diagonal > 0)), int(np.count_nonzero(f.diagonal == 0)))(A, f, g)
+    return form_for(A.shape, *(int(np.count_nonzero(side.diagonal == 0)) for side in (g, f)))(A, f, g)
