@@ -312,3 +312,14 @@ def test_a_picture_shows_the_value_of_each_term(rng):
     assert sum(bar.get_width() for bar in bars) == pytest.approx(result.objective)
     assert len(result.plot(pyplot.subplots(1, 2)[1])) == 2
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0])
+def test_a_constraint_in_small_units_beside_a_loss_is_not_ignored(target, rng):
+    """The solution without a constraint violates it by little in its units: no certificate accepts that."""
+    A, b = data(rng)
+    free = sb.solve(sb.Problem(sb.L1(0.5), A, sb.Squared(b)), tol=1e-12)
+    row, losses = 1e-6 * np.ones((1, 12)), [sb.Squared(b), sb.Equality([1e-6 * target])]
+    found = sb.certify(sb.Problem(sb.L1(0.5), [A, row], losses), free.x, [free.y, np.zeros(1)])
+    assert found.relative_gap <= 1e-12
+    assert found.error > 0.01

@@ -311,7 +311,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         shift += abs(float(dual.z @ primal.x_violation))
     if off_u:
         shift += abs(float(dual.y @ primal.u_violation))
-        in_units += float(np.linalg.norm(primal.u_violation * model.y_unit))
+        in_units += float(np.linalg.norm(primal.u_violation * model.multiplier_unit(dual.y)))
     if off_z:
         shift += abs(float(primal.x @ dual.z_violation))
         in_units += float(np.linalg.norm(dual.z_violation * model.x_unit))
@@ -321,12 +321,12 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         dual_value=dual.value,
         gap=gap,
         relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if known else np.inf,
-        primal_infeasibility=violation / (1.0 + model.target_norm),
+        primal_infeasibility=violation / (1.0 + model.constraint_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
         perturbation=max(
             _share(shift, scale),
             _share(in_units, scale),
-            _ratio(violation, model.target_norm),
+            _ratio(violation, model.constraint_norm),
             _ratio(off_z, model.linear_norm),
         ),
     )

@@ -203,7 +203,7 @@ class InfeasibilityDetector:
         """Return whether a point is feasible up to the tolerance and up to the rounding of its product with A."""
         self.passes += 1.0
         side = primal_side(self.model, DensePoint(x), DensePoint(self.model.A.matvec(x)))
-        limit = max(tol, FEASIBLE) * (1.0 + self.model.target_norm)
+        limit = max(tol, FEASIBLE) * (1.0 + self.model.constraint_norm)
         rounding = sides(self.model)[1].rounding(x)
         if side.u_violation.size and np.all(np.abs(side.u_violation) <= rounding):
             return side.distances[0] <= limit

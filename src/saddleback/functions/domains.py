@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..common.arrays import Indices, Vector, anywhere, is_one_value, squeeze_constant
 from ..common.cached import cached_property
@@ -165,6 +167,17 @@ class Translated(Domain, PartlyFixed):
         return fixed_sums(self.base)
 
 
+@singledispatch
+def bounded(domain: Domain, size: int) -> NDArray[np.bool_]:
+    """Return whether each of ``size`` coordinates has a bound: all or none, unless more is known about the set."""
+    return np.full(size, not domain.everything)
+
+
+@bounded.register
+def _(domain: Interval, size: int) -> NDArray[np.bool_]:
+    return np.isfinite(domain.lower) | np.isfinite(domain.upper)
+
+
 class Product(Domain, PartlyFixed):
     """A product of sets, each of neighbouring coordinates."""
 
@@ -189,6 +202,11 @@ class Product(Domain, PartlyFixed):
 
     def fixed_sums(self) -> Indices:
         return np.concatenate([fixed_sums(each) + own.start for each, own in self.sets])
+
+
+@bounded.register
+def _(domain: Product, size: int) -> NDArray[np.bool_]:
+    return np.concatenate([bounded(each, own.stop - own.start) for each, own in domain.sets])
 
 
 def common_multiple(points: Iterable[tuple[Domain, Vector]]) -> float:

@@ -9,13 +9,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector, constant, length, map_constants
 from ..common.cached import cached_property
 from ..common.rebuildable import derived
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
-from ..functions.domains import fixed, fixed_sums
+from ..functions.domains import bounded, fixed, fixed_sums
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.points import Point
 from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
@@ -341,8 +342,29 @@ class Model:
 
     @shared
     def target_norm(self) -> float:
-        """||b||, the scale of the primal infeasibility."""
+        """||b||, the size of the data of the loss."""
         return length_of(self.g_star, self.A.shape[0])
+
+    @shared
+    def constrained(self) -> NDArray[np.bool_] | None:
+        """Whether each row of A has a constraint; None if all or none of them have one.
+
+        Above identities there is a single loss, which counts as one of all rows.
+        """
+        if self.g.domain.everything or self.A.traits.identity_scales is not None:
+            return None
+        rows = bounded(self.g.domain, self.A.shape[0])
+        return None if np.all(rows) else rows
+
+    @shared
+    def constraint_norm(self) -> float:
+        """||b|| in the rows of the constraints, the scale of the primal infeasibility.
+
+        The data of other losses say nothing about it: their units may be far larger.
+        """
+        if self.constrained is None:
+            return self.target_norm
+        return length(np.broadcast_to(subgradient_scale(self.g_star), self.constrained.shape)[self.constrained])
 
     @cached_property
     def x_unit(self) -> Vector:
@@ -357,6 +379,16 @@ class Model:
     def y_unit(self) -> Vector:
         """The unit of y per row: ||c|| divided by the length of the row, so that the row alone is as long as c."""
         return _quotients(self.linear_norm, self.row_lengths)
+
+    def multiplier_unit(self, y: Vector) -> Vector:
+        """Return the unit of y per row with a constraint: like ``y_unit``, for what the constraint balances.
+
+        That is c, and the slopes of the losses in the other rows: the length of (y_i ||a_i||) estimates that of A'y.
+        """
+        if self.constrained is None:
+            return self.y_unit
+        slopes = length(np.where(self.constrained, 0.0, y * self.row_lengths))
+        return _quotients(float(np.hypot(self.linear_norm, slopes)), self.row_lengths)
 
     @cached_property
     def size(self) -> float:
