@@ -1,6 +1,7 @@
 """Models behind the interface of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
 from .classification import SparseClassifier, SparseSVC
+from .fused import FusedLasso
 from .joint_quantiles import JointQuantileRegressor
 from .model_selection import AlphaGridWarning as AlphaGridWarning
 from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
@@ -15,9 +16,12 @@ from .regression import (
     SparseRegressor,
 )
 from .robust_pca import RobustPCA
+from .signals import TrendFilter
+from .total_variation import TotalVariationDenoiser
 
 __all__ = [
     "ElasticNet",
+    "FusedLasso",
     "GroupLasso",
     "GroupLassoCV",
     "JointQuantileRegressor",
@@ -34,4 +38,6 @@ __all__ = [
     "SparseRegressor",
     "SparseRegressorCV",
     "SparseSVC",
+    "TotalVariationDenoiser",
+    "TrendFilter",
 ]

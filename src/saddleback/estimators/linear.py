@@ -173,7 +173,8 @@ class Fit:
             return None
         x = [coef, intercept.reshape(1, *coef.shape[1:])] if self.design.intercept else coef
         given = self.samples.y.shape[0] if self.samples.row_of is None else self.samples.row_of.size
-        further = [term.shape for _, term in self._further(target)]
+        tasks = target.values.shape[1:]
+        further = [term.shape or (C.shape[0], *tasks) for C, term in self._further(target)]
         before = result.y if isinstance(result.y, list) else [result.y]
         if before[0].shape[0] != given or [part.shape for part in before[1:]] != further:
             zeros = [np.zeros(target.values.shape), *map(np.zeros, further)]

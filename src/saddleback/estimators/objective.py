@@ -112,21 +112,13 @@ class Objective:
         _check_name("penalty", self.penalty, PENALTIES)
         if "quantile" in self._loss.reads and not 0 < scalar("quantile", self.quantile, high=1.0) < 1:
             raise ValueError(f"quantile={self.quantile}: expected a number strictly between 0 and 1")
-        read = {
-            "loss",
-            "penalty",
-            "alpha",
-            "positive",
-            "lower",
-            "upper",
-            *self._loss.reads,
-            *PENALTIES[self.penalty].reads,
-        }
+        tables: tuple[tuple[str, Mapping[Any, Choice]], ...] = (("loss", losses), ("penalty", PENALTIES))
+        unread = {name for _, table in tables for choice in table.values() for name in choice.reads} - {"alpha"}
+        unread -= {*self._loss.reads, *PENALTIES[self.penalty].reads}
         for parameter in fields(self):
             value = getattr(self, parameter.name)
             is_default = value is parameter.default or (np.isscalar(value) and value == parameter.default)
-            if parameter.name not in read and not is_default:
-                tables: tuple[tuple[str, Mapping[Any, Choice]], ...] = (("loss", losses), ("penalty", PENALTIES))
+            if parameter.name in unread and not is_default:
                 readers = [
                     f"{kind}={name!r}"
                     for kind, table in tables
