@@ -136,7 +136,7 @@ def test_classes_of_a_checkpoint_are_classes_and_only_those_of_a_run():
     assert not any(issubclass(cls, (BaseException, io.IOBase, os.PathLike)) for cls in CLASSES.values())
     for cls in CLASSES.values():
         assert declared.attributes(cls).types or cls is State
-    for maker in MAKERS:
+    for maker in (maker for maker in MAKERS if maker.startswith("saddleback.")):  # other tests declare some too
         call = declared.call(maker)
         assert call.types.keys() == call.parameters.keys()
 

@@ -22,6 +22,7 @@ import saddleback as sb
 from saddleback.operators import (
     Above,
     Abstract,
+    Adjoint,
     Dense,
     Operator,
     ScaledIdentity,
@@ -157,6 +158,23 @@ SHARDED = SIDE_BY_SIDE | {
     "panels": DEFAULT,  # the panels of a process are in its own columns, which need not be neighbours in A
 }
 
+ADJOINT: dict[str, Any] = {
+    "shape": lambda a: (N, M),
+    "splits": lambda a: False,
+    "entries_known": same("entries_known"),
+    "stored": same("stored"),
+    "launch_cost": same("launch_cost"),
+    "tasks": same("tasks"),
+    "panels": DEFAULT,  # panels are of columns of A, which are its rows
+    "reads_columns": lambda a: False,
+    "budget": same("budget"),
+    "norm": same("norm"),
+    "device": same("device"),
+    "identity_scales": DEFAULT,
+    "first_adjoint": DEFAULT,
+    "holders": DEFAULT,
+}
+
 TASKS: dict[str, Any] = {
     "shape": lambda a: (M * Q, N * Q),
     "splits": same("splits"),
@@ -215,7 +233,7 @@ def assert_fact(found: Operator, fact: str, expected: Any, *of: Operator) -> Non
 
 
 def test_every_fact_of_the_contract_has_a_line():
-    assert set(STACKED) == set(ABOVE) == set(SHARDED) == set(TASKS) == FACTS
+    assert set(STACKED) == set(ABOVE) == set(SHARDED) == set(TASKS) == set(ADJOINT) == FACTS
     assert set(MARKS) == FACTS - {"shape", "holders"}  # an operator inside another one cannot choose these
     assert [fact for fact in MARKS if np.array_equal(MARKS[fact], fact_of(DENSE, fact))] == []
 
@@ -229,10 +247,10 @@ def test_every_operator_is_known_as_a_wrapper_or_not():
     def below(cls: type) -> set[type]:
         return {cls, *(each for sub in cls.__subclasses__() for each in below(sub))}
 
-    known = {"Operator", "Abstract", "Dense", "Compressed", "Transposed", "ScaledIdentity", "Streamed"}
+    known = {"Operator", "Abstract", "Dense", "Compressed", "Transposed", "BothWays", "ScaledIdentity", "Streamed"}
     known |= {"Implicit", "Differences", "Repeat"}
     known |= {"OnDevice", "DenseOnDevice", "SparseOnDevice"}
-    wrappers = {"Stacked", "Above", "Tasks", "Sharded"}
+    wrappers = {"Stacked", "Above", "Adjoint", "Tasks", "Sharded"}
     assert {cls.__name__ for cls in below(Operator) if cls.__module__.startswith("saddleback.")} == known | wrappers
 
 
@@ -250,6 +268,13 @@ def test_operators_beside_or_above_each_other_combine_their_facts(kind, which, f
 def test_tasks_have_the_facts_of_their_matrix(is_marked, fact):
     single = marked(fact if is_marked else None)
     assert_fact(Tasks(single, Q), fact, TASKS[fact], single)
+
+
+@pytest.mark.parametrize("fact", sorted(FACTS))
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_the_adjoint_has_the_facts_of_its_matrix(is_marked, fact):
+    of = marked(fact if is_marked else None)
+    assert_fact(Adjoint(of), fact, ADJOINT[fact], of)
 
 
 def test_check_knows_the_rounding_under_a_matrix_variable():

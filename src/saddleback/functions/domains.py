@@ -30,7 +30,7 @@ class PartlyFixed(ABC):
 
         A fixed coordinate is a range of length 1.
         """
-        own = self.fixed()
+        own = np.asarray(self.fixed())
         return np.column_stack([own, own + 1])
 
 

@@ -154,7 +154,7 @@ class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
         pulled = np.asarray(v) - steps * np.asarray(self.linear)
         # with equal steps the weights are 1: sums of them are exact
         weight, alpha = (np.ones(1), self.alpha * float(steps[0])) if steps.size == 1 else (1.0 / steps, self.alpha)
-        x = _native.denoise_line(pulled, weight, alpha)
+        x = settled(_native.denoise_line(pulled, weight, alpha), pulled, weight, alpha)
         if self.beta > 0:
             x -= np.clip(x, -self.beta * steps, self.beta * steps)
         result: Vector = self.place(np.maximum(x, 0.0) if self.nonnegative else x)
@@ -258,6 +258,19 @@ class Tube(_Subgradients):
 def nearest_subgradient(z: Vector, alpha: float) -> Vector:
     """Return the point of Z that is nearest to z (Moreau)."""
     return z - _native.denoise_line(z, np.ones(1), alpha)
+
+
+def settled(x: Vector, v: Vector, weight: Vector, alpha: float) -> Vector:
+    """Return the minimiser of ``denoise_line`` with each level computed once more from its own entries.
+
+    The dynamic program rounds relative to alpha, which may be much larger than v. A level is the mean of its entries,
+    moved by alpha towards the level before and the level after it.
+    """
+    first = np.concatenate([[0], np.flatnonzero(x[1:] != x[:-1]) + 1])
+    pull = alpha * np.concatenate([[0.0], np.sign(x[first[1:]] - x[first[1:] - 1]), [0.0]])
+    size = np.diff(np.append(first, x.size))
+    total = size * weight if weight.size == 1 else np.add.reduceat(weight, first)
+    return np.repeat((np.add.reduceat(weight * v, first) - pull[:-1] + pull[1:]) / total, size)
 
 
 def denoise_line(v: Vector, weight: Vector, alpha: float) -> Vector:
