@@ -87,6 +87,15 @@ def test_the_page_on_robust_pca_runs():
     assert names["pca"].result_.status is sb.Status.OPTIMAL
 
 
+def test_the_page_on_signals_runs(capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "signals.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["model"].result_.status is sb.Status.OPTIMAL
+    assert names["result"].status is sb.Status.OPTIMAL
+
+
 def test_the_page_on_cvxpy_runs(capsys):
     names = {}
     blocks = python_blocks((ROOT / "docs" / "cvxpy.md").read_text(encoding="utf-8"))

@@ -128,7 +128,7 @@ class TrendFilter(Smoother):
     >>> import numpy as np
     >>> from saddleback.estimators import TrendFilter
     >>> y = np.concatenate([np.zeros(50), np.ones(50)])
-    >>> y[::7] += 0.3
+    >>> y[3::7] += 0.3
     >>> model = TrendFilter(order=0, loss="absolute", alpha=3.0).fit(y)
     >>> model.knots_.tolist(), round(float(model.signal_[-1]), 4)
     ([49], 1.0)
