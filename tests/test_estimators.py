@@ -26,6 +26,7 @@ import saddleback as sb
 import saddleback.estimators as se
 from saddleback.datasets import make_robust_pca
 from saddleback.estimators import rotation
+from saddleback.estimators.linear import LinearModel
 
 FAST = {
     "QuantileRegressor": {"tol": 1e-4},
@@ -115,6 +116,7 @@ MODELS = {
     "ElasticNet": se.ElasticNet(0.4, l1_ratio=0.9),
     "GroupLasso": se.GroupLasso(0.2, groups=2),
     "SparseGroupLasso": se.SparseGroupLasso(0.2, groups=2),
+    "FusedLasso": se.FusedLasso(0.3, 0.01),
     "MultiTaskLasso": se.MultiTaskLasso(0.3),
     "QuantileRegressor": se.QuantileRegressor(quantile=0.3, alpha=0.05),
     "SparseRegressor": se.SparseRegressor("sqrt", "group", alpha=0.2, groups=2),
@@ -130,7 +132,7 @@ MODELS = {
 
 
 def test_every_linear_model_is_listed():
-    assert set(MODELS) == {name for name in ESTIMATORS if name != "RobustPCA"}
+    assert set(MODELS) == {name for name in ESTIMATORS if issubclass(getattr(se, name), LinearModel)}
 
 
 @pytest.fixture
