@@ -66,6 +66,7 @@ METHODS: dict[str, tuple[Callable[[], sb.Problem], dict[str, Any]]] = {
     "ista": (some.smooth, {}),
     "fista": (some.smooth, {}),
     "fista smoothing": (some.group_hinge, {"smoothing": 1e-2}),
+    "dual-fista": (some.image, {}),
     "fobos": (some.group_hinge, {"max_passes": 100}),
     "osga": (some.quantile, {"max_passes": 100}),
     "finish": (some.quantile, {}),
@@ -352,6 +353,8 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "MultiTaskLasso": (lambda: estimators.MultiTaskLasso(0.1), np.stack([B, B[::-1]], axis=1)),
     "QuantileRegressor": (lambda: estimators.QuantileRegressor(quantile=0.3, alpha=0.05), B),
     "SparseRegressor": (lambda: estimators.SparseRegressor("huber", "elasticnet", 0.1, delta=0.5), B),
+    "FusedLasso": (lambda: estimators.FusedLasso(0.1, 0.05), B),
+    "JointQuantileRegressor": (lambda: estimators.JointQuantileRegressor([0.3, 0.5], alpha=0.01), B),
     "SparseClassifier": (lambda: estimators.SparseClassifier("hinge", alpha=0.02), Z),
     "three classes": (lambda: estimators.SparseClassifier("logistic", alpha=0.02), np.digitize(B, [-1.0, 1.0])),
     "SparseSVC": (lambda: estimators.SparseSVC(0.02), Z),
@@ -383,6 +386,13 @@ def low_rank(folder: Path) -> dict[str, Any]:
     found = {name: getattr(model, name) for name in ("low_rank_", "sparse_", "singular_values_", "components_")}
     codes = model.partial_fit(np.nan_to_num(M[:6])).transform(np.nan_to_num(M[6:9]))
     return found | {"later": model.components_, "codes": codes}
+
+
+def signals(folder: Path) -> dict[str, Any]:
+    """Fit a piecewise linear signal, and remove noise from a picture."""
+    signal = estimators.TrendFilter(1, alpha=2.0, n_jobs=1).fit(some.normal(60, 1)[:, 0])
+    picture = estimators.TotalVariationDenoiser(0.3, n_jobs=1).fit_transform(some.normal(12, 10))
+    return {"signal": signal.signal_, "knots": signal.knots_, "picture": picture}
 
 
 def estimator_path(folder: Path) -> dict[str, Any]:
@@ -452,6 +462,7 @@ ALONE: dict[str, Callable[[Path], Any]] = {
     "problem tasks": solves(some.several_tasks),
     "problem tasks, l1": solves(lambda: some.several_tasks(False), method="sp-bcd"),
     "problem equality": solves(some.equality),
+    "problem several terms": solves(some.several_terms),
     "path l1": path(sb.L1(1.0), sb.Squared),
     "path groups, hinge": path(sb.GroupL2(1.0, 4), sb.Hinge, finish=False),
     "path elastic net": path(sb.ElasticNet(1.0, 0.5), sb.Logistic, alphas=[0.5, 2.0, 1.0]),
@@ -463,6 +474,7 @@ ALONE: dict[str, Callable[[Path], Any]] = {
     "certify": certified,
     "rays": proved,
     "estimator RobustPCA": low_rank,
+    "estimator signals": signals,
     "estimator path": estimator_path,
     "estimator LassoCV, many rows": fits(lambda: estimators.LassoCV(n_alphas=20, cv=3), LONG_Y, LONG_X),
     "estimator weights, sparse": fits(

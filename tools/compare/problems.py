@@ -117,6 +117,19 @@ def smooth(A: Any = None) -> sb.Problem:
     return sb.Problem(sb.ElasticNet(1.0, 0.5), A, sb.Logistic(labels(A)))
 
 
+def image() -> sb.Problem:
+    """Return the total variation denoising of a small picture."""
+    rows = [sb.Identity(), sb.Differences(shape=(12, 10))]
+    return sb.Problem(sb.Zero(), rows, [sb.Squared(normal(12, 10)), sb.L1(0.3)])
+
+
+def several_terms() -> sb.Problem:
+    """Return a quantile regression with two blocks, a penalty on differences, and coefficients that sum to 0."""
+    A = normal(60, 20)
+    rows = [[A, np.ones((60, 1))], [sb.Differences(20), None], [np.ones((1, 20)), None]]
+    return sb.Problem([sb.L1(1.0), sb.Zero()], rows, [sb.Pinball(target(A), 0.3), sb.L1(0.5), sb.Equality([0.0])])
+
+
 def equality() -> sb.Problem:
     """Return basis pursuit: the minimum of the L1 norm under linear equations."""
     A = normal(15, 40)

@@ -86,6 +86,7 @@ class JointQuantileRegressor(Certified):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
+        device: Any = None,
     ) -> None:
         self.quantiles = quantiles
         self.non_crossing = non_crossing
@@ -97,6 +98,7 @@ class JointQuantileRegressor(Certified):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> JointQuantileRegressor:
         """Fit all quantiles.
