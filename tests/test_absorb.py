@@ -86,6 +86,14 @@ def test_group_norms_of_the_other_rows_stay(rng):
     assert absorb_identity(problem_with("Absolute", "Zero", True, groups).model) is None
 
 
+def test_a_squared_loss_has_no_part_in_a_contradiction():
+    D = np.vstack([np.diff(np.eye(4), axis=0), np.ones((1, 4)), np.ones((1, 4))])
+    bounds = sb.Interval(np.array([0.0, 0.0, 0.0, 2.0, -1.0]), np.array([np.inf, np.inf, np.inf, 3.0, 1.0]))
+    found = sb.solve(sb.Problem(sb.Zero(), [sb.Identity(), D], [sb.Squared(np.ones(4)), bounds]))
+    assert found.status is sb.Status.INFEASIBLE
+    assert not np.any(found.ray[0])
+
+
 def test_contradicting_bounds_of_x_and_of_its_differences_are_proved():
     D = sparse.csr_matrix(np.diff(np.eye(4), axis=0))
     bounds = [sb.Interval(np.zeros(4), np.ones(4)), sb.Interval(np.full(3, 0.5), np.inf)]

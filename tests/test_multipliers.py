@@ -193,3 +193,25 @@ def test_all_groups_of_a_list_of_blocks_may_become_0_in_one_step(rng):
     result = sb.solve(problem, method="multipliers", x0=[np.ones(8), np.ones(30)])
     assert result.status is sb.Status.OPTIMAL
     assert not any(np.any(part) for part in result.x)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_the_units_of_a_constraint_beside_a_squared_loss_do_not_matter(scale):
+    rng = np.random.default_rng(0)
+    A, C = rng.standard_normal((60, 10)), rng.standard_normal((4, 10))
+    losses = [sb.Squared(A[:, 0] - A[:, 1] + 0.1 * rng.standard_normal(60)), sb.Equality(np.full(4, scale))]
+    assert (
+        sb.solve(sb.Problem(sb.L1(0.5), [A, scale * C], losses), "multipliers", max_passes=500).status
+        is sb.Status.OPTIMAL
+    )
+
+
+def test_most_columns_may_have_no_slope_at_0():
+    """The median of the slopes was 0, and the first weight of the proximal term infinite."""
+    rng = np.random.default_rng(0)
+    rows, losses = (
+        [[rng.standard_normal((4, 4)), None], [None, np.eye(6)]],
+        [sb.Squared(np.ones(4)), sb.Interval(-0.2, np.full(6, 0.1))],
+    )
+    problem = sb.Problem([sb.ElasticNet(1.0, 0.4), sb.Box(-0.4, 0.6)], rows, losses)
+    assert sb.solve(problem, "multipliers", max_passes=500).status is sb.Status.OPTIMAL

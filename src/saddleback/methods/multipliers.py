@@ -303,14 +303,24 @@ def pays(model: Model) -> bool:
 
 
 def _unit(model: Model) -> float:
-    """Return the size of u relative to that of y: the mu with which both move alike."""
-    rows = np.sqrt(model.A.shape[0])
-    targets = model.target_norm or float(np.linalg.norm(model.row_lengths)) or 1.0
-    slopes = float(np.linalg.norm(subgradient_scale(model.g)))
+    """Return the size of u relative to that of y in the rows with a proximal term: with this mu both move alike."""
+    form = model.loss_form
+    assert form is not None
+    kinked = form.parameters.quadratic == 0
+    if not np.any(kinked):
+        kinked[:] = True
+
+    def size(of_rows: Vector | float) -> float:
+        return float(np.linalg.norm(np.broadcast_to(of_rows, kinked.shape)[kinked]))
+
+    targets = size(subgradient_scale(model.g_star)) or size(model.row_lengths) or 1.0
+    slopes = size(subgradient_scale(model.g))
     if not 0 < slopes < np.inf:  # a constraint: y balances the penalty
-        lengths = model.column_lengths
-        ratios = np.abs(subgradient_scale(model.f))[lengths > 0] / lengths[lengths > 0]
-        slopes = float(np.median(ratios)) * rows if ratios.size and np.any(ratios) else rows
+        lengths = np.sqrt(_squares(model)[0])
+        balance = np.broadcast_to(np.abs(subgradient_scale(model.f)), lengths.shape)
+        penalised = (lengths > 0) & (balance > 0)
+        ratio = float(np.median(balance[penalised] / lengths[penalised])) if np.any(penalised) else 1.0
+        slopes = ratio * float(np.sqrt(np.count_nonzero(kinked)))
     return targets / slopes
 
 

@@ -65,7 +65,9 @@ class Absorbed(Reduction):
         return DensePoint(self._with_own(slope, y.vector()))
 
     def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        return dx, self._with_own(-self.model.A.rmatvec(dy), dy)
+        """Return the ray with the absorbed rows; a squared loss is finite everywhere and contradicts nothing."""
+        own = np.where(self.loss.quadratic > 0, 0.0, -self.model.A.rmatvec(dy))
+        return dx, self._with_own(own, dy)
 
     def _with_own(self, own: Vector, others: Vector) -> Vector:
         whole = np.empty(own.size + others.size)
