@@ -100,8 +100,8 @@ class Share(NamedTuple):
     """The share of one term in the objective and in the gap.
 
     ``function`` is the name of the term, ``value`` its value at the solution, and ``gap`` its part of the gap, at least
-    0. The parts add up to the gap of the certificate, apart from violated constraints and from functions whose conjugate
-    is known only by their prox.
+    0. The parts add up to the gap of the certificate, apart from violated constraints and from functions of your own
+    whose conjugate is not given.
     """
 
     function: str
