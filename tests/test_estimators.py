@@ -120,7 +120,6 @@ MODELS = {
     "MultiTaskLasso": se.MultiTaskLasso(0.3),
     "QuantileRegressor": se.QuantileRegressor(quantile=0.3, alpha=0.05),
     "SparseRegressor": se.SparseRegressor("sqrt", "group", alpha=0.2, groups=2),
-    "FusedLasso": se.FusedLasso(0.2, 0.05),
     "SparseSVC": se.SparseSVC(0.05),
     "SparseClassifier": se.SparseClassifier("logistic", "group", alpha=0.05, groups=2),
     "LassoCV": se.LassoCV(alphas=[0.3, 0.2], cv=3),
