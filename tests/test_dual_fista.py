@@ -93,3 +93,16 @@ def test_with_equal_steps_the_prox_of_a_group_indicator_is_a_projection(rng):
 def test_an_image_is_absorbed_without_a_copy_of_the_differences(rng):
     reduced = absorb_identity(denoising(image(rng), 0.1).model)
     assert isinstance(reduced.model.A, sb.Differences)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.5, 2.0], [1.0, 0.0, 2.0]])
+def test_the_largest_multiple_in_a_group_ball_is_on_its_boundary(weights, rng):
+    groups = [[0, 4], [1], [2, 3, 5]]
+    penalty = sb.GroupL2(0.3, groups, weights)
+    ball = sb.Problem(penalty, np.eye(6), sb.Squared(np.zeros(6))).model.f_star.domain
+    for x in rng.standard_normal((20, 6)):
+        x[1] *= weights[1]
+        t = ball.largest_multiple(x)
+        share = max(np.linalg.norm(x[g]) / (0.3 * w) for g, w in zip(groups, weights, strict=True) if w)
+        assert t == pytest.approx(min(1.0, 1.0 / share), rel=1e-6)
+    assert ball.largest_multiple(np.zeros(6)) == 1.0

@@ -34,8 +34,10 @@ def shares(problem: Problem, x: Point, dual: Point) -> dict[str, Share]:
     for j, (term, (function, own)) in enumerate(zip(problem.terms, _penalties(problem), strict=True)):
         name = f"penalty[{j}]" if problem.is_list else "penalty"
         found[name] = _share(term.name, function, x.segment(own), z[own])
+    known = {(own.start, own.stop): function for function, own in parts_of(problem.model.g)}
     for r, (term, shape, own) in enumerate(zip(problem.losses, problem.y_shapes, problem.rows, strict=True)):
-        found[f"loss[{r}]"] = _share(term.name, term.bind(shape), u[own], y[own])
+        function = known.get((own.start, own.stop)) or term.bind(shape)  # the latter if terms were joined into one
+        found[f"loss[{r}]"] = _share(term.name, function, u[own], y[own])
     return found
 
 

@@ -268,8 +268,14 @@ class BoxPlusBall(Ball, PartlyFixed):
         return np.where(factor < 1.0, (x - pull) + factor * pull, x)
 
     def largest_multiple(self, x: Vector) -> float:
-        """Newton from the right on the convex t -> ||shrink(t x)||_g - weight, group by group."""
+        """Newton from the right on the convex t -> ||shrink(t x)||_g - weight, group by group.
+
+        Without a box the function is linear, and has the root weight / ||x||_g.
+        """
         groups, weight = self.of.partition, self.of.weight
+        if not self.has_box:
+            length = self.of.norms(x) * (1.0 - ROUNDING)
+            return float(np.where(length > weight, weight / np.maximum(length, self._radius), 1.0).min())
         start, order = groups.start[:-1], groups.order
         ordered = x[order]
         left, right = self.of.left[order], self.of.right[order]

@@ -252,8 +252,10 @@ class SparseGroup(Regulariser):
         weights = self.weights_of(columns)
         if weights.shape != (len(columns),):
             raise ValueError(f"weights has shape {weights.shape}: expected one value for each of {len(columns)} groups")
-        entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
-        slope = np.full(entries.order.size, self.alpha * self.l1_ratio)
+        entries = columns
+        if tasks > 1:
+            entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
+        slope = np.full(int(entries.start[-1]), self.alpha * self.l1_ratio)
         return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, -slope, slope)
 
     def weights_of(self, columns: Blocks) -> Vector:
