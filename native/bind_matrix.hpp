@@ -217,11 +217,11 @@ inline NewArray<> csr_gram(const Indices& indptr, const Indices& indices, const 
 }
 
 inline void bind_matrix(nb::module_& m) {
-  nb::class_<Matrix>(
-      m, "Matrix",
-      "A matrix in float32 or float64: an array with contiguous columns or rows, compressed sparse "
-      "columns, or matrices one above the other.\n\nThe arrays are neither copied nor converted. Results are in double precision, and have "
-      "the same bits for any number of threads.")
+  nb::class_<Matrix>(m, "Matrix",
+                     "A matrix in float32 or float64: an array with contiguous columns or rows, compressed sparse "
+                     "columns, or matrices one above the other.\n\nThe arrays are neither copied nor converted. "
+                     "Results are in double precision, and have "
+                     "the same bits for any number of threads.")
       .def(nb::init<nb::object>(), "array"_a)
       .def(nb::init<nb::object, nb::object, nb::object, Index>(), "indptr"_a, "indices"_a, "data"_a, "rows"_a)
       .def(nb::init<const std::vector<std::shared_ptr<const Matrix>>&, const std::vector<Index>&, Index>(), "parts"_a,

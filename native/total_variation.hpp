@@ -10,10 +10,9 @@ namespace saddleback {
 /// `functions/total_variation.py`, which explains it. Every coordinate adds two knots and each knot is removed at most
 /// once, so that the time is proportional to n.
 class LineDenoiser {
-public:
+ public:
   explicit LineDenoiser(Index n)
-      : n_(n),
-        knots_(std::make_unique_for_overwrite<Knot[]>(2 * n)),
+      : n_(n), knots_(std::make_unique_for_overwrite<Knot[]>(2 * n)),
         high_(std::make_unique_for_overwrite<double[]>(n)) {}
 
   /// The weights are all equal if there is only one.
@@ -33,7 +32,7 @@ public:
     for (Index i = last - 1; i >= 0; --i) x[i] = std::min(std::max(x[i + 1], low[i]), high_[i]);
   }
 
-private:
+ private:
   /// Where the slope changes, and by how much.
   struct Knot {
     double at, change;
