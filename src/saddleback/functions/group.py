@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple, squeeze_constant
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, map_constants, multiple, squeeze_constant
 from ..common.cached import cached_property
 from ..common.checks import shown
 from .conjugates import Ball, Indicator
@@ -141,8 +141,8 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
 
     @cached_property
     def domain(self) -> Interval:
-        free = np.full_like(self.left, np.inf)
-        return Interval(np.where(np.isneginf(self.left), 0.0, -free), free)
+        lower = map_constants(lambda left: np.where(np.isneginf(left), 0.0, -np.inf), self.left)
+        return Interval(lower, map_constants(lambda left: np.full_like(left, np.inf), self.left))
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         x = multiple(x, factor)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.arrays import Vector
+from ..common.arrays import Vector, constant
 from ..common.cached import cached_property
 
 
@@ -29,8 +29,8 @@ class PiecewiseParameters(NamedTuple):
     @classmethod
     def zero(cls, size: int) -> PiecewiseParameters:
         """Return the parameters of the function 0."""
-        none, free = np.zeros(size), np.full(size, np.inf)
-        return cls(none, none, none, -free, free)
+        none = constant(0.0, size)
+        return cls(none, none, none, constant(-np.inf, size), constant(np.inf, size))
 
     def contiguous(self) -> PiecewiseParameters:
         """Return the parameters as contiguous arrays, as the kernels need them."""

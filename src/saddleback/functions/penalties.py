@@ -255,8 +255,9 @@ class SparseGroup(Regulariser):
         entries = columns
         if tasks > 1:
             entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
-        slope = np.full(int(entries.start[-1]), self.alpha * self.l1_ratio)
-        return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, -slope, slope)
+        size, slope = int(entries.start[-1]), self.alpha * self.l1_ratio
+        slopes = constant(-slope, size), constant(slope, size)
+        return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, *slopes)
 
     def weights_of(self, columns: Blocks) -> Vector:
         """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""

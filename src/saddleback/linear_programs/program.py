@@ -46,10 +46,9 @@ def as_linear_program(model: Model) -> LinearProgram | None:
     elsewhere.
     """
     # the penalty first: under identities, where it hardly ever is a program's, the parameters of the loss are large
-    if not _is_piecewise(model.penalty_form) or (f := model.penalty_form.parameters).quadratic.any():
+    if not _is_straight(model.penalty_form) or not _is_straight(model.loss_form):
         return None
-    if not _is_piecewise(model.loss_form) or (loss := model.loss_form.parameters).quadratic.any():
-        return None
+    f, loss = model.penalty_form.parameters, model.loss_form.parameters
     below, above = loss.lower == -np.inf, loss.upper == np.inf
     if not np.all((below | (loss.lower == 0)) & (above | (loss.upper == 0))):
         return None
@@ -65,8 +64,11 @@ def as_linear_program(model: Model) -> LinearProgram | None:
     )
 
 
-def _is_piecewise(form: NormalForm | None) -> TypeGuard[NormalForm]:
-    return form is not None and all(isinstance(atom, Piecewise) for atom in form.atoms)
+def _is_straight(form: NormalForm | None) -> TypeGuard[NormalForm]:
+    """Return whether a function has slopes and bounds only."""
+    return form is not None and all(
+        isinstance(atom, Piecewise) and not np.any(atom.parameters.quadratic) for atom in form.atoms
+    )
 
 
 def at_hand(A: Operator) -> bool:

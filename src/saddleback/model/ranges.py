@@ -31,9 +31,7 @@ def check_range(layout: Layout, loss: Convex, slopes: Sequence[Vector]) -> None:
     slopes : the gradients of its terms at 0, where they are known.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for cell in layout.cells:
-            _check_columns(cell.fitted, cell.name)
-        column = max(_longest_column(A) for A in layout.operators)
+        column = max(_longest_column(cell.fitted, cell.name) for cell in layout.cells)
         targets = loss.conjugate()
         length = length_of(targets, layout.operators[0].shape[0])
         if length > LARGEST or (length < 1.0 / LARGEST and np.any(subgradient_scale(targets))):
@@ -47,18 +45,14 @@ def check_range(layout: Layout, loss: Convex, slopes: Sequence[Vector]) -> None:
             _check_point("y", largest, f"the gradient of the loss at 0 has entries up to {largest:.0e}")
 
 
-def _longest_column(A: Operator) -> float:
-    """Return the length of the longest column, infinite if it is not known."""
-    return float(np.sqrt(np.max(A.sums(2)[0], initial=0.0))) if A.traits.entries_known else np.inf
-
-
-def _check_columns(A: Operator, name: str) -> None:
-    """Raise if the squares of the entries of a column overflow or underflow."""
-    length = _longest_column(A)
+def _longest_column(A: Operator, name: str) -> float:
+    """Return the length of the longest column, infinite if it is not known; raise if its square over- or underflows."""
     if not A.traits.entries_known:
-        return
+        return np.inf
+    length = float(np.sqrt(np.max(A.sums(2)[0], initial=0.0)))
     if length > LARGEST or (length < 1.0 / LARGEST and np.any(A.matvec(np.ones(A.shape[1])))):
         raise ValueError(_message(name, "a column", length))
+    return length
 
 
 def length_of(loss_conjugate: Convex, rows: int) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector
+from ..common.arrays import Vector, constant
 from ..functions.normal_form import PiecewiseParameters
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
@@ -30,31 +30,31 @@ from .contract import Reduction
 class Absorbed(Reduction):
     """The problem of the other rows, with x - shift in the place of x.
 
-    ``rows`` are the rows of the absorbed loss, ``kept_rows`` the others, and ``loss`` is the conjugate of the loss.
+    ``rows`` are the rows of the absorbed loss, and ``loss`` is the conjugate of the loss.
     """
 
     model: Model
     rows: slice
-    kept_rows: Indices
     shift: Vector
     loss: PiecewiseQuadratic
 
     def kept(self) -> IndexMap:
-        m, n = self.kept_rows.size + self.rows.stop - self.rows.start, self.model.A.shape[1]
-        return IndexMap((m, n), self.kept_rows, np.arange(n))
+        others, n = self.model.A.shape
+        m = others + n
+        return IndexMap((m, n), np.delete(np.arange(m), self.rows), np.arange(n))
 
     def reduce_x(self, x: Vector) -> Vector:
         return x - self.shift
 
     def reduce_y(self, y: Vector) -> Vector:
-        return y[self.kept_rows]
+        return np.delete(y, self.rows)
 
     def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
         return DensePoint(x.vector() + self.shift)
 
     def restore_u(self, x: Point, u: Vector) -> Vector:
         own = x.vector() + self.shift
-        return self._with_own(own, u + self.model.A.matvec(self.shift))
+        return self._with_own(own, u + self.model.A.matvec(np.ascontiguousarray(self.shift)))
 
     def restore_y(self, y: Point) -> Point:
         """Return y with the slope of the absorbed loss at the x that is best for -A_2'y."""
@@ -70,9 +70,8 @@ class Absorbed(Reduction):
         return dx, self._with_own(own, dy)
 
     def _with_own(self, own: Vector, others: Vector) -> Vector:
-        whole = np.empty(own.size + others.size)
-        whole[self.rows], whole[self.kept_rows] = own, others
-        return whole
+        """Return the vector of all rows."""
+        return np.concatenate([others[: self.rows.start], own, others[self.rows.start :]])
 
 
 def absorb_identity(model: Model) -> Reduction | None:
@@ -84,7 +83,6 @@ def absorb_identity(model: Model) -> Reduction | None:
     if part is None or all(row is None for i, row in enumerate(A.rows) if i != part):
         return None
     rows = A.stretches[part]
-    kept = np.delete(np.arange(A.shape[0]), rows)
     own, others = without_rows(g, rows)
     if not isinstance(own, ConjugatePiecewise) or others is None:
         return None
@@ -100,7 +98,7 @@ def absorb_identity(model: Model) -> Reduction | None:
         nothing = PiecewiseParameters.zero(moved.size)
         others = others.of.plus_member(PiecewiseQuadratic(*nothing._replace(left=moved, right=moved))).conjugate()
     reduced = replace(model, f=penalty, A=smaller, g=others, constant=model.constant + constant)
-    return Absorbed(reduced, rows, kept, shift, own.of)
+    return Absorbed(reduced, rows, shift, own.of)
 
 
 def _is_identity(A: Operator) -> bool:
@@ -125,7 +123,7 @@ def _with_curvature(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorpti
     nothing = PiecewiseParameters.zero(curvature.size)
     linear = -loss.left * curvature
     piece = PiecewiseQuadratic(*nothing._replace(left=linear, right=linear, quadratic=curvature))
-    return f.plus_member(piece), np.zeros(curvature.size), 0.5 * float(np.sum(loss.left**2 * curvature))
+    return f.plus_member(piece), constant(0.0, curvature.size), 0.5 * float(np.sum(loss.left**2 * curvature))
 
 
 def _around_kinks(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorption | None:

@@ -91,7 +91,7 @@ def row_loss(model: Model) -> _native.RowLoss:
     """Return the compiled loss of a problem; a zero loss if it has none, for kernels without dual steps."""
     match model.loss_form:
         case None:
-            return _native.RowLoss.coordinate(*PiecewiseParameters.zero(model.A.shape[0]))
+            return _native.RowLoss.coordinate(*PiecewiseParameters.zero(model.A.shape[0]).contiguous())
         case NormalForm((LogisticEntropy(labels, weight),)):
             return _native.RowLoss.logistic(labels, weight)
         case NormalForm((CompiledProx(rows, address, data, takes_data),)):
