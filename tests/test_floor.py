@@ -195,3 +195,17 @@ def test_a_point_so_far_away_that_the_floor_overflows_is_not_optimal(rng):
     problem = sb.Problem(sb.L1(0.5), rng.standard_normal((5, 8)), sb.Logistic(np.ones(5)))
     far = np.full(8, 1e300)
     assert sb.certify(problem, far, np.zeros(5)).relative_gap == np.inf
+
+
+@pytest.mark.parametrize("level", [0.0, 100.0, 1000.0])
+def test_the_level_of_a_signal_hides_no_error_in_its_differences(level):
+    """The differences do not depend on the level, and neither may the floor: 17 % too much was accepted."""
+    rng = np.random.default_rng(1)
+    signal = np.sin(np.linspace(0.0, 6.0, 2000)) + 1e-3 * rng.standard_normal(2000)
+    losses, rows = [sb.Squared(signal), sb.L1(100.0)], [sb.Identity(), sb.Differences(2000, 3)]
+    best = sb.solve(sb.Problem(sb.Zero(), rows, losses), tol=1e-8).objective
+    moved = [sb.Squared(signal + level), sb.L1(100.0)]
+    found = sb.solve(sb.Problem(sb.Zero(), rows, moved), tol=1e-4, max_passes=1000)
+    allowed = 1e-4 if found.status is sb.Status.OPTIMAL else found.certificate.error
+    assert found.objective <= best * (1 + 2 * allowed)
+    assert found.relative_gap >= 0.5 * found.certificate.gap / found.objective

@@ -406,7 +406,7 @@ def test_sums_of_lists_and_signs(rng):
     assert np.allclose((-sb.Linear(c)).prox(v, 1.0), v + c)
     with pytest.raises(ValueError, match=r"-1 \* L1"):
         -sb.L1(1.0)
-    with pytest.raises(TypeError, match="Squared and Absolute cannot be added: a problem has one loss"):
+    with pytest.raises(TypeError, match="Squared and Absolute cannot be added: give lists of losses"):
         sb.Squared(v) + sb.Absolute(v)
 
 

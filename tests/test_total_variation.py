@@ -147,7 +147,7 @@ def test_refusals():
     with pytest.raises(TypeError, match="L1 cannot be added to TotalVariation1D: expected L1 without weights, Linear"):
         sb.TotalVariation1D(1.0) + sb.L1(1.0, [1.0, 2.0])
     f, loss = sb.TotalVariation1D(1.0), sb.Squared(np.ones(100))
-    with pytest.raises(ValueError, match="alpha_max is not there for the sum of TotalVariation1D with L1"):
+    with pytest.raises(ValueError, match="alpha_max cannot be computed for the sum of TotalVariation1D with L1"):
         sb.alpha_max(f + sb.L1(1.0), A, loss)
     with pytest.raises(TypeError, match="unpenalised names columns, but TotalVariation1D"):
         sb.alpha_max(f, A, loss, [0])

@@ -57,7 +57,7 @@ class Certificate:
         P - D.
     relative_gap : float
         |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F matters only if the optimum is nearly 0. It
-        is about the change of the loss if Ax changes by 2^-31 of the size of the data; docs/theory.md has the formula.
+        is about the change of the loss if each row of Ax changes by 2^-31 of its data; docs/theory.md has the formula.
     primal_infeasibility : float
         Distance of (x, Ax) from the constraints / (1 + ||b||), with the b of the constraints.
     dual_infeasibility : float

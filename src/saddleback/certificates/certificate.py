@@ -23,7 +23,7 @@ from ..functions.domains import common_multiple, slack
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
 from ..functions.traits import near, rise
-from ..model.model import Model
+from ..model.model import RESOLVED, Model
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint
 from ..operators.stacked import parts_of as blocks_of
@@ -35,14 +35,14 @@ the iterations, and the dual infeasibility is reported instead."""
 
 PROJECTIONS = 20
 
-RESOLVED = 2.0**-31
-"""Distance of u from b, relative to the size of the data, at which the loss defines the floor of the relative gap."""
-
 MOST = 1e-3
 """Maximum contribution of ||y|| to the floor, relative to the terms of the objective."""
 
 ROUNDED = 1e-6
 """Gaps up to this fraction of the floor count as 0: for a loss with kinks it is about two roundings of the data."""
+
+NEARLY_ZERO = 100.0
+"""Values up to this multiple of their rounding count as nearly 0."""
 
 FEASIBLE = 1e-12
 """Relative size of A_0'y that rounding explains."""
@@ -54,7 +54,7 @@ class PrimalSide:
     """A primal point with its objective, and the violations: x and u = Ax minus their projections on dom f and dom g.
 
     A violation is an empty array if the point is in the domain. ``reach`` is the size of the data and of the terms of
-    Ax (``Model.reach``).
+    Ax (``Model.reach``), and ``rise`` how much the loss changes with them (``Model.resolved_rise``).
     """
 
     point: Point
@@ -63,6 +63,7 @@ class PrimalSide:
     x_violation: Vector
     u_violation: Vector
     reach: float
+    rise: float
 
     @property
     def x(self) -> Vector:
@@ -124,7 +125,8 @@ def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
     value += model.g.finite_value(at := u.vector()) + model.constant
     kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
     off_x = np.empty(0) if model.f.domain.everything else _violation(model.f, x.vector())
-    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), model.reach(x, at))
+    sizes = model.reach(x, at), model.resolved_rise(x, at)
+    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), *sizes)
 
 
 def _violation(function: Convex, point: Vector) -> Vector:
@@ -281,15 +283,25 @@ def trivial_side(model: Model) -> DualSide:
     return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
 
 
-def floor(model: Model, reach: float, y_length: float, terms: float = np.inf) -> float:
+def floor(least_rise: float, reach: float, y_length: float, terms: float = np.inf) -> float:
     """Return the floor of the relative gap: a smaller objective no longer serves as the denominator.
 
-    It is the change of the loss if u moves by d, which is 2^-31 of the size of the data. At the minimum of the loss the
-    change is at most ``rise(g, d)``, and where y is the slope of the loss it is about ||y|| d. The latter is limited to
+    It is the change of the loss if the data change by 2^-31 of their size. At the minimum of the loss that is at most
+    ``least_rise``, and where y is the slope of the loss it is about 2^-31 ||y|| times ``reach``. The latter is at most
     1e-3 of ``terms``, the size of the terms of the objective, so that a y that is far too long does not hide a gap.
     """
-    distance = RESOLVED * reach
-    return max(rise(model.g, distance), min(y_length * distance, MOST * terms))
+    return max(least_rise, min(y_length * RESOLVED * reach, MOST * terms))
+
+
+def _floor_of_rounding(model: Model, primal: PrimalSide, gap: float, values: float) -> float:
+    """Return the floor if the objective is nearly all rounding: that of the terms of Ax - b; 0 for other objectives.
+
+    The terms take a pass to compute. The size of all of them together tells whether they can matter.
+    """
+    if not abs(gap) <= ROUNDED * rise(model.g, RESOLVED * primal.reach) < np.inf:
+        return 0.0
+    rounding = model.rounding_rise(primal.point, primal.u)
+    return rounding / ROUNDED if values <= NEARLY_ZERO * rounding else 0.0
 
 
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
@@ -302,7 +314,8 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     gap = primal.value - dual.value
     values = max(abs(primal.value), abs(dual.value))
     linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
-    least = floor(model, primal.reach, dual.length, max(values, linear))
+    least = floor(primal.rise, primal.reach, dual.length, max(values, linear))
+    least = max(least, _floor_of_rounding(model, primal, gap, values))
     known = math.isfinite(gap) and math.isfinite(least)  # relative to an infinite floor every gap would be 0
     scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -198,13 +199,17 @@ class TrendFilter(Smoother):
             )
         D = _differences(points, self.order, None if t is None else _per_point("t", t, points))
         columns = data.astype(np.float64).reshape(points, -1).T
+        # differences of large values lose digits, and those of values around 0 are the same
+        centres = np.zeros(len(columns)) if objective.log_link else np.median(columns, axis=1)
         penalty = sb.L1(self.alpha)
         results = self._solve(
             [
                 sb.Problem(sb.Zero(), [sb.Identity(), D], [objective.loss_term(column, weight, 1.0), penalty])
-                for column in columns
+                for column in columns - centres[:, None]
             ]
         )
+        results = [replace(result, x=result.x + centre) for result, centre in zip(results, centres, strict=True)]
+        self._judgement(results)
         values = np.stack([result.x for result in results], axis=-1).reshape(data.shape)
         self.signal_ = (np.exp(values) if objective.log_link else values).astype(data.dtype)
         product = D.matvec if t is None else D.dot

@@ -29,6 +29,7 @@ from .traits import (
     moved,
     near,
     rise,
+    rise_within,
     subdifferential,
     subgradient_scale,
     with_memory,
@@ -228,6 +229,9 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
 
     def rise(self, distance: float) -> float:
         return sum(rise(part, distance) for part in self.functions)
+
+    def rise_within(self, distances: Vector) -> float:
+        return sum(self._each(rise_within, distances))
 
     def conjugate(self) -> BlockSum:
         return BlockSum([part.conjugate() for part in self.functions], self.sizes, self.split)

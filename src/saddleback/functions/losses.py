@@ -63,8 +63,8 @@ class Loss(Term):
         if not isinstance(other, Loss):
             return NotImplemented
         raise TypeError(
-            f"{self.name} and {other.name} cannot be added: a problem has one loss. Stack the rows of A for a loss of "
-            "one kind, or write residuals as blocks (docs/modelling.md)"
+            f"{self.name} and {other.name} cannot be added: give lists of losses and matrices, as in "
+            f"Problem(penalty, [A, A], [{self.name}(...), {other.name}(...)])"
         )
 
     def times(self, factor: float) -> Loss:

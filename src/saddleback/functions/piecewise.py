@@ -463,6 +463,14 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         parabola = 0.5 * curvature * distance**2
         return (parabola if curved == np.inf else min(curved * distance, parabola)) + kinked * distance
 
+    def rise_within(self, distances: Vector) -> float:
+        dual = self.of
+        slope = map_constants(_larger, dual.lower, dual.upper)
+        line = np.where(slope < np.inf, slope, 0.0) * distances
+        parabola = 0.5 * map_constants(_inverse, dual.quadratic) * distances**2
+        curved = np.where(slope < np.inf, np.minimum(line, parabola), parabola)
+        return float(np.sum(np.where(dual.quadratic > 0, curved, line)))
+
     @cached_property
     def _lipschitz(self) -> tuple[float, float, float]:
         """Lipschitz constants of the curved rows and of those with kinks alone, and of the slopes of the former."""

@@ -183,7 +183,8 @@ class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
 
     def kinks(self, z: Vector, rest: Any) -> Kinks:
         raise ValueError(
-            "alpha_max is not there for the sum of TotalVariation1D with L1 or NonNegative: give the alphas of a path"
+            "alpha_max cannot be computed for the sum of TotalVariation1D with L1 or NonNegative: give the alphas of a "
+            "path"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.arrays import Indices, ToDevice, Vector
+from ..common.arrays import Indices, ToDevice, Vector, length
 from .contract import Convex
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
@@ -35,6 +35,10 @@ class Lipschitz(ABC):
     @abstractmethod
     def rise(self, distance: float) -> float:
         """Return a bound on f - min f at that distance from a minimiser, without the constraints."""
+
+    def rise_within(self, distances: Vector) -> float:
+        """Return the same bound if no coordinate moves by more than its distance."""
+        return self.rise(length(distances))
 
 
 class Kinked:
@@ -182,6 +186,11 @@ def curvature_at(function: Convex, x: Vector) -> Vector:
 def is_smooth(function: Convex) -> bool:
     """Return whether a function has a Lipschitz gradient; ``subgradient`` returns it."""
     return curvature(function) is not None
+
+
+def rise_within(function: Convex, distances: Vector) -> float:
+    """Return a bound on f - min f if no coordinate moves by more than its distance; 0 if none is known."""
+    return function.rise_within(distances) if isinstance(function, Lipschitz) else 0.0
 
 
 def rise(function: Convex, distance: float) -> float:

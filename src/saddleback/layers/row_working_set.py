@@ -185,7 +185,9 @@ class RowWorkingSet(Layer[RowWorkingSetState]):
         part = model if rows.size == m else model.rows_part(rows, state.pull)
         start = replace(state.start, x=state.x, y=state.y[rows], u=state.u[rows])
         objective = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u))
-        least = floor(model, model.reach(DensePoint(state.x), state.u), float(np.linalg.norm(state.y)))
+        x = DensePoint(state.x)
+        rise, reach = model.resolved_rise(x, state.u), model.reach(x, state.u)
+        least = floor(rise, reach, float(np.linalg.norm(state.y)))
         scale = max(objective, least)
         state.target = INNER * max(state.start.tol, SMALLEST_TOL) * scale
         state.first_look = ROUGH * scale if rows.size < m else 0.0

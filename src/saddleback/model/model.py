@@ -19,7 +19,7 @@ from ..functions.calculus import BlockSum, parts_of, plus
 from ..functions.domains import bounded, fixed, fixed_sums
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.points import Point
-from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, subgradient_scale
+from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, rise, rise_within, subgradient_scale
 from ..functions.traits import memories as memories_of
 from ..functions.traits import with_memory as with_own_memory
 from ..operators import Adjoint, Operator
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
+
+RESOLVED = 2.0**-31
+"""Distance of u from b, relative to the size of the data, at which the loss defines the floor of the relative gap."""
+
+ROUNDING = 2.0**-51
+"""Rounding of a row of Ax - b, relative to the sum of the absolute values of its terms."""
 
 T = TypeVar("T")
 
@@ -426,6 +432,22 @@ class Model:
         if self.A.traits.entries_known and self.A.traits.identity_scales is None:
             largest = max(largest, float(np.abs(x.vector()) @ self.column_lengths))
         return largest
+
+    def resolved_rise(self, x: Point, u: Vector) -> float:
+        """Return how much the loss can rise above its minimum if each row of u - b changes by 2^-31 of b or u.
+
+        Under identities vectors are as large as the data, and the length of all rows stands for the single ones.
+        """
+        if self.A.traits.identity_scales is not None:
+            return rise(self.g, RESOLVED * self.reach(x, u))
+        return rise_within(self.g, RESOLVED * np.maximum(np.abs(u), subgradient_scale(self.g_star)))
+
+    def rounding_rise(self, x: Point, u: Vector) -> float:
+        """Return how much the loss can rise above its minimum by the rounding of u - b, whose terms are those of Ax."""
+        if not self.A.traits.entries_known or self.A.traits.identity_scales is not None:
+            return rise(self.g, ROUNDING * self.reach(x, u))
+        terms = self.A.sums(1, weights=(np.abs(x.vector()), None))[1]
+        return rise_within(self.g, ROUNDING * np.maximum(terms, subgradient_scale(self.g_star)))
 
     @shared
     def column_lengths(self) -> Vector:

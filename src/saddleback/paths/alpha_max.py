@@ -132,6 +132,8 @@ def threshold(problem: Problem, exempt: Indices | None = None) -> Threshold:
     if not np.any(at_zero.alpha) and _zero_is_dual(rest, free, x, columns):
         return Threshold(0.0, from_jumps(problem.model, x), np.zeros(unit.A.shape[0]))
     alpha, y = least_largest(unit, rest.f, dual_set(rest, free, x, columns))
+    if not np.isfinite(alpha):
+        raise ValueError(f"alpha_max cannot be computed for {problem!r}: give the alphas of a path")
     return Threshold(alpha, from_jumps(problem.model, x), y)
 
 
