@@ -443,10 +443,16 @@ class Model:
         return rise_within(self.g, RESOLVED * np.maximum(np.abs(u), subgradient_scale(self.g_star)))
 
     def rounding_rise(self, x: Point, u: Vector) -> float:
-        """Return how much the loss can rise above its minimum by the rounding of u - b, whose terms are those of Ax."""
-        if not self.A.traits.entries_known or self.A.traits.identity_scales is not None:
+        """Return how much the loss can rise above its minimum by the rounding of u - b, whose terms are those of Ax.
+
+        If the entries of A are not known, or x holds some of the columns only, the length of all rows stands for the
+        single ones.
+        """
+        size = np.abs(x.vector())
+        known = self.A.traits.entries_known and self.A.traits.identity_scales is None
+        if not known or size.size < self.A.shape[1]:
             return rise(self.g, ROUNDING * self.reach(x, u))
-        terms = self.A.sums(1, weights=(np.abs(x.vector()), None))[1]
+        terms = self.A.sums(1, weights=(size, None))[1]
         return rise_within(self.g, ROUNDING * np.maximum(terms, subgradient_scale(self.g_star)))
 
     @shared
