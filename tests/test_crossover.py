@@ -182,7 +182,7 @@ def test_the_lasso_gets_no_crossover(rng):
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(PENALTIES)))
 def test_a_face_has_at_most_the_columns_that_are_counted(seed, name):
-    """Under a curved loss, a crossover looks for the face of a solution only if the count exceeds the rows."""
+    """The count is an upper bound, so that a crossover may rely on it without computing the face."""
     rng = np.random.default_rng(seed)
     model = sb.Problem(sb.L1(1.0), rng.standard_normal((4, SIZE)), sb.Squared(rng.standard_normal(4))).model
     model = replace(model, f=PENALTIES[name].bind((SIZE,)))

@@ -95,7 +95,6 @@ class Smoother(Certified):
                 options["time_limit"] = max(rest / (len(problems) - len(results)), LEAST_SECONDS)
             results.append(sb.solve(problem, **options))
         self._warn(results)
-        self._judgement(results)
         return results
 
 
@@ -201,14 +200,14 @@ class TrendFilter(Smoother):
         columns = data.astype(np.float64).reshape(points, -1).T
         # differences of large values lose digits, and those of values around 0 are the same
         centres = np.zeros(len(columns)) if objective.log_link else np.median(columns, axis=1)
-        penalty = sb.L1(self.alpha)
-        results = self._solve(
+        centred, penalty = columns - centres[:, None], sb.L1(self.alpha)
+        found = self._solve(
             [
                 sb.Problem(sb.Zero(), [sb.Identity(), D], [objective.loss_term(column, weight, 1.0), penalty])
-                for column in columns - centres[:, None]
+                for column in centred
             ]
         )
-        results = [replace(result, x=result.x + centre) for result, centre in zip(results, centres, strict=True)]
+        results = [replace(result, x=result.x + centre) for result, centre in zip(found, centres, strict=True)]
         self._judgement(results)
         values = np.stack([result.x for result in results], axis=-1).reshape(data.shape)
         self.signal_ = (np.exp(values) if objective.log_link else values).astype(data.dtype)
@@ -216,7 +215,7 @@ class TrendFilter(Smoother):
         knots = [
             _knots(product(result.x), result.y[1], self.alpha, SMALL * float(np.abs(product(column)).max()))
             + self.order
-            for result, column in zip(results, columns, strict=True)
+            for result, column in zip(found, centred, strict=True)
         ]
         self.knots_ = knots[0] if data.ndim == 1 else knots
         self._drawn = np.arange(points) if t is None else np.asarray(t), data

@@ -123,6 +123,7 @@ class TotalVariationDenoiser(Smoother):
         target = np.where(missing, 0.0, data.ravel()).astype(np.float64, copy=False)
         K = sb.Identity() if self.operator is None else self.operator
         (result,) = self._solve([sb.Problem(sb.Zero(), [K, D], [objective.loss_term(target, weight, 1.0), norm])])
+        self._judgement([result])
         values: Vector = result.x.reshape(shape)
         self.image_ = (np.exp(values) if objective.log_link else values).astype(data.dtype, copy=False)
         self._data = data

@@ -464,18 +464,21 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         return (parabola if curved == np.inf else min(curved * distance, parabola)) + kinked * distance
 
     def rise_within(self, distances: Vector) -> float:
-        dual = self.of
-        slope = map_constants(_larger, dual.lower, dual.upper)
+        dual, slope = self.of, self._steepest
         line = np.where(slope < np.inf, slope, 0.0) * distances
         parabola = 0.5 * map_constants(_inverse, dual.quadratic) * distances**2
         curved = np.where(slope < np.inf, np.minimum(line, parabola), parabola)
         return float(np.sum(np.where(dual.quadratic > 0, curved, line)))
 
     @cached_property
+    def _steepest(self) -> Vector:
+        """The largest slope of each row; infinite for a constraint or a parabola."""
+        return map_constants(_larger, self.of.lower, self.of.upper)
+
+    @cached_property
     def _lipschitz(self) -> tuple[float, float, float]:
         """Lipschitz constants of the curved rows and of those with kinks alone, and of the slopes of the former."""
-        dual = self.of
-        slope = map_constants(_larger, dual.lower, dual.upper)
+        dual, slope = self.of, self._steepest
         curved = map_constants(lambda slope, q: np.where(q > 0, slope, 0.0), slope, dual.quadratic)
         kinked = map_constants(
             lambda slope, q: np.where((q == 0) & (slope < np.inf), slope, 0.0), slope, dual.quadratic
