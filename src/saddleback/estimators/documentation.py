@@ -35,7 +35,7 @@ def entries(text: str) -> dict[str, Entry]:
 
 PARAMETERS = entries("""
 loss : str
-    Name of the loss, from the table above.
+    Name of the loss; ``SparseRegressor`` and ``SparseClassifier`` have the tables.
 penalty : str or None
     Name of the penalty: "l1", "elasticnet", "group", "sparse_group", or None for no penalty. A parameter that neither
     the loss nor the penalty reads gives a warning if it is set.

@@ -147,7 +147,7 @@ class Above(Operator):
         return one_matrix(Above(parts, heights))
 
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
-        """Return some columns in separate memory, in one matrix if the copy allows that."""
+        """Return some columns in separate memory, in float64, since ``one_matrix`` joins the parts in it."""
         return one_matrix(self.each(lambda part: part.pack(columns, False, beside)))
 
     def ordered(self, by: Side) -> Operator:
