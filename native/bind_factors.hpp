@@ -10,59 +10,98 @@
 
 namespace saddleback {
 
-/// Checks a matrix in compressed rows whose columns increase, and that there is a weight for every row.
-inline void require_rows(const Indices& indptr, const Indices& indices, const Input& values, const Input& weight,
-                         Index columns) {
-  const Index rows = length(weight);
-  require(length(indptr) == rows + 1 && indices.size() == values.size(),
-          "indptr must be longer by one than weight, and indices as long as data");
+/// Checks a matrix in compressed rows whose columns increase.
+inline void require_rows(const Indices& indptr, const Indices& indices, const Input& values, Index columns) {
+  require(indptr.size() > 0 && indices.size() == values.size(),
+          "indptr must not be empty, and indices must be as long as data");
+  const Index rows = length(indptr) - 1;
   const Sparse<Index, double> transposed(indptr.data(), indices.data(), values.data(), length(values), columns, rows);
   require(indptr.data()[0] == 0 && indptr.data()[rows] == length(values) && transposed.all_valid() &&
               transposed.canonical(),
           "indptr must rise from 0 to the number of entries, and the columns of a row increase inside the matrix");
 }
 
-constexpr auto kNoBand =
-    "the width of the band must be one of BAND_WIDTHS, and the band have width + 1 entries per "
-    "column and room for width more columns";
+/// A symmetric band matrix, and after `factor` its factors, for Python.
+template <class T> class Band {
+ public:
+  Band(Index columns, Index width) : width_(width), columns_(columns), entries_((columns + width) * (width + 1)) {}
 
-inline void require_band(Index size, Index width, Index columns) {
-  const bool known = std::find(kBandWidths.begin(), kBandWidths.end(), width) != kBandWidths.end();
-  require(known && size == (columns + width) * (width + 1), kNoBand);
-}
+  T* entries() { return entries_.data(); }
 
-inline NewArray<> band_gram(const Indices& indptr, const Indices& indices, const Input& values, const Input& weight,
-                            const Input& diagonal, Index width) {
-  const Index columns = length(diagonal), rows = length(weight);
-  require_rows(indptr, indices, values, weight, columns);
-  require_band((columns + width) * (width + 1), width, columns);
-  for (Index i = 0; i < rows; ++i) {
-    const Index begin = indptr.data()[i], end = indptr.data()[i + 1];
-    require(begin == end || indices.data()[end - 1] - indices.data()[begin] <= width, "a row is wider than the band");
+  NewArray<> diagonal() const {
+    NewArray<> result = empty_array<double>(columns_);
+    for (Index j = 0; j < columns_; ++j) result.data()[j] = static_cast<double>(entries_[j * (width_ + 1)]);
+    return result;
   }
-  NewArray<> band = zeros((columns + width) * (width + 1));
-  nb::gil_scoped_release released;
-  for (Index j = 0; j < columns; ++j) band.data()[j * (width + 1)] = diagonal.data()[j];
-  add_band_gram(indptr.data(), indices.data(), values.data(), rows, weight.data(), width, band.data());
-  return band;
-}
 
-inline bool band_factor(const Output& band, Index width, Index columns) {
-  require_band(length(band), width, columns);
-  bool positive = false;
-  nb::gil_scoped_release released;
-  with_band_width(width, [&](auto w) { positive = factor_band<w()>(band.data(), columns); });
-  return positive;
-}
+  void set_diagonal(const Input& values) {
+    require_length(columns_, "there must be an entry of the diagonal for every column", values);
+    for (Index j = 0; j < columns_; ++j) entries_[j * (width_ + 1)] = values.data()[j];
+  }
 
-inline NewArray<> band_solve(const Input& band, Index width, const Input& right) {
-  const Index columns = length(right);
-  require_band(length(band), width, columns);
-  NewArray<> result = empty_array<double>(columns);
-  nb::gil_scoped_release released;
-  std::copy_n(right.data(), columns, result.data());
-  with_band_width(width, [&](auto w) { solve_band<w()>(band.data(), columns, result.data()); });
-  return result;
+  double factor() {
+    require(!factored_, "the matrix has been factored already");
+    factored_ = true;
+    double least = 0.0;
+    nb::gil_scoped_release released;
+    with_band_width(width_, [&](auto w) { least = factor_band<w()>(entries_.data(), columns_); });
+    return least;
+  }
+
+  NewArray<> solve(const Input& right) const {
+    require_length(columns_, "the vector does not fit the matrix", right);
+    require(factored_, "factor has not been called");
+    NewArray<> result = empty_array<double>(columns_);
+    nb::gil_scoped_release released;
+    std::vector<T> values(right.data(), right.data() + columns_);
+    with_band_width(width_, [&](auto w) { solve_band<w()>(entries_.data(), columns_, values.data()); });
+    std::transform(values.begin(), values.end(), result.data(), [](const T& value) { return double(value); });
+    return result;
+  }
+
+ private:
+  Index width_, columns_;
+  bool factored_ = false;
+  std::vector<T> entries_;
+};
+
+/// A matrix in compressed rows whose entries lie in a band: those of a row are less than `width` + 1 columns apart.
+class BandRows {
+ public:
+  BandRows(const Indices& indptr, const Indices& indices, const Input& values, Index columns, Index width)
+      : start_(copied(indptr)), column_(copied(indices)), value_(copied(values)), columns_(columns), width_(width) {
+    require_rows(indptr, indices, values, columns);
+    require(std::find(kBandWidths.begin(), kBandWidths.end(), width) != kBandWidths.end(),
+            "the width of the band must be one of BAND_WIDTHS");
+    for (Index i = 0; i + 1 < length(start_); ++i)
+      require(start_[i] == start_[i + 1] || column_[start_[i + 1] - 1] - column_[start_[i]] <= width,
+              "a row is wider than the band");
+  }
+
+  template <class T> Band<T> gram(const Input& weight, const Input& diagonal) const {
+    require_length(columns_, "there must be an entry of the diagonal for every column", diagonal);
+    require_length(length(start_) - 1, "there must be a weight for every row", weight);
+    nb::gil_scoped_release released;
+    Band<T> band(columns_, width_);
+    for (Index j = 0; j < columns_; ++j) band.entries()[j * (width_ + 1)] = diagonal.data()[j];
+    add_band_gram(start_.data(), column_.data(), value_.data(), length(weight), weight.data(), width_, band.entries());
+    return band;
+  }
+
+ private:
+  std::vector<Index> start_, column_;
+  std::vector<double> value_;
+  Index columns_, width_;
+};
+
+template <class T> void bind_band(nb::module_& m, const char* name, const char* text) {
+  nb::class_<Band<T>>(m, name, text)
+      .def("diagonal", &Band<T>::diagonal, "Return the diagonal, rounded to doubles.")
+      .def("set_diagonal", &Band<T>::set_diagonal, "values"_raw, "Replace the diagonal.")
+      .def("factor", &Band<T>::factor,
+           "Replace the matrix by its factors L D L'. Return the least pivot relative to its entry of the diagonal; 0 "
+           "if the matrix is not positive definite.")
+      .def("solve", &Band<T>::solve, "right"_raw, "Return the solution of a system.");
 }
 
 /// The Cholesky factor of a sparse matrix, for Python.
@@ -122,7 +161,8 @@ class SparsePattern {
                   const Input& diagonal) const {
     const LowerPattern own = pattern();
     require_length(own.n, "there must be an entry of the diagonal for every column", diagonal);
-    require_rows(indptr, indices, values, weight, own.n);
+    require_rows(indptr, indices, values, own.n);
+    require_length(length(indptr) - 1, "there must be a weight for every row", weight);
     NewArray<> result = zeros(length(row_));
     bool inside = false;
     {
@@ -161,12 +201,15 @@ inline void bind_factors(nb::module_& m) {
   nb::list widths;
   for (const Index width : kBandWidths) widths.append(width);
   m.attr("BAND_WIDTHS") = nb::tuple(widths);
-  m.def("band_gram", &band_gram, "indptr"_raw, "indices"_raw, "data"_raw, "weight"_raw, "diagonal"_raw, "width"_a,
-        "Return A.T @ diag(weight) @ A + diag(diagonal) for A in compressed sparse rows: the lower band by columns.");
-  m.def("band_factor", &band_factor, "band"_raw, "width"_a, "columns"_a,
-        "Replace a band matrix by its factors L D L'; return whether it is positive definite.");
-  m.def("band_solve", &band_solve, "band"_raw, "width"_a, "right"_raw,
-        "Return the solution of a system, given the factors of a band matrix.");
+  bind_band<double>(m, "Band", "A symmetric band matrix.");
+  bind_band<DoubleDouble>(m, "PreciseBand", "A symmetric band matrix with twice the digits of a double.");
+  nb::class_<BandRows>(m, "BandRows", "A matrix in compressed sparse rows whose entries lie in a band.")
+      .def(nb::init<const Indices&, const Indices&, const Input&, Index, Index>(), "indptr"_raw, "indices"_raw,
+           "data"_raw, "columns"_a, "width"_a)
+      .def("gram", &BandRows::gram<double>, "weight"_raw, "diagonal"_raw,
+           "Return A.T @ diag(weight) @ A + diag(diagonal).")
+      .def("precise_gram", &BandRows::gram<DoubleDouble>, "weight"_raw, "diagonal"_raw,
+           "Return A.T @ diag(weight) @ A + diag(diagonal), with twice the digits of a double.");
   nb::class_<SparseFactor>(m, "SparseFactor", "The Cholesky factor of a sparse matrix.")
       .def("solve", &SparseFactor::solve, "right"_raw, "Return the solution of a system.");
   nb::class_<SparsePattern>(m, "SparsePattern",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bind_arrays.hpp"
+#include "bind_barrier.hpp"
 #include "bind_blas.hpp"
 #include "bind_factors.hpp"
 #include "bind_kernels.hpp"
@@ -45,6 +46,7 @@ NB_MODULE(_native, m) {
   bind_matrix(m);
   bind_blas(m);
   bind_proxes(m);
+  bind_barrier(m);
   bind_factors(m);
   bind_losses(m);
   bind_kernel(m);

@@ -118,20 +118,94 @@ def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
     """
 
+def aim_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, corrected: bool, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.
+    """
+
+def recentre_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, near_step: float, far_step: float, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Correct the aim of products that a step would leave far from mu; add e to ``offset``.
+    """
+
+def follow_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, dv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float, float]:
+    """
+    Compute the changes that follow from dv, and subtract that of the slope from ``rest``. Return the fastest relative changes of near and far, and the sums of near_change * far, near * far_change and near_change * far_change.
+    """
+
+def move_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, near_step: float, far_step: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], stiffness: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Take a step, and add the slope and its derivative. Return the sum of the products.
+    """
+
+def aim_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, corrected: bool, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.
+    """
+
+def recentre_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, near_step: float, far_step: float, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Correct the aim of products that a step would leave far from mu; add e to ``offset``.
+    """
+
+def follow_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, dv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], absorbs: bool, rest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float, float]:
+    """
+    Compute the changes that follow from dv. If ``absorbs``, the slope changes by ``rest``; otherwise its change is subtracted from it. Return what ``follow_bounds`` returns.
+    """
+
+def move_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, left: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], near_step: float, far_step: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], stiffness: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Take a step, and add the slope and its derivative. Return the sum of the products.
+    """
+
 BAND_WIDTHS: tuple = (1, 2, 3, 4, 6, 8, 12, 16)
 
-def band_gram(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """
-    Return A.T @ diag(weight) @ A + diag(diagonal) for A in compressed sparse rows: the lower band by columns.
-    """
+class Band:
+    """A symmetric band matrix."""
 
-def band_factor(band: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], width: int, columns: int) -> bool:
-    """
-    Replace a band matrix by its factors L D L'; return whether it is positive definite.
-    """
+    def diagonal(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the diagonal, rounded to doubles."""
 
-def band_solve(band: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: int, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """Return the solution of a system, given the factors of a band matrix."""
+    def set_diagonal(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Replace the diagonal."""
+
+    def factor(self) -> float:
+        """
+        Replace the matrix by its factors L D L'. Return the least pivot relative to its entry of the diagonal; 0 if the matrix is not positive definite.
+        """
+
+    def solve(self, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the solution of a system."""
+
+class PreciseBand:
+    """A symmetric band matrix with twice the digits of a double."""
+
+    def diagonal(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the diagonal, rounded to doubles."""
+
+    def set_diagonal(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Replace the diagonal."""
+
+    def factor(self) -> float:
+        """
+        Replace the matrix by its factors L D L'. Return the least pivot relative to its entry of the diagonal; 0 if the matrix is not positive definite.
+        """
+
+    def solve(self, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the solution of a system."""
+
+class BandRows:
+    """A matrix in compressed sparse rows whose entries lie in a band."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int, width: int) -> None: ...
+
+    def gram(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Band:
+        """Return A.T @ diag(weight) @ A + diag(diagonal)."""
+
+    def precise_gram(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PreciseBand:
+        """
+        Return A.T @ diag(weight) @ A + diag(diagonal), with twice the digits of a double.
+        """
 
 class SparseFactor:
     """The Cholesky factor of a sparse matrix."""

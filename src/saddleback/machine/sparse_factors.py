@@ -29,6 +29,10 @@ WIDEST = max(_native.BAND_WIDTHS)
 EMPTY = 1e-8
 """Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
 
+CANCELLED = 1e-9
+"""Least pivot, relative to its entry of the diagonal, that a factor in doubles may have. Half of the digits are left
+then, and refinement finds the others."""
+
 FULL = 0.05
 """Share of the entries of a matrix that are not 0 from which its factor counts as full."""
 
@@ -71,22 +75,18 @@ class Normal(ABC):
         ``shift`` is added to the diagonal of the matrix, relative to its entries. A diagonal entry of 0 becomes small.
         """
         order = self.order
-        values, at = self._matrix(weight, np.ascontiguousarray(diagonal if order is None else diagonal[order]))
-        own = values[at]
-        if shift:
-            values[at] = own = own * (1.0 + shift)
-        if np.any(own == 0):
-            values[at] = np.where(own == 0, EMPTY * (float(np.median(own)) or 1.0), own)
-        solve = self._factored(values)
+        solve = self._factored(weight, np.ascontiguousarray(diagonal if order is None else diagonal[order]), shift)
         return solve if solve is None or order is None else _reordered(solve, order)
 
     @abstractmethod
-    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
-        """Return the values of the matrix, in the order of the factor, and which of them are on its diagonal."""
+    def _factored(self, weight: Vector, diagonal: Vector, shift: float) -> Solve | None:
+        """Return what ``factored`` does, for columns in the order of the factor."""
 
-    @abstractmethod
-    def _factored(self, values: Vector) -> Solve | None:
-        """Return a function that solves the system for the values of a matrix, which are overwritten."""
+
+def _shifted(own: Vector, shift: float) -> Vector:
+    """Return the diagonal of a matrix with its shift, and small entries in the place of 0."""
+    shifted = own * (1.0 + shift) if shift else own
+    return np.where(own == 0, EMPTY * (float(np.median(own)) or 1.0), shifted) if np.any(own == 0) else shifted
 
 
 def _reordered(solve: Solve, order: Indices) -> Solve:
@@ -99,25 +99,32 @@ def _reordered(solve: Solve, order: Indices) -> Solve:
 
 
 class Banded(Normal):
-    """A matrix with a narrow band: ``scipy.linalg.cholesky_banded`` and ``cho_solve_banded`` compute the same."""
+    """A matrix with a narrow band: ``scipy.linalg.cholesky_banded`` and ``cho_solve_banded`` compute the same.
+
+    The weights of an interior point may differ by a factor of 1e20, and the differences of third order of a long piece
+    of a signal are very nearly dependent. If elimination cancels nearly all digits of a pivot, all is computed again
+    with twice the digits.
+    """
 
     def __init__(self, T: Any, order: Indices | None, width: int) -> None:
         super().__init__(T, order)
         self.width = min(each for each in _native.BAND_WIDTHS if each >= width)
         size = float(T.shape[1])
+        self.band = _native.BandRows(*self.rows, T.shape[1], self.width)
         self.bytes += 8.0 * size * (self.width + 1)
         self.visits = self.pairs + size * (self.width + 1) * (self.width + 2) / 2.0
         self.multiplications = 0.0
         self.solve_visits = 2.0 * size * (self.width + 1)
 
-    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
-        band = _native.band_gram(*self.rows, weight, diagonal, self.width)
-        return band, slice(0, diagonal.size * (self.width + 1), self.width + 1)
-
-    def _factored(self, values: Vector) -> Solve | None:
-        if not _native.band_factor(values, self.width, values.size // (self.width + 1) - self.width):
-            return None
-        return lambda right: _native.band_solve(values, self.width, right)
+    def _factored(self, weight: Vector, diagonal: Vector, shift: float) -> Solve | None:
+        for gram, least in ((self.band.gram, CANCELLED), (self.band.precise_gram, 0.0)):
+            matrix = gram(weight, diagonal)
+            own = matrix.diagonal()
+            if shift or not np.all(own):
+                matrix.set_diagonal(_shifted(own, shift))
+            if matrix.factor() > least:
+                return matrix.solve
+        return None
 
 
 class Supernodal(Normal):
@@ -131,10 +138,9 @@ class Supernodal(Normal):
         self.multiplications = pattern.multiplications
         self.solve_visits = 2.0 * pattern.entries
 
-    def _matrix(self, weight: Vector, diagonal: Vector) -> tuple[Vector, Any]:
-        return self.pattern.gram(*self.rows, weight, diagonal), self.lower.indptr[:-1]
-
-    def _factored(self, values: Vector) -> Solve | None:
+    def _factored(self, weight: Vector, diagonal: Vector, shift: float) -> Solve | None:
+        values, at = self.pattern.gram(*self.rows, weight, diagonal), self.lower.indptr[:-1]
+        values[at] = _shifted(values[at], shift)
         if not tiled():
             return self._by_superlu(values)
         with single_threaded():

@@ -34,6 +34,7 @@ from .interior import (
     started,
     structure_of,
 )
+from .interior.atoms import LACKING
 from .report import Report
 
 TO_THE_EDGE = 0.99
@@ -50,6 +51,9 @@ STALLED = 25
 GRAM = 1.0
 """Passes that forming the matrix counts: it visits every column once."""
 
+NEARBY = 10.0
+"""Sum of all products, relative to the tolerance, below which every step asks for a certificate."""
+
 SHORT = 1e-4
 """If the steps of x and y are both shorter than this, the method has failed."""
 
@@ -57,14 +61,18 @@ SHORT = 1e-4
 @stored
 @dataclass(kw_only=True)
 class InteriorState(State):
-    """The two barriers, with u = Ax and z = -A'y."""
+    """The two barriers, with u = Ax and z = -A'y, what the slopes of the barriers miss of them, and the objective."""
 
     model: Model
     u: Vector
     z: Vector
+    off_u: Vector = field(init=False)
+    off_z: Vector = field(init=False)
     f: Barrier = field(init=False)
     g: Barrier = field(init=False)
+    tol: float = 0.0
     merit: float = np.inf
+    value: float = np.inf
     since: int = 0
     steps: int = 0
 
@@ -116,6 +124,7 @@ class InteriorPoint(Method[InteriorState]):
             model=model,
             u=u,
             z=z,
+            tol=start.tol,
         )
         if (needed := matrix_bytes(model)) > self.memory:
             _give_up(state, f"its matrix takes {needed / 1e9:.2g} GB, and finish_memory allows {self.memory / 1e9:.2g}")
@@ -136,14 +145,14 @@ class InteriorPoint(Method[InteriorState]):
                     self._step(state)
             except SingularSystem:
                 _give_up(state, "its linear system is singular")
-        state.wants_certificate = True
+        state.wants_certificate = bool(state.ended) or structure_of(state.model) is None or _promising(state)
         return state
 
     def _step(self, state: InteriorState) -> None:
         """Take one predictor-corrector step."""
         f, g = state.f, state.g
         system = factored(state.model.A, f.stiffness(), g.stiffness(), structure_of(state.model))
-        newton = Newton(f, g, system, state.z, state.u)
+        newton = Newton(f, g, system, state.off_z, state.off_u)
         newton.aim(0.0, corrected=False)
         mu, after = newton.mu(), newton.mu(*newton.longest)
         target = mu * min(1.0, max(after / mu, 1e-6)) ** 3 if mu > 0 else 0.0
@@ -159,17 +168,17 @@ class InteriorPoint(Method[InteriorState]):
 
     @staticmethod
     def _arrive(state: InteriorState) -> None:
-        """Copy the points of the barriers into the state, and compute u and z."""
+        """Copy the points of the barriers into the state, and compute u and z and how far off they are."""
         state.x, state.y = state.f.v, state.g.v
         state.u, state.z = state.model.A.matvec(state.x), -state.model.A.rmatvec(state.y)
+        state.off_u, state.off_z = state.g.missed(state.u), state.f.missed(state.z)
         state.passes += 1.0
 
     @staticmethod
     def _watch(state: InteriorState, step: float) -> None:
         """End the method if it makes no more progress."""
-        f, g = state.f, state.g
-        off_z, off_u = f.missed(state.z), g.missed(state.u)
-        merit = f.product() + g.product() + float(np.abs(off_z) @ np.abs(state.x) + np.abs(off_u) @ np.abs(state.y))
+        missed = np.abs(state.off_z) @ np.abs(state.x) + np.abs(state.off_u) @ np.abs(state.y)
+        merit = state.complementarity() + float(missed)
         state.since = 0 if merit < 0.9 * state.merit else state.since + 1
         state.merit = min(merit, state.merit)
         if step < SHORT or state.since >= STALLED or not np.isfinite(merit):
@@ -181,6 +190,18 @@ class InteriorPoint(Method[InteriorState]):
             # if only the constraints matter, y = 0 is a dual solution, and an exact one
             duals.append((np.zeros_like(state.y), np.zeros_like(state.z)))
         return Candidates([(state.x.copy(), state.u.copy())], duals)
+
+
+def _promising(state: InteriorState) -> bool:
+    """Return whether the gap, which is about the sum of all products, may be close to the tolerance.
+
+    With a sparse factor a certificate costs as much as a large part of a step. ``value`` is the objective when it was
+    last needed, and only falls: if the gap is too large for that value, it is too large for the present one.
+    """
+    if state.merit <= NEARBY * state.tol * state.value:
+        model = state.model
+        state.value = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u) + model.constant)
+    return state.merit <= NEARBY * state.tol * state.value
 
 
 def _give_up(state: InteriorState, reason: str) -> None:
@@ -199,37 +220,33 @@ def matrix_bytes(model: Model) -> float:
 class Newton:
     """Directions from one point of the barriers, all with the same factorisation.
 
-    ``system`` is the factored matrix; z and u are -A'y and Ax.
+    ``system`` is the factored matrix; the slopes of f and g* miss -A'y and Ax by ``off_z`` and ``off_u``.
     """
 
-    def __init__(self, f: Barrier, g: Barrier, system: System, z: Vector, u: Vector) -> None:
+    def __init__(self, f: Barrier, g: Barrier, system: System, off_z: Vector, off_u: Vector) -> None:
         self.f, self.g, self.system = f, g, system
-        self.off_z, self.off_u = f.missed(z), g.missed(u)
+        self.off_z, self.off_u = off_z, off_u
 
     def aim(self, mu: float, corrected: bool) -> None:
         """Find the direction in which all products become mu."""
-        self.f.aim(mu, corrected)
-        self.g.aim(mu, corrected)
-        self._solve()
+        self._solve(self.f.aim(mu, corrected), self.g.aim(mu, corrected))
 
     def centre(self, mu: float) -> None:
         """Correct the direction as long as that gives longer steps (Gondzio 1996)."""
         pairs = [*self.f.pairs, *self.g.pairs]
         for _ in range(self.system.corrections):
-            before, aims, direction = self.longest, [pair.lacking for pair in pairs], self.direction
+            before, aims, direction = self.longest, [pair[LACKING].copy() for pair in pairs], self.direction
             primal, dual = (min(1.0, REACH * step + REACH - 1.0) for step in before)
-            self.f.recentre(mu, primal, dual)
-            self.g.recentre(mu, dual, primal)
-            self._solve()
+            self._solve(self.f.recentre(mu, primal, dual), self.g.recentre(mu, dual, primal))
             now = self.longest
             if sum(now) < sum(before) + WORTH or min(now[0] / before[0], now[1] / before[1]) < 1.0 - WORTH:
                 for pair, lacking in zip(pairs, aims, strict=True):
-                    pair.lacking = lacking
+                    pair[LACKING] = lacking
                 self._follow(direction)
                 break
 
-    def _solve(self) -> None:
-        self._follow(self.system.refined(self.off_z - self.f.offset(), self.off_u - self.g.offset()))
+    def _solve(self, f_offset: Vector, g_offset: Vector) -> None:
+        self._follow(self.system.refined(self.off_z - f_offset, self.off_u - g_offset))
 
     def _follow(self, direction: Direction) -> None:
         self.direction = direction

@@ -174,16 +174,18 @@ class _Grid:
         return result
 
     def adjoint(self, y: Vector) -> Vector:
-        result = np.zeros(self.shape)
+        result = None
         for axis, own in zip(self.axes, self.stretches, strict=True):
             block = y[own].reshape(self._reduced(axis))
-            for further in reversed(range(self.order)):
-                larger = tuple(size + (axis == each) for each, size in enumerate(block.shape))
-                total = np.zeros(larger) if further else result
-                ahead, behind = _neighbours(total, axis)
+            for _ in range(self.order - 1):
+                block = _backward(block, axis)
+            if result is None:
+                result = _backward(block, axis)
+            else:
+                ahead, behind = _neighbours(result, axis)
                 ahead += block
                 behind -= block
-                block = total
+        assert result is not None
         return result.ravel()
 
     def sums(self, power: float) -> tuple[Vector, Vector]:
@@ -245,6 +247,16 @@ def _neighbours(block: Vector, axis: int) -> tuple[Vector, Vector]:
     """Return views of all points that have another one behind them along an axis, and of those."""
     before = (slice(None),) * axis
     return block[(*before, slice(1, None))], block[(*before, slice(None, -1))]
+
+
+def _backward(block: Vector, axis: int) -> Vector:
+    """Return the adjoint of first differences along an axis: the differences of values with a 0 at either end."""
+    result = np.empty([size + (axis == each) for each, size in enumerate(block.shape)])
+    ahead, behind = _neighbours(block, axis)
+    along = np.moveaxis(result, axis, 0)
+    np.subtract(np.moveaxis(behind, axis, 0), np.moveaxis(ahead, axis, 0), out=along[1:-1])
+    along[0], along[-1] = -block.take(0, axis), block.take(-1, axis)
+    return result
 
 
 def _sizes(n: Any, shape: Any) -> tuple[int, ...]:

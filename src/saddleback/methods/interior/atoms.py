@@ -11,8 +11,8 @@ gives the change of the slope as a function of the change of v,
 
 and the linear system needs only D and e. For a bound, D = far / near; for a kink, one over the sum of near / far on
 both sides; for a norm, the inverse square of the Nesterov-Todd scaling. All other changes are computed from dv, not
-from the change of the slope, in which digits cancel. Only the slopes of kinks and norms are corrected afterwards, so
-that the sum of all slopes agrees with the other variable: they absorb the difference.
+from the change of the slope, in which digits cancel. Only the slopes of norms and kinks change by what the other atoms
+leave to them, so that the sum of all slopes agrees with the other variable: they absorb the difference.
 """
 
 from __future__ import annotations
@@ -22,110 +22,78 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ... import _native
 from ...common.arrays import Indices, Vector
 from ...common.rebuildable import stored
 
-CENTRAL = 0.1
-"""Products between CENTRAL * mu and mu / CENTRAL need no correction."""
+NEAR, FAR, NEAR_CHANGE, FAR_CHANGE, LACKING = range(5)
+"""The rows of the array of some pairs: positive numbers near and far, their changes in a step, and what the linearised
+products lack."""
 
 
-def longest_step(positive: Vector, change: Vector) -> float:
-    """Return the largest step up to 1 that keeps a positive vector positive."""
-    fastest = float(np.fmin.reduce(change / positive, initial=0.0))
+def pairs_of(near: Vector, far: Vector) -> Vector:
+    """Return the array of pairs that do not move yet."""
+    return np.stack([near, far, np.zeros_like(near), np.zeros_like(near), np.zeros_like(near)])
+
+
+def longest_step(fastest: float) -> float:
+    """Return the largest step up to 1 that keeps positive numbers positive, given their fastest relative change."""
     return 1.0 if fastest >= -1.0 else -1.0 / fastest
 
 
-@stored
-class Pair:
-    """Positive vectors ``near`` and ``far`` whose products should become mu; ``lacking`` is the missing part."""
-
-    near: Vector
-    far: Vector
-    near_change: Vector
-    far_change: Vector
-    lacking: Vector
-
-    def __init__(self, near: Vector, far: Vector) -> None:
-        self.near, self.far = near, far
-        self.near_change, self.far_change = np.zeros_like(near), np.zeros_like(far)
-        self.lacking = np.zeros_like(near)
-
-    def aim(self, mu: float, corrected: bool) -> None:
-        """Set ``lacking`` to mu minus the products, and minus the second-order term of the last direction if asked."""
-        self.lacking = mu - self.near * self.far
-        if corrected:
-            self.lacking -= self.near_change * self.far_change
-
-    def recentre(self, mu: float, near_step: float, far_step: float) -> None:
-        """Correct the aim of products that a step would leave far from mu: Gondzio's correction."""
-        after = (self.near + near_step * self.near_change) * (self.far + far_step * self.far_change)
-        wanted = np.clip(after, CENTRAL * mu, mu / CENTRAL) - after
-        self.lacking = self.lacking + np.maximum(wanted, -mu / CENTRAL)
-
-    def longest(self) -> tuple[float, float]:
-        """Return the longest steps of near and far that keep all numbers positive."""
-        return longest_step(self.near, self.near_change), longest_step(self.far, self.far_change)
-
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
-        """Return the sum of the products after a step."""
-        if near_step == far_step == 0:
-            return float(self.near @ self.far)
-        return float((self.near + near_step * self.near_change) @ (self.far + far_step * self.far_change))
-
-    def move(self, near_step: float, far_step: float) -> None:
-        """Take a step."""
-        self.near = self.near + near_step * self.near_change
-        self.far = self.far + far_step * self.far_change
+def fastest_change(positive: Vector, change: Vector) -> float:
+    """Return the fastest relative change, at most 0, of positive numbers."""
+    return float(np.fmin.reduce(change / positive, initial=0.0))
 
 
 class Atom(ABC):
-    """A part of a function, along some of its coordinates."""
+    """A part of a function, along some of its coordinates. Its methods add to vectors of all coordinates."""
 
-    at: Indices
-    """The coordinates, in the order of all vectors that the atom takes and returns."""
+    at: Indices | None
+    """The coordinates; None for all of them in order."""
 
     degree: int = 0
     """Number of products."""
 
-    def pairs(self) -> tuple[Pair, ...]:
-        """Return the pairs of single numbers."""
+    total: float = 0.0
+    """Sum of the products."""
+
+    @property
+    def own(self) -> Indices | slice:
+        """The coordinates as an index."""
+        return slice(None) if self.at is None else self.at
+
+    def pairs(self) -> tuple[Vector, ...]:
+        """Return the arrays of pairs of single numbers."""
         return ()
 
-    @abstractmethod
-    def slope(self) -> Vector:
-        """Return the present slope."""
+    def curved(self) -> bool:
+        """Return whether the atom is smooth, with a slope that depends on v."""
+        return False
 
     @abstractmethod
-    def stiffness(self) -> Vector:
-        """Return the diagonal of D; for a cone, only its diagonal part."""
+    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction. Add e."""
 
     @abstractmethod
-    def aim(self, mu: float, corrected: bool) -> None:
-        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction."""
+    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+        """Correct the aim of pairs whose products a step would leave far from mu (Gondzio 1996). Add e."""
 
     @abstractmethod
-    def offset(self) -> Vector:
-        """Return e for the present aim."""
-
-    @abstractmethod
-    def follow(self, dv: Vector) -> None:
-        """Compute the changes that follow from a change of v."""
-
-    @abstractmethod
-    def slope_change(self) -> Vector:
-        """Return the change of the slope that ``follow`` has computed."""
+    def follow(self, dv: Vector, rest: Vector) -> None:
+        """Compute the changes that follow from a change of v, and subtract that of the slope from ``rest``."""
 
     @abstractmethod
     def longest(self) -> tuple[float, float]:
         """Return the longest steps up to 1, near and far, that stay inside the domain."""
 
     @abstractmethod
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
+    def product(self, near_step: float, far_step: float) -> float:
         """Return the sum of the products after a step."""
 
     @abstractmethod
-    def move(self, near_step: float, far_step: float) -> None:
-        """Take a step."""
+    def move(self, near_step: float, far_step: float, slope: Vector, stiffness: Vector) -> None:
+        """Take a step. Add the slope at the new point and the diagonal of D, for a cone only its diagonal part."""
 
 
 class Smooth(Atom):
@@ -134,29 +102,40 @@ class Smooth(Atom):
     v: Vector
     dv: Vector
 
-    def __init__(self, at: Indices, v: Vector) -> None:
+    def __init__(self, at: Indices | None, v: Vector) -> None:
         self.at, self.v, self.dv = at, v.copy(), np.zeros_like(v)
 
-    def aim(self, mu: float, corrected: bool) -> None:
+    @abstractmethod
+    def slope(self) -> Vector:
+        """Return the derivative at v."""
+
+    @abstractmethod
+    def stiffness(self) -> Vector:
+        """Return the second derivative at v."""
+
+    def curved(self) -> bool:
+        return bool(np.any(self.stiffness()))
+
+    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
         pass
 
-    def offset(self) -> Vector:
-        return np.zeros_like(self.v)
+    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+        pass
 
-    def follow(self, dv: Vector) -> None:
-        self.dv = dv
-
-    def slope_change(self) -> Vector:
-        return self.stiffness() * self.dv
+    def follow(self, dv: Vector, rest: Vector) -> None:
+        self.dv = dv[self.own]
+        rest[self.own] -= self.stiffness() * self.dv
 
     def longest(self) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
+    def product(self, near_step: float, far_step: float) -> float:
         return 0.0
 
-    def move(self, near_step: float, far_step: float) -> None:
+    def move(self, near_step: float, far_step: float, slope: Vector, stiffness: Vector) -> None:
         self.v = self.v + near_step * self.dv
+        slope[self.own] += self.slope()
+        stiffness[self.own] += self.stiffness()
 
 
 @stored
@@ -166,7 +145,7 @@ class Quadratic(Smooth):
     linear: Vector
     quadratic: Vector
 
-    def __init__(self, at: Indices, v: Vector, linear: Vector, quadratic: Vector) -> None:
+    def __init__(self, at: Indices | None, v: Vector, linear: Vector, quadratic: Vector) -> None:
         super().__init__(at, v)
         self.linear, self.quadratic = linear, quadratic
 
@@ -184,7 +163,7 @@ class Entropy(Smooth):
     labels: Vector
     weight: Vector
 
-    def __init__(self, at: Indices, v: Vector, labels: Vector, weight: Vector) -> None:
+    def __init__(self, at: Indices | None, v: Vector, labels: Vector, weight: Vector) -> None:
         super().__init__(at, v)
         self.labels, self.weight = labels, weight
 
@@ -203,116 +182,100 @@ class Entropy(Smooth):
 
     def longest(self) -> tuple[float, float]:
         taken, change = -self.labels * self.v, -self.labels * self.dv
-        step = min(longest_step(taken, change), longest_step(self.weight - taken, -change))
-        return step, 1.0
+        fastest = min(fastest_change(taken, change), fastest_change(self.weight - taken, -change))
+        return longest_step(fastest), 1.0
 
 
-@stored
-class Bound(Atom):
-    """v >= bound for side = 1, v <= bound for side = -1; near is the distance, far the multiplier."""
+class Paired(Atom):
+    """An atom of pairs, whose loops are compiled (``native/barrier.hpp``)."""
 
-    side: int
-    pair: Pair
-
-    def __init__(self, at: Indices, side: int, distance: Vector, multiplier: Vector) -> None:
-        self.at, self.side = at, side
-        self.pair = Pair(distance, multiplier)
-        self.degree = at.size
-
-    def slope(self) -> Vector:
-        return -self.side * self.pair.far
-
-    def stiffness(self) -> Vector:
-        return self.pair.far / self.pair.near
-
-    def aim(self, mu: float, corrected: bool) -> None:
-        self.pair.aim(mu, corrected)
-
-    def pairs(self) -> tuple[Pair, ...]:
-        return (self.pair,)
-
-    def offset(self) -> Vector:
-        return -self.side * self.pair.lacking / self.pair.near
-
-    def follow(self, dv: Vector) -> None:
-        pair = self.pair
-        pair.near_change = self.side * dv
-        pair.far_change = (pair.lacking - pair.far * pair.near_change) / pair.near
-
-    def slope_change(self) -> Vector:
-        return -self.side * self.pair.far_change
+    ahead: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
+    """The fastest relative changes of near and far in the last direction, and the sums of near_change * far,
+    near * far_change and near_change * far_change."""
 
     def longest(self) -> tuple[float, float]:
-        return self.pair.longest()
+        return longest_step(self.ahead[0]), longest_step(self.ahead[1])
 
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
-        return self.pair.product(near_step, far_step)
-
-    def move(self, near_step: float, far_step: float) -> None:
-        self.pair.move(near_step, far_step)
+    def product(self, near_step: float, far_step: float) -> float:
+        _, _, by_near, by_far, by_both = self.ahead
+        return self.total + near_step * by_near + far_step * by_far + near_step * far_step * by_both
 
 
 @stored
-class Kink(Atom):
-    """A slope that jumps from left to right at v = 0: v = p - n with p against right - k, and n against k - left."""
+class Bound(Paired):
+    r"""v >= bound for side = 1, v <= bound for side = -1; near is the distance, far the multiplier.
+
+    The slope is -side far. A change dv changes near by side dv, and far by (lacking - far side dv) / near.
+    """
+
+    side: int
+    pair: Vector
+
+    def __init__(self, at: Indices | None, side: int, distance: Vector, multiplier: Vector) -> None:
+        self.at, self.side = at, side
+        self.pair = pairs_of(distance, multiplier)
+        self.degree = distance.size
+
+    def pairs(self) -> tuple[Vector, ...]:
+        return (self.pair,)
+
+    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
+        _native.aim_bounds(self.pair, self.at, self.side, mu, corrected, offset)
+
+    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+        _native.recentre_bounds(self.pair, self.at, self.side, mu, near_step, far_step, offset)
+
+    def follow(self, dv: Vector, rest: Vector) -> None:
+        self.ahead = _native.follow_bounds(self.pair, self.at, self.side, dv, rest)
+
+    def move(self, near_step: float, far_step: float, slope: Vector, stiffness: Vector) -> None:
+        self.total = _native.move_bounds(self.pair, self.at, self.side, near_step, far_step, slope, stiffness)
+
+
+@stored
+class Kink(Paired):
+    r"""A slope k that jumps from left to right at v = 0: v = p - n with p against right - k, and n against k - left.
+
+    With :math:`1 / D = p / (\text{right} - k) + n / (k - \text{left})`, a change dv changes k by D dv + e, p by
+    (lacking + p dk) / (right - k), and n by (lacking - n dk) / (k - left). If ``absorbs``, k changes by all that the
+    other atoms leave to it.
+    """
 
     left: Vector
     right: Vector
-    up: Pair
-    down: Pair
+    absorbs: bool
+    up: Vector
+    down: Vector
 
-    def __init__(self, at: Indices, left: Vector, right: Vector, positive: Vector, negative: Vector, k: Vector) -> None:
-        self.at, self.left, self.right = at, left, right
-        self.up, self.down = Pair(positive, right - k), Pair(negative, k - left)
-        self.degree = 2 * at.size
+    def __init__(
+        self,
+        at: Indices | None,
+        left: Vector,
+        right: Vector,
+        positive: Vector,
+        negative: Vector,
+        k: Vector,
+        absorbs: bool = True,
+    ) -> None:
+        self.at, self.left, self.right, self.absorbs = at, left, right, absorbs
+        self.up, self.down = pairs_of(positive, right - k), pairs_of(negative, k - left)
+        self.degree = 2 * left.size
 
-    def slope(self) -> Vector:
-        # computed from the nearer end of the interval, which loses fewer digits
-        return np.where(self.up.far < self.down.far, self.right - self.up.far, self.left + self.down.far)
-
-    def _give(self) -> Vector:
-        return self.up.near / self.up.far + self.down.near / self.down.far
-
-    def _pull(self) -> Vector:
-        return self.up.lacking / self.up.far - self.down.lacking / self.down.far
-
-    def stiffness(self) -> Vector:
-        return 1.0 / self._give()
-
-    def aim(self, mu: float, corrected: bool) -> None:
-        self.up.aim(mu, corrected)
-        self.down.aim(mu, corrected)
-
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[Vector, ...]:
         return self.up, self.down
 
-    def offset(self) -> Vector:
-        return -self._pull() / self._give()
+    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
+        _native.aim_kinks(self.up, self.down, self.at, mu, corrected, offset)
 
-    def follow(self, dv: Vector) -> None:
-        dk = (dv - self._pull()) / self._give()
-        self.up.far_change, self.down.far_change = -dk, dk
-        self.up.near_change = (self.up.lacking + self.up.near * dk) / self.up.far
-        self.down.near_change = (self.down.lacking - self.down.near * dk) / self.down.far
+    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+        _native.recentre_kinks(self.up, self.down, self.at, mu, near_step, far_step, offset)
 
-    def slope_change(self) -> Vector:
-        return self.down.far_change
+    def follow(self, dv: Vector, rest: Vector) -> None:
+        self.ahead = _native.follow_kinks(self.up, self.down, self.at, dv, self.absorbs, rest)
 
-    def absorb(self, difference: Vector) -> None:
-        """Add a difference to the change of the slope."""
-        self.up.far_change = self.up.far_change - difference
-        self.down.far_change = self.down.far_change + difference
-
-    def longest(self) -> tuple[float, float]:
-        (near_up, far_up), (near_down, far_down) = self.up.longest(), self.down.longest()
-        return min(near_up, near_down), min(far_up, far_down)
-
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
-        return self.up.product(near_step, far_step) + self.down.product(near_step, far_step)
-
-    def move(self, near_step: float, far_step: float) -> None:
-        self.up.move(near_step, far_step)
-        self.down.move(near_step, far_step)
+    def move(self, near_step: float, far_step: float, slope: Vector, stiffness: Vector) -> None:
+        ends = self.left, self.right
+        self.total = _native.move_kinks(self.up, self.down, self.at, *ends, near_step, far_step, slope, stiffness)
 
 
 @stored
@@ -342,16 +305,18 @@ class Cones:
             ends = np.stack([c / (-b + root), c / (-b - root)])
         ends = ends[:, b * b - a * c >= 0]
         step = float(np.min(ends[(ends > 0) & np.isfinite(ends)], initial=1.0))
-        return min(step, longest_step(head, d_head))
+        return min(step, longest_step(fastest_change(head, d_head)))
 
 
 @stored
 class Norm(Atom):
     r"""sum_g w_g ||v_g||: near (t, v_g), far (w_g, -k_g) with k the slope, both in the second-order cone.
 
-    With the Nesterov-Todd point (b, q) of the pair and its size eta, :math:`D = \eta^{-2}(I - 2qq'/(1 + 2|q|^2))`.
+    The slope changes by all that the atoms before it leave to it. With the Nesterov-Todd point (b, q) of the pair and
+    its size eta, :math:`D = \eta^{-2}(I - 2qq'/(1 + 2|q|^2))`.
     """
 
+    at: Indices
     cones: Cones
     weight: Vector
     t: Vector
@@ -396,13 +361,7 @@ class Norm(Atom):
         wide = self.cones.group
         return eta * (self.b * head + sign * inner), eta[wide] * (tail + self.q * along[wide])
 
-    def slope(self) -> Vector:
-        return self.k
-
-    def stiffness(self) -> Vector:
-        return (self.eta**-2)[self.cones.group]
-
-    def aim(self, mu: float, corrected: bool) -> None:
+    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
         cones, wide = self.cones, self.cones.group
         head = mu - self.head**2 - cones.sums(self.tail**2)
         tail = -2.0 * self.head[wide] * self.tail
@@ -416,26 +375,24 @@ class Norm(Atom):
         first = (self.head * head - cones.sums(self.tail * tail)) / room
         rest = (tail - self.tail * first[wide]) / self.head[wide]
         self._pull = self._scaled(first, rest)
+        offset[self.at] -= self._stiff(self._pull[1])
 
-    def offset(self) -> Vector:
-        return -self._stiff(self._pull[1])
+    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+        offset[self.at] -= self._stiff(self._pull[1])
+
+    def _spread(self) -> Vector:
+        return (self.eta**-2)[self.cones.group]
 
     def _stiff(self, v: Vector) -> Vector:
         inner = 2.0 * self.cones.sums(self.q * v) / (1.0 + 2.0 * self.q_square)
-        product: Vector = self.stiffness() * (v - self.q * inner[self.cones.group])
+        product: Vector = self._spread() * (v - self.q * inner[self.cones.group])
         return product
 
-    def follow(self, dv: Vector) -> None:
-        rest = dv - self._pull[1]
-        self.dv, self.dk = dv, self._stiff(rest)
-        self.dt = self._pull[0] + 2.0 * self.b / (1.0 + 2.0 * self.q_square) * self.cones.sums(self.q * rest)
-
-    def slope_change(self) -> Vector:
-        return self.dk
-
-    def absorb(self, difference: Vector) -> None:
-        """Add a difference to the change of the slope."""
-        self.dk = self.dk + difference
+    def follow(self, dv: Vector, rest: Vector) -> None:
+        pulled = dv[self.at] - self._pull[1]
+        self.dv, self.dk = dv[self.at], rest[self.at]
+        self.dt = self._pull[0] + 2.0 * self.b / (1.0 + 2.0 * self.q_square) * self.cones.sums(self.q * pulled)
+        rest[self.at] = 0.0
 
     def longest(self) -> tuple[float, float]:
         none = np.zeros_like(self.weight)
@@ -444,12 +401,15 @@ class Norm(Atom):
             self.cones.longest(self.weight, self.k, none, self.dk),
         )
 
-    def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
+    def product(self, near_step: float, far_step: float) -> float:
         t, v, k = self.t + near_step * self.dt, self.v + near_step * self.dv, self.k + far_step * self.dk
         return float(t @ self.weight - v @ k)
 
-    def move(self, near_step: float, far_step: float) -> None:
+    def move(self, near_step: float, far_step: float, slope: Vector, stiffness: Vector) -> None:
         self.t = self.t + near_step * self.dt
         self.v = self.v + near_step * self.dv
         self.k = self.k + far_step * self.dk
         self.rescale()
+        self.total = self.product(0.0, 0.0)
+        slope[self.at] += self.k
+        stiffness[self.at] += self._spread()

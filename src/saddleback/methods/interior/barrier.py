@@ -6,7 +6,6 @@ Both f(x) and g*(y) consist of kinks, bounds and quadratic terms per coordinate 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...common.arrays import Blocks, Indices, Vector
 from ...common.cached import cached_property
 from ...common.rebuildable import stored
 from ...functions.normal_form import LogisticEntropy, NormalForm, PiecewiseParameters
-from .atoms import Atom, Bound, Entropy, Kink, Norm, Pair, Quadratic
+from .atoms import FAR, Atom, Bound, Entropy, Kink, Norm, Quadratic
 
 INSIDE = 0.1
 """Distance of the slope of a kink or norm from its bounds at the start, relative to the distance between them."""
@@ -111,6 +110,7 @@ class Barrier:
     Attributes
     ----------
     v : the point.
+    slope, diagonal : the sums of the slopes of all atoms, and of the diagonals of their D.
     degree : number of pairs (near, far).
     """
 
@@ -118,75 +118,63 @@ class Barrier:
     atoms: list[Atom]
     fixed: Indices
     dv: Vector
+    slope: Vector
+    diagonal: Vector
     degree: int
-    pairs: list[Pair]
-    kink: Kink | None
     norm: Norm | None
 
-    def __init__(self, v: Vector, atoms: list[Atom], fixed: Indices) -> None:
-        self.v, self.atoms, self.fixed = v, [atom for atom in atoms if atom.at.size], fixed
+    def __init__(self, v: Vector, atoms: list[Atom], fixed: Indices, norm: Norm | None = None) -> None:
+        self.v, self.atoms, self.fixed, self.norm = v, atoms, fixed, norm
         self.dv = np.zeros_like(v)
-        self.degree = sum(atom.degree for atom in self.atoms)
-        self.pairs = [pair for atom in self.atoms for pair in atom.pairs()]
-        self.kink = next((atom for atom in self.atoms if isinstance(atom, Kink)), None)
-        self.norm = next((atom for atom in self.atoms if isinstance(atom, Norm)), None)
+        self.degree = sum(atom.degree for atom in atoms)
+        self.move(0.0, 0.0)
 
     @cached_property
     def curved(self) -> bool:
         """Whether the slope of some smooth atom depends on v, so that x and y must take the same step."""
-        return any(atom.degree == 0 and bool(np.any(atom.stiffness())) for atom in self.atoms)
+        return any(atom.curved() for atom in self.atoms)
 
-    def _sum(self, part: Callable[[Atom], Vector]) -> Vector:
-        total = np.zeros_like(self.v)
-        for atom in self.atoms:
-            total[self._own(atom)] += part(atom)
-        return total
-
-    def _own(self, atom: Atom) -> Indices | slice:
-        """Return the coordinates of an atom; a slice if they are all coordinates in order."""
-        return slice(None) if atom.at.size == self.v.size and atom is not self.norm else atom.at
-
-    def slope(self) -> Vector:
-        """Return the sum of the slopes of all atoms."""
-        return self._sum(lambda atom: atom.slope())
+    @property
+    def pairs(self) -> list[Vector]:
+        """The arrays of pairs of all atoms."""
+        return [pair for atom in self.atoms for pair in atom.pairs()]
 
     def missed(self, slope: Vector) -> Vector:
         """Return the given slope minus the sum of the slopes; 0 where v is fixed, since any slope is right there."""
-        lacking = slope - self.slope()
+        lacking = slope - self.slope
         lacking[self.fixed] = 0.0
         return lacking
 
     def stiffness(self) -> Stiffness:
         """Return D."""
-        diagonal = self._sum(lambda atom: atom.stiffness())
-        diagonal[self.fixed] = np.inf
+        diagonal = self.diagonal
+        if self.fixed.size:
+            diagonal = diagonal.copy()
+            diagonal[self.fixed] = np.inf
         return Stiffness(diagonal, self.norm)
 
-    def aim(self, mu: float, corrected: bool) -> None:
-        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction."""
+    def aim(self, mu: float, corrected: bool) -> Vector:
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction. Return e."""
+        offset = np.zeros_like(self.v)
         for atom in self.atoms:
-            atom.aim(mu, corrected)
+            atom.aim(mu, corrected, offset)
+        return offset
 
-    def recentre(self, mu: float, near_step: float, far_step: float) -> None:
-        """Correct the aim of products that a step along the last direction would leave far from mu."""
-        for pair in self.pairs:
-            pair.recentre(mu, near_step, far_step)
-
-    def offset(self) -> Vector:
-        """Return e for the present aim."""
-        return self._sum(lambda atom: atom.offset())
+    def recentre(self, mu: float, near_step: float, far_step: float) -> Vector:
+        """Correct the aim of products that a step along the last direction would leave far from mu. Return e."""
+        offset = np.zeros_like(self.v)
+        for atom in self.atoms:
+            atom.recentre(mu, near_step, far_step, offset)
+        return offset
 
     def follow(self, dv: Vector, slope_change: Vector) -> None:
-        """Compute all changes that follow from a change of v, such that the slopes change by the given sum."""
+        """Compute all changes that follow from a change of v, such that the slopes change by the given sum.
+
+        ``slope_change`` is overwritten with what no atom can absorb.
+        """
         self.dv = dv
         for atom in self.atoms:
-            atom.follow(dv[self._own(atom)])
-        rest = slope_change - self._sum(lambda atom: atom.slope_change())
-        if self.norm is not None:
-            self.norm.absorb(rest[self.norm.at])
-            rest[self.norm.at] = 0.0
-        if self.kink is not None:
-            self.kink.absorb(rest[self.kink.at])
+            atom.follow(dv, slope_change)
 
     def longest(self) -> tuple[float, float]:
         """Return the longest steps up to 1, of v and of its slope, that stay inside the domain."""
@@ -195,13 +183,16 @@ class Barrier:
 
     def product(self, near_step: float = 0.0, far_step: float = 0.0) -> float:
         """Return the sum of all products after a step."""
+        if near_step == far_step == 0:
+            return sum(atom.total for atom in self.atoms)
         return sum(atom.product(near_step, far_step) for atom in self.atoms)
 
     def move(self, near_step: float, far_step: float) -> None:
         """Take a step."""
         self.v = self.v + near_step * self.dv
+        self.slope, self.diagonal = np.zeros_like(self.v), np.zeros_like(self.v)
         for atom in self.atoms:
-            atom.move(near_step, far_step)
+            atom.move(near_step, far_step, self.slope, self.diagonal)
 
 
 @dataclass(frozen=True)
@@ -238,32 +229,57 @@ def barrier_at(function: NormalForm, blocks: Blocks, guess: Guess) -> Barrier:
     v = np.clip(guess.v, lower + length, upper - length)
     linear = np.where(left == right, left, 0.0)
     rest = guess.slope - linear - quadratic * v
-    free = np.flatnonzero(~fixed)
-    atoms: list[Atom] = [Quadratic(free, v[free], linear[free], quadratic[free])]
-    kinked = np.flatnonzero((left < right) & ~fixed)
-    if kinked.size:
-        atoms.append(_kink_at(kinked, left[kinked], right[kinked], v[kinked], rest[kinked], mu))
-        rest[kinked] -= atoms[-1].slope()
+    atoms: list[Atom] = []
+    if np.any(smooth := ((linear != 0) | (quadratic != 0)) & ~fixed):
+        at, own = _chosen(smooth)
+        atoms.append(Quadratic(at, v[own], linear[own], quadratic[own]))
+    kinked = (left < right) & ~fixed
+    in_group = np.zeros(v.size, dtype=bool)
+    if norm is not None:
+        in_group[norm[0]] = True
+    kinks = []
+    for absorbs, mask in ((False, kinked & in_group), (True, kinked & ~in_group)):
+        if np.any(mask):
+            at, own = _chosen(mask)
+            kinks.append(_kink_at(at, left[own], right[own], v[own], rest[own], mu, absorbs))
+            rest[own] -= right[own] - kinks[-1].up[FAR]
+    norms = None
     if norm is not None:
         order, start = norm
-        atoms.append(_norm_at(order, start, weight, v[order], rest[order], mu))
-        rest[order] -= atoms[-1].slope()
+        norms = _norm_at(order, start, weight, v[order], rest[order], mu)
+        rest[order] -= norms.k
     # the multipliers of a box start at the mean slope that they may have to balance
     spare = float(np.mean(np.abs(rest[boxed & ~fixed]))) if np.any(boxed & ~fixed) else 0.0
     for side, bound in ((1, lower), (-1, upper)):
-        at = np.flatnonzero(np.isfinite(bound) & ~fixed)
-        distance = np.maximum(side * (v[at] - bound[at]), length[at])  # the difference is 0 if v is very large
-        multiplier = np.maximum(-side * rest[at], 0.0) + np.where(boxed[at] & (spare > 0), spare, mu / distance)
+        if not np.any(bounded := np.isfinite(bound) & ~fixed):
+            continue
+        at, own = _chosen(bounded)
+        distance = np.maximum(side * (v[own] - bound[own]), length[own])  # the difference is 0 if v is very large
+        multiplier = np.maximum(-side * rest[own], 0.0) + np.where(boxed[own] & (spare > 0), spare, mu / distance)
         atoms.append(Bound(at, side, distance, multiplier))
-    return Barrier(v, atoms, np.flatnonzero(fixed))
+    # those that absorb what the others leave come last
+    atoms += [kink for kink in kinks if not kink.absorbs]
+    atoms += [] if norms is None else [norms]
+    atoms += [kink for kink in kinks if kink.absorbs]
+    return Barrier(v, atoms, np.flatnonzero(fixed), norms)
 
 
-def _kink_at(at: Indices, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float) -> Kink:
+def _chosen(mask: Any) -> tuple[Indices | None, Indices | slice]:
+    """Return the coordinates in a mask, None if they are all, and the same as an index."""
+    if np.all(mask):
+        return None, slice(None)
+    at = np.flatnonzero(mask)
+    return at, at
+
+
+def _kink_at(
+    at: Indices | None, left: Vector, right: Vector, v: Vector, slope: Vector, mu: float, absorbs: bool
+) -> Kink:
     """Return a kink with its slope inside the interval, and v = p - n."""
     width = right - left
     k = np.clip(slope, left + INSIDE * width, right - INSIDE * width)
     p = np.maximum(v, 0.0) + 2.0 * mu / width
-    return Kink(at, left, right, p, p - v, k)
+    return Kink(at, left, right, p, p - v, k, absorbs)
 
 
 def _norm_at(at: Indices, start: Indices, weight: Vector, v: Vector, slope: Vector, mu: float) -> Norm:
@@ -304,6 +320,6 @@ def normalised(
 
 
 def _entropy_at(labels: Vector, weight: Vector) -> Barrier:
-    free = np.flatnonzero(weight > 0)
     v = -0.5 * labels * weight
-    return Barrier(v, [Entropy(free, v[free], labels[free], weight[free])], np.flatnonzero(weight == 0))
+    at, own = _chosen(weight > 0)
+    return Barrier(v, [Entropy(at, v[own], labels[own], weight[own])], np.flatnonzero(weight == 0))

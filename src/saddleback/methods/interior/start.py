@@ -74,7 +74,7 @@ def _linear_program(model: Model) -> tuple[Barrier, Barrier]:
     """
     place = _least_squares(model)
     f, g = place.barriers(model)
-    off_u, off_z = model.A.matvec(f.v) - g.slope(), -model.A.rmatvec(g.v) - f.slope()
+    off_u, off_z = model.A.matvec(f.v) - g.slope, -model.A.rmatvec(g.v) - f.slope
     missed = max(float(np.mean(np.abs(off_u) * place.y_unit)), float(np.mean(np.abs(off_z) * place.x_unit)))
     return place._replace(mu=max(place.mu, missed)).barriers(model)
 

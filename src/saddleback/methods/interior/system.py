@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from ...common.arrays import Indices, Vector
+from ...common.arrays import Indices, Vector, length
 from ...machine.factors import factor, solved
 from ...machine.sparse_factors import Solve
 from ...machine.tiled_blas import product
@@ -116,8 +116,8 @@ class System(ABC):
 
 
 def _relative(left: Vector, whole: Vector) -> float:
-    size = float(np.linalg.norm(whole))
-    return float(np.linalg.norm(left)) / size if size != 0 else 0.0  # the other half of the system decides
+    size = length(whole)
+    return length(left) / size if size != 0 else 0.0  # the other half of the system decides
 
 
 def _without(v: Vector, stiffness: Stiffness) -> Vector:
@@ -309,8 +309,8 @@ class Sparse(System):
         \begin{pmatrix} D_v & T' \ -T & D_w \end{pmatrix} \begin{pmatrix} v \ w \end{pmatrix} =
         \begin{pmatrix} p \ q \end{pmatrix}, \qquad N = D_v + T_I' D_I^{-1} T_I.
 
-    The border B holds the coordinates of w that are not eliminated. A small system determines them (a Schur
-    complement): :math:`(D_B + T_B N^{-1} T_B')\, w_B = q_B + T_B N^{-1} (p - T_I' D_I^{-1} q_I)`.
+    The border B holds the coordinates of w that are neither eliminated nor fixed. A small system determines them (a
+    Schur complement): :math:`(D_B + T_B N^{-1} T_B')\, w_B = q_B + T_B N^{-1} (p - T_I' D_I^{-1} q_I)`.
     """
 
     accurate = 1e-8  # a step costs little more than a refinement
@@ -320,18 +320,19 @@ class Sparse(System):
         self.structure = structure
         self.by_columns = structure.side == "columns"
         self.stays, other = (f, g) if self.by_columns else (g, f)
-        inner, border, outside = structure.inner, structure.border, structure.outside
+        moves = np.isfinite(other.diagonal[structure.border])
+        self.border, self.outside = structure.border[moves], structure.outside[moves]
         with np.errstate(divide="ignore"):
             self.give = 1.0 / other.diagonal
-        self.give[border] = 0.0
-        weight = self.give if not border.size else self.give[inner]
+        self.give[self.border] = 0.0
+        weight = self.give if not structure.border.size else self.give[structure.inner]
         diagonal = self.stays.diagonal
         self.factor = self._factored(weight, np.where(np.isfinite(diagonal), diagonal, FIXED))
         ratio = structure.passes(A) / (PRODUCTS + structure.solve_passes(A))
         self.corrections = int(np.searchsorted(RATIOS, ratio))
-        if border.size:
-            self.images = np.stack([self._solved(row) for row in outside], axis=1)
-            self.complement = outside @ self.images + np.diag(other.diagonal[border])
+        if self.border.size:
+            self.images = np.stack([self._solved(row) for row in self.outside], axis=1)
+            self.complement = self.outside @ self.images + np.diag(other.diagonal[self.border])
 
     def _factored(self, weight: Vector, diagonal: Vector) -> Solve:
         for shift in SHIFTS:
@@ -344,17 +345,45 @@ class Sparse(System):
         return _without(self.factor(right), self.stays)
 
     def solve(self, r: Vector, s: Vector) -> Direction:
-        border, outside = self.structure.border, self.structure.outside
         p, q = (r, s) if self.by_columns else (s, r)
-        v = self._solved(p - self._back(self.give * q))
-        if border.size:
-            found, *_ = np.linalg.lstsq(self.complement, q[border] + outside @ v, rcond=None)
+        return self._direction(*self._eliminated(p, q))
+
+    def refined(self, r: Vector, s: Vector) -> Direction:
+        if self.border.size:
+            return super().refined(r, s)
+        p, q = (_without(r, self.f), _without(s, self.g))[:: 1 if self.by_columns else -1]
+        found, best = self._eliminated(p, q), np.inf
+        for _ in range(REFINEMENTS):
+            v, _, _, back = found
+            left = self.stays.product(v)  # the equations of w hold up to rounding, since w is computed from them
+            left += back
+            np.subtract(p, left, out=left)
+            error = _relative(left := _without(left, self.stays), p)
+            if not np.isfinite(error):
+                raise SingularSystem
+            if error < self.accurate or error >= 0.5 * best:
+                break
+            best = error
+            for old, new in zip(found, self._eliminated(left, None), strict=True):
+                old += new
+        return self._direction(*found)
+
+    def _eliminated(self, p: Vector, q: Vector | None) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return v, w, T v and T'w for a right side; without a q it is 0."""
+        v = self._solved(p if q is None else p - self._back(self.give * q))
+        if self.border.size:
+            assert q is not None
+            found, *_ = np.linalg.lstsq(self.complement, q[self.border] + self.outside @ v, rcond=None)
             v = v - self.images @ found
         image = self._there(v)
-        w = self.give * (q + image)
-        if border.size:
-            w[border] = found
-        back = self._back(w)
+        w = image * self.give if q is None else image + q
+        if q is not None:
+            w *= self.give
+        if self.border.size:
+            w[self.border] = found
+        return v, w, image, self._back(w)
+
+    def _direction(self, v: Vector, w: Vector, image: Vector, back: Vector) -> Direction:
         return Direction(v, w, image, back) if self.by_columns else Direction(w, v, -back, -image)
 
     def _there(self, v: Vector) -> Vector:
