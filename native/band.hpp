@@ -1,5 +1,5 @@
 /// \file
-/// Symmetric band matrices: their assembly from weighted rows, their factors L D L', and solutions.
+/// Symmetric band matrices: their assembly from weighted rows, their factors L D L', and solutions, in two threads.
 ///
 /// Column j holds the entries j, ..., j + W of the lower triangle. The width W is known at compile time, so that a
 /// column stays in registers: LAPACK spends most of its time on calls if the band is narrow. The numbers are doubles,
@@ -10,7 +10,7 @@
 
 #include "double_double.hpp"
 #include "simd.hpp"
-#include "types.hpp"
+#include "threads.hpp"
 
 namespace saddleback {
 
@@ -23,34 +23,31 @@ template <class Body> bool with_band_width(Index width, const Body& body) {
   }(std::make_index_sequence<kBandWidths.size()>{});
 }
 
-/// Adds A' diag(weight) A to a band matrix of which each column takes `width` + 1 places, for A in compressed rows with
-/// increasing columns, all entries of a row less than `width` + 1 columns apart.
+/// Adds A' diag(weight) A to a band matrix of which each column takes `width` + 1 places, for some rows of A in
+/// compressed form with increasing columns, all entries of a row less than `width` + 1 columns apart.
 template <class T>
-SADDLEBACK_CLONES static void add_band_gram(const Index* start, const Index* column, const double* value, Index rows,
-                                            const double* weight, Index width, T* band) {
+SADDLEBACK_CLONES static void add_band_gram(const Index* row, const Index* start, const Index* column,
+                                            const double* value, Index rows, const double* weight, Index width,
+                                            T* band) {
   for (Index i = 0; i < rows; ++i) {
     for (Index k = start[i]; k < start[i + 1]; ++k) {
-      const T factor = product_of<T>(weight[i], value[k]);
+      const T factor = product_of<T>(weight[row[i]], value[k]);
       T* to = band + column[k] * width;  // entry (c, j) is at j (W + 1) + c - j = j W + c
-      for (Index other = k; other < start[i + 1]; ++other) to[column[other]] += factor * T(value[other]);
+      for (Index other = k; other < start[i + 1]; ++other) to[column[other]] += factor * value[other];
     }
   }
 }
 
-/// Replaces a band matrix of n columns by its factors: 1 / D in the place of the diagonal, L below it. Returns the
-/// least pivot relative to its entry of the diagonal, which is what cancellation leaves of it; 0 if a pivot is not
-/// positive and finite. There is room for W more columns, which hold zeros.
-template <int W, class T> SADDLEBACK_CLONES static double factor_band(T* band, Index n) {
+/// Replaces the first n columns of a band matrix by their factors: 1 / D in the place of the diagonal, L below it. The
+/// next W columns become their Schur complement. Returns the least pivot relative to its entry of the diagonal, which
+/// is what cancellation leaves of it; 0 if a pivot is not positive and finite.
+template <int W, class T> SADDLEBACK_CLONES static double factor_band(T* band, const double* diagonal, Index n) {
   double least = 1.0;
-  double diagonal[W + 1];  // the next W + 1 entries of the diagonal, as they were before the elimination
-  for (int k = 0; k <= W; ++k) diagonal[k] = static_cast<double>(band[std::min<Index>(k, n) * (W + 1)]);
   for (Index j = 0; j < n; ++j) {
     T* own = band + j * (W + 1);
     const double pivot = static_cast<double>(own[0]);
     if (!(pivot > 0 && pivot <= std::numeric_limits<double>::max())) return 0.0;
-    least = std::min(least, pivot / diagonal[0]);
-    for (int k = 0; k < W; ++k) diagonal[k] = diagonal[k + 1];
-    diagonal[W] = j + W + 1 < n ? static_cast<double>(own[(W + 1) * (W + 1)]) : 1.0;
+    least = std::min(least, pivot / diagonal[j]);
     const T inverse = T(1.0) / own[0];
     own[0] = inverse;
     for (int k = 1; k <= W; ++k) {
@@ -63,8 +60,9 @@ template <int W, class T> SADDLEBACK_CLONES static double factor_band(T* band, I
   return least;
 }
 
-/// Replaces b by the solution of L D L' x = b.
-template <int W, class T> SADDLEBACK_CLONES static void solve_band(const T* band, Index n, T* b) {
+/// Replaces b by the solution of L y = b. Subtracts from the W entries after it what the factors of the columns that
+/// follow must not see again.
+template <int W, class T> SADDLEBACK_CLONES static void solve_forward(const T* band, Index n, T* b) {
   T pending[W + 1] = {};  // what the columns so far subtract from the next W entries
   for (Index j = 0; j < n; ++j) {
     const T* own = band + j * (W + 1);
@@ -73,7 +71,13 @@ template <int W, class T> SADDLEBACK_CLONES static void solve_band(const T* band
     pending[W] = 0.0;
     b[j] = y;
   }
-  T later[W] = {};  // the next W entries of the solution
+  for (int k = 0; k < W; ++k) b[n + k] -= pending[k];
+}
+
+/// Replaces b by the solution of D L' x = b, given the W entries of the solution after it.
+template <int W, class T> SADDLEBACK_CLONES static void solve_backward(const T* band, Index n, T* b) {
+  T later[W];  // the next W entries of the solution
+  for (int k = 0; k < W; ++k) later[k] = b[n + k];
   for (Index j = n - 1; j >= 0; --j) {
     const T* own = band + j * (W + 1);
     T x = b[j] * own[0];
@@ -83,5 +87,118 @@ template <int W, class T> SADDLEBACK_CLONES static void solve_band(const T* band
     b[j] = x;
   }
 }
+
+/// A band matrix, eliminated from both ends at the same time.
+///
+/// The W columns in the middle couple the two halves. The lower half is stored in reverse order, so that both halves
+/// are eliminated by the same loops, and the Schur complement of the lower one is added to the middle, which belongs to
+/// the upper one. How columns are divided depends on their number alone, and so do all bits of a solution.
+template <class T> class TwoEndedBand {
+ public:
+  TwoEndedBand(Index columns, Index width) : width_(width), lower_(lower_columns(columns, width)) {
+    upper_ = columns - lower_ - middle();
+  }
+
+  /// The columns of the lower half; none if there are few columns.
+  static Index lower_columns(Index columns, Index width) {
+    constexpr Index kFew = 4096;
+    return columns < kFew ? 0 : (columns - width) / 2;
+  }
+
+  /// Forms the matrix: form(half, entries) adds to the band of a half, whose columns are those of that half and then
+  /// the middle ones.
+  template <class Form> void form(const double* diagonal, const Form& form) {
+    in_halves([&](int half) {
+      std::vector<T>& own = entries_[half];
+      own.assign((size(half) + middle() + width_) * (width_ + 1), T(0.0));  // and room for the next W columns
+      const Index count = half == 0 ? upper_ + middle() : lower_;
+      for (Index j = 0; j < count; ++j) own[j * (width_ + 1)] = diagonal[at(half, j)];
+      form(half, own.data());
+    });
+  }
+
+  double diagonal(Index column) const {
+    const int half = column < upper_ + middle() ? 0 : 1;
+    const Index j = half == 0 ? column : columns() - 1 - column;
+    return static_cast<double>(entries_[half][j * (width_ + 1)]) + shared(column);
+  }
+
+  void set_diagonal(Index column, double value) {
+    const int half = column < upper_ + middle() ? 0 : 1;
+    const Index j = half == 0 ? column : columns() - 1 - column;
+    entries_[half][j * (width_ + 1)] = value - shared(column);
+  }
+
+  /// Factors the matrix; returns what `factor_band` returns.
+  template <int W> double factor() {
+    double least[3] = {1.0, 1.0, 1.0}, of_middle[W];
+    for (Index k = 0; k < middle(); ++k) of_middle[k] = diagonal(upper_ + k);
+    in_halves([&](int half) {
+      std::vector<double> before(size(half));
+      for (Index j = 0; j < size(half); ++j) before[j] = static_cast<double>(entries_[half][j * (W + 1)]);
+      least[half] = factor_band<W>(entries_[half].data(), before.data(), size(half));
+    });
+    if (lower_ > 0) {
+      T* middle = entries_[0].data() + upper_ * (W + 1);
+      const T* other = entries_[1].data() + lower_ * (W + 1);  // its entry (r, c) is that of (W - 1 - c, W - 1 - r)
+      for (int c = 0; c < W; ++c) {
+        for (int r = c; r < W; ++r) middle[c * W + r] += other[(W - 1 - r) * W + (W - 1 - c)];
+      }
+      least[2] = factor_band<W>(middle, of_middle, W);
+    }
+    return std::min({least[0], least[1], least[2]});
+  }
+
+  /// Writes the solution of a system to `result`.
+  template <int W> void solve(const double* right, double* result) const {
+    std::vector<T> values[2];
+    in_halves([&](int half) {
+      values[half].assign(size(half) + width_, T(0.0));
+      const Index count = half == 0 ? upper_ + middle() : lower_;
+      for (Index j = 0; j < count; ++j) values[half][j] = right[at(half, j)];
+      solve_forward<W>(entries_[half].data(), size(half), values[half].data());
+    });
+    if (lower_ > 0) {
+      T* middle = values[0].data() + upper_;
+      T* other = values[1].data() + lower_;
+      T own[2 * W];  // the middle, and room for the entries after it, of which there are none
+      for (int k = 0; k < W; ++k) own[k] = middle[k] + other[W - 1 - k], own[W + k] = 0.0;
+      solve_forward<W>(entries_[0].data() + upper_ * (W + 1), W, own);
+      for (int k = 0; k < W; ++k) own[W + k] = 0.0;
+      solve_backward<W>(entries_[0].data() + upper_ * (W + 1), W, own);
+      for (int k = 0; k < W; ++k) middle[k] = other[W - 1 - k] = own[k];
+    } else {
+      std::fill_n(values[0].data() + upper_, W, T(0.0));
+    }
+    in_halves([&](int half) {
+      solve_backward<W>(entries_[half].data(), size(half), values[half].data());
+      const Index count = half == 0 ? upper_ + middle() : lower_;
+      for (Index j = 0; j < count; ++j) result[at(half, j)] = static_cast<double>(values[half][j]);
+    });
+  }
+
+  Index columns() const { return upper_ + middle() + lower_; }
+
+ private:
+  Index middle() const { return lower_ > 0 ? width_ : 0; }
+  Index size(int half) const { return half == 0 ? upper_ : lower_; }
+
+  /// The column of the matrix that is column j of a half.
+  Index at(int half, Index j) const { return half == 0 ? j : columns() - 1 - j; }
+
+  /// What the lower half adds to the diagonal of the middle.
+  double shared(Index column) const {
+    if (column < upper_ || column >= upper_ + middle()) return 0.0;
+    return static_cast<double>(entries_[1][(columns() - 1 - column) * (width_ + 1)]);
+  }
+
+  template <class Body> void in_halves(const Body& body) const {
+    Lease lease;
+    lease.run(lower_ > 0 ? 2 : 1, body);
+  }
+
+  Index width_, lower_, upper_ = 0;
+  std::vector<T> entries_[2];
+};
 
 }  // namespace saddleback

@@ -24,19 +24,19 @@ inline void require_rows(const Indices& indptr, const Indices& indices, const In
 /// A symmetric band matrix, and after `factor` its factors, for Python.
 template <class T> class Band {
  public:
-  Band(Index columns, Index width) : width_(width), columns_(columns), entries_((columns + width) * (width + 1)) {}
+  Band(Index columns, Index width) : width_(width), matrix_(columns, width) {}
 
-  T* entries() { return entries_.data(); }
+  TwoEndedBand<T>& matrix() { return matrix_; }
 
   NewArray<> diagonal() const {
-    NewArray<> result = empty_array<double>(columns_);
-    for (Index j = 0; j < columns_; ++j) result.data()[j] = static_cast<double>(entries_[j * (width_ + 1)]);
+    NewArray<> result = empty_array<double>(matrix_.columns());
+    for (Index j = 0; j < matrix_.columns(); ++j) result.data()[j] = matrix_.diagonal(j);
     return result;
   }
 
   void set_diagonal(const Input& values) {
-    require_length(columns_, "there must be an entry of the diagonal for every column", values);
-    for (Index j = 0; j < columns_; ++j) entries_[j * (width_ + 1)] = values.data()[j];
+    require_length(matrix_.columns(), "there must be an entry of the diagonal for every column", values);
+    for (Index j = 0; j < matrix_.columns(); ++j) matrix_.set_diagonal(j, values.data()[j]);
   }
 
   double factor() {
@@ -44,54 +44,76 @@ template <class T> class Band {
     factored_ = true;
     double least = 0.0;
     nb::gil_scoped_release released;
-    with_band_width(width_, [&](auto w) { least = factor_band<w()>(entries_.data(), columns_); });
+    with_band_width(width_, [&](auto w) { least = matrix_.template factor<w()>(); });
     return least;
   }
 
   NewArray<> solve(const Input& right) const {
-    require_length(columns_, "the vector does not fit the matrix", right);
+    require_length(matrix_.columns(), "the vector does not fit the matrix", right);
     require(factored_, "factor has not been called");
-    NewArray<> result = empty_array<double>(columns_);
+    NewArray<> result = empty_array<double>(matrix_.columns());
     nb::gil_scoped_release released;
-    std::vector<T> values(right.data(), right.data() + columns_);
-    with_band_width(width_, [&](auto w) { solve_band<w()>(entries_.data(), columns_, values.data()); });
-    std::transform(values.begin(), values.end(), result.data(), [](const T& value) { return double(value); });
+    with_band_width(width_, [&](auto w) { matrix_.template solve<w()>(right.data(), result.data()); });
     return result;
   }
 
  private:
-  Index width_, columns_;
+  Index width_;
   bool factored_ = false;
-  std::vector<T> entries_;
+  TwoEndedBand<T> matrix_;
 };
 
 /// A matrix in compressed rows whose entries lie in a band: those of a row are less than `width` + 1 columns apart.
 class BandRows {
  public:
   BandRows(const Indices& indptr, const Indices& indices, const Input& values, Index columns, Index width)
-      : start_(copied(indptr)), column_(copied(indices)), value_(copied(values)), columns_(columns), width_(width) {
+      : columns_(columns), width_(width), rows_(length(indptr) - 1) {
     require_rows(indptr, indices, values, columns);
     require(std::find(kBandWidths.begin(), kBandWidths.end(), width) != kBandWidths.end(),
             "the width of the band must be one of BAND_WIDTHS");
-    for (Index i = 0; i + 1 < length(start_); ++i)
-      require(start_[i] == start_[i + 1] || column_[start_[i + 1] - 1] - column_[start_[i]] <= width,
-              "a row is wider than the band");
+    const Index lower = columns - TwoEndedBand<double>::lower_columns(columns, width);
+    for (Index i = 0; i < rows_; ++i) {
+      const Index begin = indptr.data()[i], end = indptr.data()[i + 1];
+      if (begin == end) continue;
+      const Index last = indices.data()[end - 1];
+      require(last - indices.data()[begin] <= width, "a row is wider than the band");
+      Half& half = halves_[last >= lower];
+      half.row.push_back(i);
+      if (last < lower) {
+        half.column.insert(half.column.end(), indices.data() + begin, indices.data() + end);
+        half.value.insert(half.value.end(), values.data() + begin, values.data() + end);
+      } else {
+        for (Index k = end - 1; k >= begin; --k) {
+          half.column.push_back(columns - 1 - indices.data()[k]);
+          half.value.push_back(values.data()[k]);
+        }
+      }
+      half.start.push_back(length(half.column));
+    }
   }
 
   template <class T> Band<T> gram(const Input& weight, const Input& diagonal) const {
     require_length(columns_, "there must be an entry of the diagonal for every column", diagonal);
-    require_length(length(start_) - 1, "there must be a weight for every row", weight);
+    require_length(rows_, "there must be a weight for every row", weight);
     nb::gil_scoped_release released;
     Band<T> band(columns_, width_);
-    for (Index j = 0; j < columns_; ++j) band.entries()[j * (width_ + 1)] = diagonal.data()[j];
-    add_band_gram(start_.data(), column_.data(), value_.data(), length(weight), weight.data(), width_, band.entries());
+    band.matrix().form(diagonal.data(), [&](int i, T* entries) {
+      const Half& half = halves_[i];
+      add_band_gram(half.row.data(), half.start.data(), half.column.data(), half.value.data(), length(half.row),
+                    weight.data(), width_, entries);
+    });
     return band;
   }
 
  private:
-  std::vector<Index> start_, column_;
-  std::vector<double> value_;
-  Index columns_, width_;
+  /// The rows with an entry in the lower half of the columns, in reverse order, and all others.
+  struct Half {
+    std::vector<Index> row, start{0}, column;
+    std::vector<double> value;
+  };
+
+  Index columns_, width_, rows_;
+  Half halves_[2];
 };
 
 template <class T> void bind_band(nb::module_& m, const char* name, const char* text) {

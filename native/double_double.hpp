@@ -48,9 +48,14 @@ struct DoubleDouble {
     return ordered_sum(high.hi, high.lo + (a.hi * b.lo + a.lo * b.hi));
   }
 
+  friend DoubleDouble operator*(DoubleDouble a, double b) {
+    const DoubleDouble high = product(a.hi, b);
+    return ordered_sum(high.hi, high.lo + a.lo * b);
+  }
+
   friend DoubleDouble operator/(DoubleDouble a, DoubleDouble b) {
     const double first = a.hi / b.hi;
-    const DoubleDouble rest = a - b * DoubleDouble(first);
+    const DoubleDouble rest = a - b * first;
     return ordered_sum(first, rest.hi / b.hi);
   }
 

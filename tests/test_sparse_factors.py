@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 from scipy import sparse
+from scipy.linalg import solveh_banded
 
 import saddleback as sb
 from saddleback import _native
@@ -88,6 +89,37 @@ def test_a_band_keeps_its_digits_when_weights_differ_widely(seed, n, order, spre
     expected = exact_solution(exact, [Fraction(value) for value in right])
     found = Banded(T, None, order).factored(weight, diagonal)(right)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 16])
+@pytest.mark.parametrize("n", [4095, 4096, 4097, 9000])
+@pytest.mark.parametrize("form", ["gram", "precise_gram"])
+def test_a_long_band_is_eliminated_from_both_ends(width, n, form, rng):
+    """Rows in any order, of any length up to the width, against LAPACK."""
+    first, lengths = rng.integers(0, n - width, 2 * n), rng.integers(1, width + 2, 2 * n)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - first, lengths)
+    T = sparse.csr_array((rng.standard_normal(indices.size), indices, indptr), shape=(2 * n, n))
+    weight, diagonal, right = rng.uniform(0, 5, 2 * n), rng.uniform(0.5, 2, n), rng.standard_normal(n)
+    normal = sparse.dia_array(T.T @ sparse.diags_array(weight) @ T + sparse.diags_array(diagonal))
+    lower = np.zeros((width + 1, n))
+    for offset, entries in zip(normal.offsets, normal.data, strict=True):
+        if offset <= 0:
+            lower[-offset] = entries
+    results = []
+    for threads in (1, 2):
+        before = _native.set_threads(threads)
+        try:
+            rows = _native.BandRows(T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, n, width)
+            matrix = getattr(rows, form)(weight, diagonal)
+            np.testing.assert_allclose(matrix.diagonal(), normal.diagonal(), rtol=1e-13)
+            matrix.set_diagonal(matrix.diagonal())
+            assert 0.0 < matrix.factor() <= 1.0
+            results.append(matrix.solve(right))
+        finally:
+            _native.set_threads(before)
+    np.testing.assert_allclose(results[0], solveh_banded(lower, right, lower=True), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(*results)
 
 
 def exact_solution(matrix, right):
