@@ -46,13 +46,25 @@ def test_a_trend_filter_reaches_the_optimum(loss, order, rng):
     assert optimum * (1 - 1e-6) <= model.certificate_.primal_value <= optimum * (1 + 2e-6)
 
 
-def test_a_trend_filter_of_order_0_is_the_exact_prox_of_the_total_variation(rng):
-    """The taut string computes the same signal by another algorithm."""
+def test_a_trend_filter_of_order_0_agrees_with_the_interior_point(rng):
+    """The taut string and the interior point compute the same signal by different algorithms."""
     y = steps(rng, 500)
-    model = TrendFilter(order=0, alpha=1.5, tol=1e-10).fit(y)
-    prox = sb.Problem(sb.TotalVariation1D(1.5), np.eye(500), sb.Squared(y)).model.f.prox(y, 1.0)
-    assert np.allclose(model.signal_, prox, atol=1e-5)
-    assert model.knots_.tolist() == np.flatnonzero(np.abs(np.diff(prox)) > 1e-9).tolist()
+    model = TrendFilter(order=0, alpha=1.5).fit(y)
+    stack = sb.Problem(sb.Zero(), [sb.Identity(), sb.Differences(500)], [sb.Squared(y), sb.L1(1.5)])
+    result = sb.solve(stack, tol=1e-10)
+    assert result.method == "finish"
+    assert np.allclose(model.signal_, result.x, atol=1e-5)
+    assert model.certificate_.primal_value == pytest.approx(result.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_knots_of_an_exact_signal_are_its_jumps(weighted, rng):
+    y = np.repeat(rng.standard_normal(20), 30) + 0.3 * rng.standard_normal(600)
+    weight = rng.uniform(0.5, 2.0, 600) if weighted else None
+    model = TrendFilter(order=0, alpha=1.5).fit(y, sample_weight=weight)
+    assert model.knots_.tolist() == np.flatnonzero(np.diff(model.signal_)).tolist()
+    assert 3 < model.knots_.size < 100
+    assert model.certificate_.relative_gap < 1e-12
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

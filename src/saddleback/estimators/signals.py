@@ -200,11 +200,15 @@ class TrendFilter(Smoother):
         columns = data.astype(np.float64).reshape(points, -1).T
         # differences of large values lose digits, and those of values around 0 are the same
         centres = np.zeros(len(columns)) if objective.log_link else np.median(columns, axis=1)
-        centred, penalty = columns - centres[:, None], sb.L1(self.alpha)
+        centred = columns - centres[:, None]
+        losses = [objective.loss_term(column, weight, 1.0) for column in centred]
+        exact = self.order == 0 and self.loss == "squared"  # one prox is the solution then
         found = self._solve(
             [
-                sb.Problem(sb.Zero(), [sb.Identity(), D], [objective.loss_term(column, weight, 1.0), penalty])
-                for column in centred
+                sb.Problem(sb.TotalVariation1D(self.alpha), sb.Identity(), loss)
+                if exact
+                else sb.Problem(sb.Zero(), [sb.Identity(), D], [loss, sb.L1(self.alpha)])
+                for loss in losses
             ]
         )
         results = [replace(result, x=result.x + centre) for result, centre in zip(found, centres, strict=True)]
@@ -212,11 +216,12 @@ class TrendFilter(Smoother):
         values = np.stack([result.x for result in results], axis=-1).reshape(data.shape)
         self.signal_ = (np.exp(values) if objective.log_link else values).astype(data.dtype)
         product = D.matvec if t is None else D.dot
-        knots = [
-            _knots(product(result.x), result.y[1], self.alpha, SMALL * float(np.abs(product(column)).max()))
-            + self.order
-            for result, column in zip(found, centred, strict=True)
-        ]
+        knots = []
+        for result, column in zip(found, centred, strict=True):
+            # D'q = -y for the dual variables q of the differences
+            of_differences = np.cumsum(result.y)[:-1] if exact else result.y[1]
+            least = SMALL * float(np.abs(product(column)).max())
+            knots.append(_knots(product(result.x), of_differences, self.alpha, least) + self.order)
         self.knots_ = knots[0] if data.ndim == 1 else knots
         self._drawn = np.arange(points) if t is None else np.asarray(t), data
         self._stop_if_interrupted(results)
