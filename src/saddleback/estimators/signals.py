@@ -42,6 +42,15 @@ n_iter_ : int
 """)
 """Attributes of all of them."""
 
+OF_SMOOTHERS = entries("""
+loss : str
+    Name of the loss: "squared", "absolute", "quantile", "huber", "epsilon_insensitive", "sqrt" or "poisson".
+time_limit : float
+    Most seconds for a ``fit``. A fit that ends there warns with the gap that it has reached, and the fitted values are
+    the best point so far.
+""")
+"""Parameters of all of them that have another meaning in linear models."""
+
 
 class Smoother(Certified):
     """Base of the estimators of x from data b = Kx + noise, by a loss of Kx and a norm of differences of x."""
@@ -106,7 +115,8 @@ knots_ : array of int, or list of arrays
     The indices of the points at which a piece ends and the next one begins; one array per column of X.
 """)
     | JUDGED,
-    entries("""
+    OF_SMOOTHERS
+    | entries("""
 order : int
     Degree k of the pieces, at least 0.
 """),

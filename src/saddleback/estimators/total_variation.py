@@ -13,7 +13,7 @@ import saddleback as sb
 from ..common.arrays import Vector
 from .documentation import documented, entries
 from .path import given_axes
-from .signals import JUDGED, Smoother
+from .signals import JUDGED, OF_SMOOTHERS, Smoother
 
 
 @documented(
@@ -22,7 +22,8 @@ image_ : array
     The fitted image; the means exp(x) if loss="poisson".
 """)
     | JUDGED,
-    entries("""
+    OF_SMOOTHERS
+    | entries("""
 alpha : float
     Strength of the penalty, at least 0, in the units of the pixels. About the standard deviation of the noise is a good
     start for the squared loss.

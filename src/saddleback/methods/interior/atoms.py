@@ -33,7 +33,9 @@ products lack."""
 
 def pairs_of(near: Vector, far: Vector) -> Vector:
     """Return the array of pairs that do not move yet."""
-    return np.stack([near, far, np.zeros_like(near), np.zeros_like(near), np.zeros_like(near)])
+    pairs = np.zeros((5, near.size))
+    pairs[NEAR], pairs[FAR] = near, far
+    return pairs
 
 
 def longest_step(fastest: float) -> float:
