@@ -153,6 +153,16 @@ def test_several_terms_agree_with_cvxpy(rng):
     assert np.isclose(sum(share.gap for share in found.terms.values()), found.certificate.gap, atol=1e-7)
 
 
+def test_terms_of_a_problem_without_a_solution_state_their_violations(rng):
+    A, ones = rng.standard_normal((10, 4)), np.ones((1, 4))
+    losses = [sb.Squared(rng.standard_normal(10)), sb.Equality([1.0]), sb.Equality([2.0])]
+    result = sb.solve(sb.Problem(sb.L1(1.0), [A, ones, ones], losses))
+    assert result.status is sb.Status.INFEASIBLE
+    total = float(np.sum(result.x))
+    expected = {"penalty": 0.0, "loss[0]": 0.0, "loss[1]": abs(total - 1.0), "loss[2]": abs(total - 2.0)}
+    assert {name: share.violation for name, share in result.terms.items()} == pytest.approx(expected)
+
+
 def test_contradicting_constraints_are_proved(rng):
     A, b = data(rng)
     rows = [A, np.ones((1, 12)), np.ones((1, 12))]

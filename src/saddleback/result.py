@@ -101,12 +101,14 @@ class Share(NamedTuple):
 
     ``function`` is the name of the term, ``value`` its value at the solution, and ``gap`` its part of the gap, at least
     0. The parts add up to the gap of the certificate, apart from violated constraints and from functions of your own
-    whose conjugate is not given.
+    whose conjugate is not given. ``violation`` is the distance of the point from those at which the term is finite: of
+    x for a penalty, of A x for a loss.
     """
 
     function: str
     value: float
     gap: float
+    violation: float
 
 
 @stored

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..common.arrays import Vector
+from ..common.arrays import Vector, length
 from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.points import Point
@@ -54,4 +54,5 @@ def _share(name: str, function: Convex, point: Vector, slope: Vector) -> Share:
     value = function.finite_value(point)
     inside, conjugate = near(function.conjugate(), slope, point)
     gap = value + conjugate - float(point @ inside)
-    return Share(name, float(value), max(float(gap), 0.0))
+    violation = 0.0 if function.domain.everything else length(point - function.domain.project(point))
+    return Share(name, float(value), max(float(gap), 0.0), violation)

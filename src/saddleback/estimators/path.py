@@ -16,7 +16,7 @@ COLOURS = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8"]
 """Colours of the coefficients or groups that have a name in a picture; all others are grey."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Path:
     """Solutions from the largest alpha to the smallest, each with a certificate.
 
@@ -51,6 +51,11 @@ class Path:
     groups: Sequence[tuple[str, Indices]] = ()
     panels: Sequence[str] = ()
     piecewise_constant: bool = False
+
+    def __repr__(self) -> str:
+        worst = max(result.relative_gap for result in self.flat())
+        ends = f"alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}"
+        return f"Path({self.alphas.size} {ends}, coefs of shape {self.coefs.shape}, largest relative gap {worst:.2g})"
 
     def flat(self) -> list[sb.Result]:
         """Return all results, of all classes."""
