@@ -94,8 +94,8 @@ def resolve(
     or if options are given. It is "finish" if A has sparse structure with which a step of the interior point costs a
     few passes, unless options are given or there are no ``layers``. It is "dual-fista" if the penalty is strongly
     convex and A very sparse, as for images, and few iterations are expected to reach ``tol``. If loss and penalty both
-    have kinks, it is "multipliers" unless the penalty has groups or A is in a file or on several processes. Otherwise,
-    and if K or an option is given that only the block method has, it is "sp-bcd".
+    have kinks, it is "multipliers" unless A is in a file or on several processes, or the penalty has groups and the
+    loss no constraints. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(

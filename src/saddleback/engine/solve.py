@@ -77,9 +77,9 @@ def solve(
     eliminate : bool or "auto", default "auto"
         Whether blocks under an identity are made part of the loss: blocks with a quadratic penalty, which makes the
         loss smooth, and under a squared loss blocks with a kink or a bound at 0. Losses of x itself become part of the
-        penalty, and ``TotalVariation1D`` under a loss with kinks becomes a loss of differences. "auto" does so for
-        method "auto" if ``blocks_per_iteration`` is "auto". The result and the certificate are those of the given
-        problem.
+        penalty, ``TotalVariation1D`` under a loss with kinks becomes a loss of differences, and overlapping groups that
+        are mostly 0 become disjoint groups of copies. "auto" does so for method "auto" if ``blocks_per_iteration`` is
+        "auto". The result and the certificate are those of the given problem.
     check_every : float, optional
         Passes between certificates. By default they are 8 passes apart at first, and then further and further, so that
         certificates are a small part of the work. A Newton step of "descent" may ask for one earlier; without one, its

@@ -25,6 +25,8 @@ from ..common.rebuildable import stored
 from ..functions.points import DensePoint
 from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.interior import structure_of
+from ..methods.interior.structure import hard_rows
+from ..methods.interior.system import MOST_RIGID
 from ..methods.interior_point import InteriorPoint, matrix_bytes
 from ..methods.report import Report
 from ..model.model import Model
@@ -242,7 +244,7 @@ class Finish(Layer[FinishState]):
         """Return the passes of the finish; inf if its matrix would take too much memory."""
         model, columns = state.model, finish_columns(state.model, state.x)
         bound = min(self.finish_memory, model.A.traits.budget)
-        dense = 16.0 * min(columns, finish_rows(model)) ** 2
+        dense = 16.0 * matrix_sides(model, columns)[0] ** 2
         needed = dense if structure_of(model) is None else matrix_bytes(model)
         return np.inf if needed > bound else finish_passes(model, columns)
 
@@ -305,9 +307,19 @@ def finish_passes(model: Model, columns: float) -> float:
         return STEPS * (PRODUCTS + structure.passes(model.A)) + LOOKS
     (m, n), rows = model.A.shape, finish_rows(model)
     share = columns / n * rows / m
-    multiplications = gram_multiplications(model.A.traits.stored * share, *sorted((rows, columns)))
+    multiplications = gram_multiplications(model.A.traits.stored * share, *matrix_sides(model, columns))
     rounds = ROUNDS if rows < m else 1
     return rounds * STEPS * (PRODUCTS * share + factorisation_passes(model.A, multiplications)) + LOOKS
+
+
+def matrix_sides(model: Model, columns: float) -> tuple[float, float]:
+    """Return the size of the dense matrix of a step, and the length of the vectors of which it is the Gram matrix.
+
+    With many equality constraints it has the size of the rows, even if these are more than the columns.
+    """
+    rows = float(finish_rows(model))
+    by_columns = columns < rows and hard_rows(model).size <= MOST_RIGID
+    return (columns, rows) if by_columns else (rows, columns)
 
 
 def pays_at_once(model: Model) -> bool:

@@ -285,9 +285,9 @@ class Multipliers(Method[MultipliersState]):
 def pays(model: Model) -> bool:
     """Return whether the multipliers are the way to begin with.
 
-    They are for A in memory or on a device, a loss that is not smooth and a penalty that makes single coordinates 0.
-    With groups, block passes are as fast. Constraints may be among the rows of the loss, but not most of them: for
-    linear programs and the like other ways are faster.
+    They are for A in memory or on a device, a loss that is not smooth and a penalty that makes coordinates 0. With
+    groups, block passes are as fast, but for constraints such as those that make copies of columns equal. Constraints
+    may be among the rows of the loss, but not most of them: for linear programs and the like other ways are faster.
     """
     traits, penalty = model.A.traits, model.penalty_form
     return bool(
@@ -297,7 +297,7 @@ def pays(model: Model) -> bool:
         and not is_smooth(model.g)
         and model.mostly_losses
         and penalty is not None
-        and not np.any(penalty.group_weight)
+        and not (model.g.domain.everything and np.any(penalty.group_weight))
         and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
     )
 

@@ -18,7 +18,7 @@ from .traits import Traits
 class Repeat(Implicit):
     r"""The operator :math:`x \mapsto x[\text{columns}]`, in which an entry of x may appear several times.
 
-    It makes groups that overlap disjoint, without a copy of any data: ``GroupL2(alpha, [len(g) for g in groups])``, as
+    It makes groups that overlap disjoint: ``GroupL2(alpha, [len(g) for g in groups])``, as
     a term on ``Repeat(np.concatenate(groups))``, is the sum of the norms of ``groups``.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..model.model import Model
 from .absorb import absorb_identity
 from .contract import Reduction, Unchanged
+from .copies import copy_groups
 from .eliminate import eliminate_identities
 from .empty import drop_empty
 from .merge import merge_rows
@@ -14,6 +15,7 @@ __all__ = [
     "Reduction",
     "Unchanged",
     "absorb_identity",
+    "copy_groups",
     "drop_empty",
     "eliminate_identities",
     "merge_rows",
@@ -26,10 +28,10 @@ def reduce_problem(model: Model, eliminate: bool) -> Reduction:
     """Return the problem to solve in place of the user's.
 
     ``eliminate`` makes blocks under an identity part of the loss, total variations under a loss with kinks losses of
-    differences, and losses of x itself part of the penalty, if possible.
+    differences, losses of x itself part of the penalty, and overlapping groups disjoint, if possible.
     """
     found: Reduction = Unchanged(model)
-    for step in (eliminate_identities, unfold_variation, absorb_identity) if eliminate else ():
+    for step in (eliminate_identities, unfold_variation, absorb_identity, copy_groups) if eliminate else ():
         smaller = step(found.model)
         if smaller is not None:
             found = smaller if found.model is model else found.then(smaller)
