@@ -170,7 +170,8 @@ def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns, or sums of columns, A_0."""
     y, conjugate_g = near(model.g_star, y, u.vector())
     scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
-    if scalable and 0 < len(model.unpenalised_sums) <= MAX_PROJECTED:
+    few = len(model.unpenalised) <= MAX_PROJECTED  # the sums are at least as many, and take memory
+    if scalable and few and 0 < len(model.unpenalised_sums) <= MAX_PROJECTED:
         y, balanced = _project_unpenalised(model, y)
         return Admitted(y, scalable, balanced)
     return Admitted(y, scalable, False, conjugate_g)

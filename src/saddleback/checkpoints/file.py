@@ -17,7 +17,7 @@ from .atomic_file import replacing
 from .check import DTYPES
 from .graph import Graph
 
-FORMAT = 14
+FORMAT = 15
 """Version of the file format. It changes whenever a checkpoint of one version could not be resumed by the other."""
 
 KIND = "saddleback checkpoint"

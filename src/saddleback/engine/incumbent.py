@@ -136,6 +136,11 @@ class Incumbent:
             self.certificate = pair(self.model, *self._confirmed)
         return self.certificate
 
+    def keep_confirmed(self) -> None:
+        """Drop all points but the confirmed pair: the run has ended."""
+        assert self._confirmed is not None
+        self._best, self._rays, self._others = None, [], []
+
     def probe(self) -> None:
         """Test the user's functions at the confirmed pair; raise ``ProbeError`` if one of them is wrong."""
         assert self._confirmed is not None

@@ -155,12 +155,16 @@ class Run:
 
     def close(self, status: Status, tol: float, clock: Clock) -> Status:
         """Bring the best pair into the form in which it is returned; return the status that its certificate allows."""
+        # the vectors of the method take memory, which the last certificate needs
+        passes, notes, counts = self.state.passes, self.state.notes, self.state.report()
+        self.state = State(x=np.empty(0), y=np.empty(0), passes=passes, notes=notes, choices=counts)
         if self.finishing and not self.settled:
             self.incumbent.settle(tol)
         certificate = self.incumbent.confirm()
         if certificate.error <= tol:
             self._cross_over(tol, ends=True)
             certificate = self.incumbent.confirm()
+        self.incumbent.keep_confirmed()
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # rounding had hidden it during the run

@@ -121,7 +121,8 @@ class TotalVariationDenoiser(Smoother):
         norm = sb.GroupL2(self.alpha, D.groups) if self.isotropic else sb.L1(self.alpha)
         missing = np.isnan(data.ravel())
         weight = 1.0 - missing if missing.any() else None
-        target = np.where(missing, 0.0, data.ravel()).astype(np.float64, copy=False)
+        target = data.ravel() if weight is None else np.where(missing, 0.0, data.ravel())
+        target = target.astype(np.float64, copy=False)
         K = sb.Identity() if self.operator is None else self.operator
         (result,) = self._solve([sb.Problem(sb.Zero(), [K, D], [objective.loss_term(target, weight, 1.0), norm])])
         self._judgement([result])

@@ -238,7 +238,8 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         points, values = zip(*self._each(near, x, subgradient), strict=True)
-        return BlockPoint(points).vector(), float(sum(values))
+        unchanged = all(np.array_equal(point, x[own]) for point, (_, own) in zip(points, self.parts(), strict=True))
+        return x if unchanged else BlockPoint(points).vector(), float(sum(values))
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         of_part = np.searchsorted(self.first_block, blocks, side="right") - 1

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..common.arrays import Blocks, Vector, constant
+from ..common.arrays import Blocks, Vector, constant, map_constants
 from ..common.cached import twin
 from ..common.checks import LARGEST_PRODUCT, bounds, finite, multiple, nonnegative, positive_multiple, scalar
 from .calculus import plus
@@ -257,13 +257,14 @@ class SparseGroup(Regulariser):
             entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
         size, slope = int(entries.start[-1]), self.alpha * self.l1_ratio
         slopes = constant(-slope, size), constant(slope, size)
-        return GroupNorms(entries, self.alpha * (1.0 - self.l1_ratio) * weights, *slopes)
+        scale = self.alpha * (1.0 - self.l1_ratio)
+        return GroupNorms(entries, map_constants(lambda weight: scale * weight, weights), *slopes)
 
     def weights_of(self, columns: Blocks) -> Vector:
         """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
         if self.weights is not None:
             return self.weights
-        return np.ones(len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
+        return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
 
 
 class GroupL2(SparseGroup):

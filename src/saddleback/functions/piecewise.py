@@ -543,8 +543,11 @@ def _are_none_or_zero(lower: Any, upper: Any) -> Any:
 
 
 def _sum(first: Vector, second: Vector) -> Vector:
-    """Return the sum of two parameters; the first itself if the second is 0."""
-    return first if is_one_value(second) and not np.any(second[:1]) else map_constants(np.add, first, second)
+    """Return the sum of two parameters; one of them itself if the other is 0."""
+    for one, other in ((first, second), (second, first)):
+        if is_one_value(one) and not np.any(one[:1]):
+            return other
+    return map_constants(np.add, first, second)
 
 
 def _inner(parameter: Vector, x: Vector) -> float:

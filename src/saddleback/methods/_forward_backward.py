@@ -35,7 +35,7 @@ class ForwardBackwardState(State):
     u: Vector
     ahead: Vector
     ahead_u: Vector
-    averages: Averages
+    averages: Averages | None
     step: float
     iterations: int = 0
     momentum: float = 1.0
@@ -60,6 +60,10 @@ class ForwardBackward(Method[ForwardBackwardState]):
         """Return t_{k+1}, given t_k; always 1 without momentum."""
         return 1.0
 
+    def averages(self, model: Model) -> Averages | None:
+        """Return empty sums of the iterates, if the candidates need them."""
+        return None
+
     def remember(self, state: ForwardBackwardState) -> None:
         """Include the point in the averages, if the candidates need them."""
 
@@ -73,7 +77,7 @@ class ForwardBackward(Method[ForwardBackwardState]):
             u=u,
             ahead=start.x.copy(),
             ahead_u=u.copy(),
-            averages=Averages.of(model),
+            averages=self.averages(model),
             step=step,
             passes=cost + passes,
             choices=all_blocks(model, step=step),

@@ -15,7 +15,7 @@ from ..functions.traits import is_smooth
 from ..model.model import Model
 from ..steps.strengths import typical_distance
 from ._forward_backward import ForwardBackward, ForwardBackwardState, lipschitz
-from .contract import current_and_average, positive_number
+from .contract import Averages, current_and_average, positive_number
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,13 @@ class FOBOS(ForwardBackward):
     def later_step(self, first: float, iterations: int) -> float:
         return first / float(np.sqrt(iterations + 1.0))
 
+    def averages(self, model: Model) -> Averages:
+        return Averages.of(model)
+
     def remember(self, state: ForwardBackwardState) -> None:
+        assert state.averages is not None
         state.averages.include(state.x, state.y)
 
     def candidates(self, state: ForwardBackwardState) -> Candidates:
+        assert state.averages is not None
         return current_and_average(state.model, state.x, state.u, state.y, state.averages)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..common.arrays import Vector, constant
+from ..common.arrays import Vector, constant, map_constants
 from ..functions.normal_form import PiecewiseParameters
 from ..functions.piecewise import ConjugatePiecewise, PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
@@ -119,7 +119,7 @@ def _with_curvature(f: PiecewiseQuadratic, loss: PiecewiseQuadratic) -> Absorpti
     """Return f plus a squared loss, no shift, and a constant; None for other losses."""
     if not loss._parabola:
         return None
-    curvature = 1.0 / loss.quadratic
+    curvature = map_constants(lambda quadratic: 1.0 / quadratic, loss.quadratic)
     nothing = PiecewiseParameters.zero(curvature.size)
     linear = -loss.left * curvature
     piece = PiecewiseQuadratic(*nothing._replace(left=linear, right=linear, quadratic=curvature))
