@@ -14,9 +14,13 @@ import saddleback as sb
 from saddleback.crossover import Crossing, Solution, Work, basis, crossings
 from saddleback.crossover.basis import Inverse, LostBasis, independent
 from saddleback.crossover.crossing import _most_columns
-from saddleback.crossover.face import face_of
+from saddleback.crossover.face import face_of, part_of
 from saddleback.crossover.linear_pieces import pieces_of_loss, pieces_of_penalty
 from saddleback.crossover.rounding import balanced, proximal_step, without_dust
+from saddleback.operators.above import Above
+from saddleback.operators.dense import Dense
+from saddleback.operators.sparse import Compressed
+from saddleback.operators.stacked import Stacked
 
 AMPLE = Work(1e6, 0)
 
@@ -393,3 +397,15 @@ def test_steps_with_sparse_factors_do_not_pay_for_dense_elimination(rng):
     assert result.status is sb.Status.OPTIMAL
     assert result.settings["finish_steps"] > 0
     assert not any(note.startswith("crossover") for note in result.history.notes)
+
+
+def test_a_part_of_blocks_is_read_in_any_order_of_rows_and_columns():
+    rng = np.random.default_rng(5)
+    dense, other = rng.standard_normal((6, 4)), rng.standard_normal((3, 4))
+    thin = scipy.sparse.csc_array(scipy.sparse.random(6, 5, 0.5, rng=rng))
+    A = Stacked([Above([Dense(dense), Dense(other)], [6, 3]), Above([Compressed(thin), None], [6, 3])])
+    whole = np.block([[dense, thin.toarray()], [other, np.zeros((3, 5))]])
+    rows, columns = rng.permutation(9)[:6], rng.permutation(9)[:7]
+    assert np.array_equal(part_of(A, rows, columns), whole[np.ix_(rows, columns)])
+    assert part_of(A, rows, columns[:0]).shape == (6, 0)
+    assert part_of(A, rows[:0], columns).shape == (0, 7)

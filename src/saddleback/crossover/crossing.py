@@ -195,5 +195,4 @@ def _step_cost(face: Face) -> float:
     """Return the multiply-adds of a step."""
     m, k = face.u.size, face.x.size
     r = min(face.held.size, k)
-    entries = m * k if isinstance(face.matrix, np.ndarray) else face.matrix.nnz
-    return float(4 * r * r + entries + CANDIDATES * m + OVERHEAD)
+    return float(4 * r * r + face.entries + CANDIDATES * m + OVERHEAD)

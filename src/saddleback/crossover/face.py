@@ -67,16 +67,29 @@ class Face:
 
     @cached_property
     def matrix(self) -> Any:
-        """The columns S of A: a dense array, or a CSC matrix."""
-        return _columns_of(self.model.A, self.columns)
+        """The columns S of A: a dense array, or a CSC matrix. Only a walk of more than 0 steps needs all their rows."""
+        return self.model.A.entries(self.columns, compressed=self._is_sparse)
+
+    @property
+    def _is_sparse(self) -> bool:
+        A = self.model.A
+        return A.traits.stored < SPARSE * A.shape[0] * A.shape[1]
+
+    @property
+    def entries(self) -> float:
+        """The number of entries of the columns S, if these are like the others."""
+        A = self.model.A
+        stored = float(A.traits.stored) if self._is_sparse else float(A.shape[0]) * A.shape[1]
+        return stored * self.columns.size / A.shape[1]
 
     def part(self, rows: Indices, columns: Indices) -> Vector:
         """Return some rows of some columns of S as a dense array."""
-        return _part(self.matrix, rows, columns)
+        return part_of(self.model.A, rows, self.columns[columns])
 
     def column(self, column: int) -> Vector:
         """Return a column of S as a vector."""
-        return self.part(np.arange(self.u.size), np.array([column]))[:, 0]
+        found = self.matrix[:, [column]]
+        return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())[:, 0]
 
 
 def face_of(model: Model, x: Vector, u: Vector, y: Vector) -> Face | None:
@@ -96,16 +109,8 @@ def _is_closed(form: NormalForm | None) -> TypeGuard[NormalForm]:
 
 def part_of(A: Operator, rows: Indices, columns: Indices) -> Vector:
     """Return some rows of some columns of A as a dense array."""
-    return _part(_columns_of(A, columns), rows, np.arange(columns.size))
-
-
-def _columns_of(A: Operator, columns: Indices) -> Any:
-    """Return some columns of A, as a CSC matrix if A is sparse."""
-    return A.entries(columns, compressed=A.traits.stored < SPARSE * A.shape[0] * A.shape[1])
-
-
-def _part(matrix: Any, rows: Indices, columns: Indices) -> Vector:
-    part: Vector = (
-        matrix[np.ix_(rows, columns)] if isinstance(matrix, np.ndarray) else matrix[:, columns][rows].toarray()
-    )
+    down, across = np.argsort(rows), np.argsort(columns)  # operators take rows and columns in increasing order
+    part = np.empty((rows.size, columns.size))
+    if part.size:
+        part[np.ix_(down, across)] = A.restrict(rows[down], columns[across]).entries()
     return part
