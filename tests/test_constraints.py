@@ -312,3 +312,53 @@ def test_columns_are_left_out_beside_constraints(loss, rng):
     found = sb.solve(problem, tol=1e-9)
     assert found.settings["working_set"] < 600
     assert np.isclose(found.objective, sb.solve(problem, method="finish", tol=1e-9).objective, rtol=1e-8)
+
+
+# --- multipliers around descent ---------------------------------------------------------------------------------------
+
+
+def beside_constraints(loss, bounds, seed=3):
+    """Return a problem with a smooth loss and five constraints, of which some hold with equality."""
+    rng = np.random.default_rng(seed)
+    X, C = rng.standard_normal((120, 500)), rng.standard_normal((5, 500))
+    w = np.zeros(500)
+    w[:8] = rng.standard_normal(8)
+    y = X @ w + 0.1 * rng.standard_normal(120)
+    return sb.Problem(sb.L1(0.05), [X, C], [loss(y, scale=1 / 120), sb.Interval(*bounds(C @ w))])
+
+
+@pytest.mark.parametrize("loss", [sb.Squared, sb.Huber])
+@pytest.mark.parametrize(
+    "bounds",
+    [lambda u: (u - 0.3, u - 0.3), lambda u: (np.full(5, -np.inf), u - 0.3), lambda u: (u - 0.2, u + 0.2)],
+    ids=["equality", "above", "between"],
+)
+def test_descent_around_multipliers_agrees_with_newton_steps(loss, bounds):
+    problem = beside_constraints(loss, bounds)
+    descent, newton = (sb.solve(problem, method=method, tol=1e-10) for method in ("descent", "multipliers"))
+    assert sb.solve(problem).method == "descent"
+    assert descent.status is newton.status is sb.Status.OPTIMAL
+    assert np.allclose(descent.x, newton.x, atol=1e-6)
+    assert np.allclose(descent.y[1], newton.y[1], atol=1e-6)
+    assert np.any(np.abs(descent.y[1]) > 1e-3)
+
+
+def test_descent_with_a_multiplier_is_descent_on_the_linear_term_that_it_makes():
+    problem = beside_constraints(sb.Squared, lambda u: (u - 0.3, u - 0.3))
+    result = sb.solve(problem, tol=1e-10)
+    (X, C), (loss, _) = problem.A, problem.loss
+    without = sb.solve(sb.Problem(sb.L1(0.05) + sb.Linear(C.T @ result.y[1]), X, loss), tol=1e-10)
+    assert np.allclose(without.x, result.x, atol=1e-6)
+
+
+def test_constraints_beside_a_smooth_loss_that_contradict_each_other_are_infeasible():
+    rng = np.random.default_rng(0)
+    X, ones = rng.standard_normal((60, 30)), np.ones((1, 30))
+    terms = [sb.Squared(rng.standard_normal(60)), sb.Equality(np.ones(1)), sb.Interval([2.0], [3.0])]
+    assert sb.solve(sb.Problem(sb.L1(0.1), [X, ones, ones], terms)).status is sb.Status.INFEASIBLE
+
+
+def test_constraints_are_refused_without_their_layer():
+    problem = beside_constraints(sb.Squared, lambda u: (u, u))
+    with pytest.raises(TypeError, match="no Lipschitz gradient"):
+        sb.solve(problem, method="descent", constraints=False)

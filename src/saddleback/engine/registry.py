@@ -8,7 +8,9 @@ from dataclasses import fields
 from typing import Any
 
 from ..common.checks import one_of, shown
-from ..layers import Fallback, Finish, Restarted, WorkingSet
+from ..layers import Constraints, Fallback, Finish, Restarted, WorkingSet
+from ..layers.constraints import pays as constraints_pay
+from ..layers.constraints import softened
 from ..layers.finish import pays_at_once
 from ..linear_programs.highs import pays
 from ..linear_programs.program import as_linear_program
@@ -68,6 +70,7 @@ METHODS: dict[str, type[Any]] = {
 LAYERS: dict[str, type[Any]] = {
     "restarts": Restarted,
     "working_set": WorkingSet,
+    "constraints": Constraints,
     "fallback": Fallback,
     "finish": Finish,
 }
@@ -90,12 +93,13 @@ def resolve(
     """Return the method that "auto" stands for; any other method is returned unchanged.
 
     With a smooth loss, "auto" is "alternating" if all blocks are identities, and otherwise "descent" unless A has long
-    rows. For a linear program it is "highs" if the program is in memory and not too large, and "r2hpdhg" if it is not
-    or if options are given. It is "finish" if A has sparse structure with which a step of the interior point costs a
-    few passes, unless options are given or there are no ``layers``. It is "dual-fista" if the penalty is strongly
-    convex and A very sparse, as for images, and few iterations are expected to reach ``tol``. If loss and penalty both
-    have kinks, it is "multipliers" unless A is in a file or on several processes, or the penalty has groups and the
-    loss no constraints. Otherwise, and if K or an option is given that only the block method has, it is "sp-bcd".
+    rows; also if there are constraints beside the loss. For a linear program it is "highs" if the program is in memory
+    and not too large, and "r2hpdhg" if it is not or if options are given. It is "finish" if A has sparse structure with
+    which a step of the interior point costs a few passes, unless options are given or there are no ``layers``. It is
+    "dual-fista" if the penalty is strongly convex and A very sparse, as for images, and few iterations are expected to
+    reach ``tol``. If loss and penalty both have kinks, it is "multipliers" unless A is in a file or on several
+    processes, or the penalty has groups and the loss no constraints. Otherwise, and if K or an option is given that
+    only the block method has, it is "sp-bcd".
     """
     if not isinstance(method, (str, Method)):
         raise TypeError(
@@ -111,7 +115,8 @@ def resolve(
         return method
     if drawn is None and _takes(Alternating, options) and Alternating().missing(model) is None:
         return Alternating.name
-    if drawn is None and _takes(Descent, options) and Descent().missing(model) is None and not has_long_rows(model):
+    smooth = softened(model) if layers and constraints_pay(model) else model
+    if drawn is None and _takes(Descent, options) and Descent().missing(smooth) is None and not has_long_rows(smooth):
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:
         return Highs.name if not options and pays(model) else R2HPDHG.name

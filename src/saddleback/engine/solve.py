@@ -100,8 +100,8 @@ def solve(
         Where A lies and is worked on: "cuda", "cpu" or another device of torch. By default A stays on the host, or on
         the device of a tensor.
     layers : bool, default True
-        Whether restarts, working sets, the fallback and the finish may be put around the method. False runs the method
-        alone on the given rows, to compare it with others.
+        Whether restarts, working sets, multipliers of constraints, the fallback and the finish may be put around the
+        method. False runs the method alone on the given rows, to compare it with others.
     **options : dict
         Options of the method. "sp-bcd" has ``step`` ("norm", "l1", or a pair of strengths for x and y), ``restarts``,
         ``working_set`` and ``finish`` ("auto", True or False), ``backend`` ("auto", "numpy", "native" or "torch") and

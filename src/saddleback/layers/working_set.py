@@ -267,6 +267,25 @@ class WorkingSet(Layer[WorkingSetState]):
         self._choose(state, start.y)
         return state
 
+    def change_loss(self, state: WorkingSetState, model: Model, start: Start) -> WorkingSetState:
+        """Keep the set, its columns and the products that tell the slack of the others: all depend on f and A alone."""
+        before = state.subproblem
+        assert before is not None
+        model = model.columnar()
+        state.products.model = state.model = model
+        state.products.passes = 0.0
+        state.counts = state.counts.plus(before.state.report())
+        state = replace(
+            state, x=start.x.copy(), y=start.y.copy(), u=None, z=None, start=start, error=np.inf, passes=0.0
+        )
+        part = model if before.blocks.size == len(model.blocks) else model.of_blocks(before.blocks, before.model.A)
+        kept = replace(before, model=part, round=0.0, look=FIRST_LOOK)
+        kept.state = self._method(part).init(part, self._start(state, kept, start.y))
+        state.passes += kept.share * kept.state.passes
+        state.subproblem = kept
+        self._choose(state, start.y)
+        return state
+
     def advance(self, state: WorkingSetState, passes: float) -> WorkingSetState:
         goal = state.passes + passes
         while True:  # at least one call of the method, however few passes are asked for
@@ -502,7 +521,7 @@ class WorkingSet(Layer[WorkingSetState]):
         return subproblem
 
     def candidates(self, state: WorkingSetState) -> Candidates:
-        if state.error <= state.start.tol:  # the run is about to end, and the result needs products with A itself
+        if state.start.exact and state.error <= state.start.tol:  # the result needs products with A itself
             return Candidates([(state.x.copy(), None)], [(state.y.copy(), None)])
         return Candidates([(state.x.copy(), state.u)], [(state.y.copy(), state.z)])
 

@@ -49,6 +49,9 @@ class Start:
         The error at which the run will end, so that no part of it is solved more accurately than needed.
     seconds : float
         Time limit of the run, for methods that call another library which has to stop by then.
+    exact : bool
+        Whether candidates at that error need products with A itself, as a result does. A layer that solves a sequence
+        of problems does not need them.
     """
 
     x: Vector
@@ -60,6 +63,7 @@ class Start:
     tol: float = 0.0
     u: Vector | None = None
     seconds: float = np.inf
+    exact: bool = True
 
     def image(self, model: Model) -> tuple[Vector, float]:
         """Return Ax, and the passes that it took."""
@@ -198,6 +202,10 @@ class Method(ABC, Generic[S]):
 
     def extend(self, state: S, model: Model, start: Start) -> S:
         """Return the first state of a problem whose first blocks are those of ``state``, which is not used again."""
+        return self.init(model, start)
+
+    def change_loss(self, state: S, model: Model, start: Start) -> S:
+        """Return the first state of a problem that has another loss than that of ``state``, which is not used again."""
         return self.init(model, start)
 
     @abstractmethod

@@ -111,7 +111,7 @@ class Descent(Method[DescentState]):
     """
 
     name = "descent"
-    layers = ("working_set", "finish")
+    layers = ("working_set", "constraints", "finish")
     superlinear = True
     warmup_passes = 24.0  # a Newton step asks for an earlier certificate, unless the run is long
     backend: BackendName = "auto"

@@ -24,7 +24,7 @@ from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.conjugate_gradients import Product, conjugate_gradients
-from ..common.rebuildable import stored
+from ..common.rebuildable import derived, stored
 from ..functions.contract import Convex
 from ..functions.normal_form import GroupNorm, Piecewise
 from ..functions.piecewise import PiecewiseQuadratic
@@ -134,12 +134,7 @@ class MultipliersState(State):
 
     def envelope(self) -> Convex:
         """Return the Moreau envelope of the loss around y_k, less the constant mu/2 ||y_k||^2."""
-        form = self.model.loss_form
-        assert form is not None
-        left, right, quadratic, lower, upper = form.parameters
-        weight = np.where(quadratic > 0, 0.0, self.mu)
-        shift = weight * self.centre
-        return PiecewiseQuadratic(left - shift, right - shift, quadratic + weight, lower, upper).conjugate()
+        return envelope(self.model, self.centre, self.mu)
 
     def column_squares(self) -> Vector:
         """Return mu times the diagonal of A' D A if all rows were inside their bounds."""
@@ -300,6 +295,22 @@ def pays(model: Model) -> bool:
         and not (model.g.domain.everything and np.any(penalty.group_weight))
         and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
     )
+
+
+def envelope(model: Model, centre: Vector, mu: Vector | float) -> Convex:
+    """Return the Moreau envelope of the loss around a centre, in the rows where it has kinks or constraints."""
+    form = model.loss_form
+    assert form is not None
+    left, right, quadratic, lower, upper = form.parameters
+    weight = np.where(quadratic > 0, 0.0, mu)
+    shift = weight * centre
+    return PiecewiseQuadratic(left - shift, right - shift, quadratic + weight, lower, upper).conjugate()
+
+
+@derived
+def enveloped(model: Model, centre: Vector, mu: Vector | float) -> Model:
+    """Return the problem with the Moreau envelope of its loss."""
+    return Model(model.f, model.A, envelope(model, centre, mu), model.linear_norm, model.constant)
 
 
 def _unit(model: Model) -> float:
