@@ -62,13 +62,14 @@ struct Ahead {
 #define SADDLEBACK_PRAGMA(text) _Pragma(#text)
 #define SADDLEBACK_OMP(text) SADDLEBACK_PRAGMA(omp text)
 
+/// Aims at a goal, and subtracts e from the right side of the linear system.
 template <Goal kGoal, class At>
-SADDLEBACK_CLONES static void aim_bounds(Pairs p, At at, double side, const Aim& aim, double* offset, Range part) {
+SADDLEBACK_CLONES static void aim_bounds(Pairs p, At at, double side, const Aim& aim, double* right, Range part) {
 #pragma omp simd
   for (Index i = part.begin; i < part.end; ++i) {
     const double missing = lacking<kGoal>(aim, p.near[i], p.far[i], p.near_change[i], p.far_change[i], p.lacking[i]);
     p.lacking[i] = missing;
-    offset[at[i]] -= side * missing / p.near[i];
+    right[at[i]] += side * missing / p.near[i];
   }
 }
 
@@ -106,7 +107,7 @@ SADDLEBACK_CLONES static double move_bounds(Pairs p, At at, double side, double 
 }
 
 template <Goal kGoal, class At>
-SADDLEBACK_CLONES static void aim_kinks(Pairs up, Pairs down, At at, const Aim& aim, double* offset, Range part) {
+SADDLEBACK_CLONES static void aim_kinks(Pairs up, Pairs down, At at, const Aim& aim, double* right, Range part) {
 #pragma omp simd
   for (Index i = part.begin; i < part.end; ++i) {
     const double rising =
@@ -115,7 +116,7 @@ SADDLEBACK_CLONES static void aim_kinks(Pairs up, Pairs down, At at, const Aim& 
         lacking<kGoal>(aim, down.near[i], down.far[i], down.near_change[i], down.far_change[i], down.lacking[i]);
     up.lacking[i] = rising, down.lacking[i] = falling;
     const double give = up.near[i] / up.far[i] + down.near[i] / down.far[i];
-    offset[at[i]] -= (rising / up.far[i] - falling / down.far[i]) / give;
+    right[at[i]] += (rising / up.far[i] - falling / down.far[i]) / give;
   }
 }
 
@@ -159,6 +160,14 @@ SADDLEBACK_CLONES static double move_kinks(Pairs up, Pairs down, At at, const do
     stiffness[at[i]] += 1.0 / (p / right + n / left);
     sum += p * right + n * left;
   }
+  return sum;
+}
+
+/// The sum of |a_i b_i|.
+SADDLEBACK_CLONES static double absolute_dot(const double* a, const double* b, Range part) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (Index i = part.begin; i < part.end; ++i) sum += std::fabs(a[i] * b[i]);
   return sum;
 }
 

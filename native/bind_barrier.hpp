@@ -53,21 +53,20 @@ template <class Body> void in_parts(Index size, const Body& body) {
 }
 
 template <Goal kGoal>
-void aim_bounds_of(const PairRows& pairs, const OptionalIndices& at, double side, const Aim& aim,
-                   const Output& offset) {
+void aim_bounds_of(const PairRows& pairs, const OptionalIndices& at, double side, const Aim& aim, const Output& right) {
   const Pairs rows = rows_of(pairs);
-  with_coordinates(at, count_of(pairs), length(offset), [&](auto own) {
-    in_parts(count_of(pairs), [&](Range part) { aim_bounds<kGoal>(rows, own, side, aim, offset.data(), part); });
+  with_coordinates(at, count_of(pairs), length(right), [&](auto own) {
+    in_parts(count_of(pairs), [&](Range part) { aim_bounds<kGoal>(rows, own, side, aim, right.data(), part); });
   });
 }
 
 template <Goal kGoal>
 void aim_kinks_of(const PairRows& up, const PairRows& down, const OptionalIndices& at, const Aim& aim,
-                  const Output& offset) {
+                  const Output& right) {
   const Pairs rising = rows_of(up), falling = rows_of(down);
   require(count_of(up) == count_of(down), "both pairs of a kink must have the same length");
-  with_coordinates(at, count_of(up), length(offset), [&](auto own) {
-    in_parts(count_of(up), [&](Range part) { aim_kinks<kGoal>(rising, falling, own, aim, offset.data(), part); });
+  with_coordinates(at, count_of(up), length(right), [&](auto own) {
+    in_parts(count_of(up), [&](Range part) { aim_kinks<kGoal>(rising, falling, own, aim, right.data(), part); });
   });
 }
 
@@ -120,22 +119,29 @@ inline double move_kinks_of(const PairRows& up, const PairRows& down, const Opti
   });
 }
 
+inline double absolute_dot_of(const Input& a, const Input& b) {
+  require_length(length(a), "both vectors must have the same length", b);
+  nb::gil_scoped_release released;
+  return joined_sum(length(a), [&](Range part) { return absolute_dot(a.data(), b.data(), part); });
+}
+
 inline void bind_barrier(nb::module_& m) {
+  m.def("absolute_dot", &absolute_dot_of, "a"_raw, "b"_raw, "Return the sum of |a * b|.");
   m.def(
       "aim_bounds",
       [](const PairRows& pairs, const OptionalIndices& at, double side, double mu, bool corrected,
-         const Output& offset) {
+         const Output& right) {
         const auto aim = corrected ? aim_bounds_of<Goal::kCorrected> : aim_bounds_of<Goal::kPlain>;
-        aim(pairs, at, side, {mu}, offset);
+        aim(pairs, at, side, {mu}, right);
       },
-      "pairs"_raw, "at"_raw.none(), "side"_a, "mu"_a, "corrected"_a, "offset"_raw,
-      "Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.");
+      "pairs"_raw, "at"_raw.none(), "side"_a, "mu"_a, "corrected"_a, "right"_raw,
+      "Aim at products of mu, with the second-order term of the last direction if asked; subtract e from ``right``.");
   m.def(
       "recentre_bounds",
       [](const PairRows& pairs, const OptionalIndices& at, double side, double mu, double near_step, double far_step,
-         const Output& offset) { aim_bounds_of<Goal::kCentral>(pairs, at, side, {mu, near_step, far_step}, offset); },
-      "pairs"_raw, "at"_raw.none(), "side"_a, "mu"_a, "near_step"_a, "far_step"_a, "offset"_raw,
-      "Correct the aim of products that a step would leave far from mu; add e to ``offset``.");
+         const Output& right) { aim_bounds_of<Goal::kCentral>(pairs, at, side, {mu, near_step, far_step}, right); },
+      "pairs"_raw, "at"_raw.none(), "side"_a, "mu"_a, "near_step"_a, "far_step"_a, "right"_raw,
+      "Correct the aim of products that a step would leave far from mu; subtract e from ``right``.");
   m.def("follow_bounds", &follow_bounds_of, "pairs"_raw, "at"_raw.none(), "side"_a, "dv"_raw, "rest"_raw,
         "Compute the changes that follow from dv, and subtract that of the slope from ``rest``. Return the fastest "
         "relative changes of near and far, and the sums of near_change * far, near * far_change and near_change * "
@@ -146,19 +152,19 @@ inline void bind_barrier(nb::module_& m) {
   m.def(
       "aim_kinks",
       [](const PairRows& up, const PairRows& down, const OptionalIndices& at, double mu, bool corrected,
-         const Output& offset) {
+         const Output& right) {
         const auto aim = corrected ? aim_kinks_of<Goal::kCorrected> : aim_kinks_of<Goal::kPlain>;
-        aim(up, down, at, {mu}, offset);
+        aim(up, down, at, {mu}, right);
       },
-      "up"_raw, "down"_raw, "at"_raw.none(), "mu"_a, "corrected"_a, "offset"_raw,
-      "Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.");
+      "up"_raw, "down"_raw, "at"_raw.none(), "mu"_a, "corrected"_a, "right"_raw,
+      "Aim at products of mu, with the second-order term of the last direction if asked; subtract e from ``right``.");
   m.def(
       "recentre_kinks",
       [](const PairRows& up, const PairRows& down, const OptionalIndices& at, double mu, double near_step,
          double far_step,
-         const Output& offset) { aim_kinks_of<Goal::kCentral>(up, down, at, {mu, near_step, far_step}, offset); },
-      "up"_raw, "down"_raw, "at"_raw.none(), "mu"_a, "near_step"_a, "far_step"_a, "offset"_raw,
-      "Correct the aim of products that a step would leave far from mu; add e to ``offset``.");
+         const Output& right) { aim_kinks_of<Goal::kCentral>(up, down, at, {mu, near_step, far_step}, right); },
+      "up"_raw, "down"_raw, "at"_raw.none(), "mu"_a, "near_step"_a, "far_step"_a, "right"_raw,
+      "Correct the aim of products that a step would leave far from mu; subtract e from ``right``.");
   m.def("follow_kinks", &follow_kinks_of, "up"_raw, "down"_raw, "at"_raw.none(), "dv"_raw, "absorbs"_a, "rest"_raw,
         "Compute the changes that follow from dv. If ``absorbs``, the slope changes by ``rest``; otherwise its change "
         "is subtracted from it. Return what ``follow_bounds`` returns.");

@@ -57,9 +57,9 @@ def placed(atom):
 
 def aimed(atom, mu, corrected=False):
     """Aim an atom, and return e."""
-    offset = np.zeros(SIZE)
-    atom.aim(mu, corrected, offset)
-    return offset
+    right = np.zeros(SIZE)
+    atom.aim(mu, corrected, right)
+    return -right
 
 
 def followed(atom, dv, stiffness, offset):
@@ -232,6 +232,7 @@ def test_bad_arguments_of_the_native_atoms_are_rejected():
         lambda: _native.aim_kinks(pairs, np.ones((5, 2)), None, 0.1, False, three),
         lambda: _native.follow_kinks(pairs, np.ones((5, 2)), None, three, True, three),
         lambda: _native.move_kinks(pairs, pairs, None, np.ones(2), three, 1.0, 1.0, three, three),
+        lambda: _native.absolute_dot(three, np.ones(4)),
     ):
         with pytest.raises(ValueError, match=r"must|does not exist"):
             call()
@@ -347,7 +348,7 @@ def test_a_central_pair_keeps_its_target_products(rng):
     for mu, more in ((0.5, 0.0), (50.0, 0.1 * 50.0 - 0.5)):  # for the larger mu all products of 0.5 are too small
         atom.recentre(mu, 1.0, 1.0, offset := np.zeros(SIZE))
         assert np.allclose(atom.pair[LACKING] - before, more)
-        assert np.allclose(offset, -atom.pair[LACKING] / atom.pair[NEAR])
+        assert np.allclose(-offset, -atom.pair[LACKING] / atom.pair[NEAR])
 
 
 # --- functions as sums of atoms ---------------------------------------------------------------------------------------
@@ -414,7 +415,7 @@ def test_a_step_of_a_barrier_adds_up(name, rng):
     guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
     barrier = barrier_at(function.normal_form(), blocks, guess)
     free = np.isfinite(barrier.stiffness().diagonal)
-    offset = barrier.aim(0.05, corrected=False)
+    offset = -barrier.aim(0.05, False, np.zeros(SIZE))
     dv = np.where(free, 0.1 * rng.standard_normal(SIZE), 0.0)
     change = barrier.stiffness().product(dv) + np.where(free, offset, 0.0)
     barrier.follow(dv, change.copy())
@@ -432,7 +433,7 @@ def test_slopes_of_kinks_and_norms_absorb_rounding(rng):
     for function in (COMPILED["SparseGroup"], COMPILED["L1"], COMPILED["GroupL2"]):
         guess = Guess(rng.standard_normal(SIZE), rng.standard_normal(SIZE), 0.1, np.ones(SIZE))
         barrier = barrier_at(function.normal_form(), function.blocks(), guess)
-        barrier.aim(0.05, corrected=False)
+        barrier.aim(0.05, False, np.zeros(SIZE))
         dv, wanted = rng.standard_normal(SIZE), rng.standard_normal(SIZE)
         barrier.follow(dv, wanted.copy())
         before, step = barrier.slope, 1e-3

@@ -118,14 +118,17 @@ def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
     """
 
-def aim_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, corrected: bool, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def absolute_dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+    """Return the sum of |a * b|."""
+
+def aim_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, corrected: bool, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.
+    Aim at products of mu, with the second-order term of the last direction if asked; subtract e from ``right``.
     """
 
-def recentre_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, near_step: float, far_step: float, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def recentre_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, mu: float, near_step: float, far_step: float, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Correct the aim of products that a step would leave far from mu; add e to ``offset``.
+    Correct the aim of products that a step would leave far from mu; subtract e from ``right``.
     """
 
 def follow_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, side: float, dv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float, float]:
@@ -138,14 +141,14 @@ def move_bounds(pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None)
     Take a step, and add the slope and its derivative. Return the sum of the products.
     """
 
-def aim_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, corrected: bool, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def aim_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, corrected: bool, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Aim at products of mu, with the second-order term of the last direction if asked; add e to ``offset``.
+    Aim at products of mu, with the second-order term of the last direction if asked; subtract e from ``right``.
     """
 
-def recentre_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, near_step: float, far_step: float, offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def recentre_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, mu: float, near_step: float, far_step: float, right: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Correct the aim of products that a step would leave far from mu; add e to ``offset``.
+    Correct the aim of products that a step would leave far from mu; subtract e from ``right``.
     """
 
 def follow_kinks(up: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], down: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, dv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], absorbs: bool, rest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float, float]:

@@ -29,8 +29,8 @@ WIDEST = max(_native.BAND_WIDTHS)
 EMPTY = 1e-8
 """Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
 
-CANCELLED = 1e-9
-"""Least pivot, relative to its entry of the diagonal, that a factor in doubles may have. Half of the digits are left
+CANCELLED = 1e-11
+"""Least pivot, relative to its entry of the diagonal, that a factor in doubles may have. Some five digits are left
 then, and refinement finds the others."""
 
 FULL = 0.05
@@ -119,10 +119,13 @@ class Banded(Normal):
     def _factored(self, weight: Vector, diagonal: Vector, shift: float) -> Solve | None:
         for gram, least in ((self.band.gram, CANCELLED), (self.band.precise_gram, 0.0)):
             matrix = gram(weight, diagonal)
-            own = matrix.diagonal()
-            if shift or not np.all(own):
+            if shift:
+                matrix.set_diagonal(_shifted(matrix.diagonal(), shift))
+            kept = matrix.factor()
+            if kept == 0.0 and not np.all(own := (matrix := gram(weight, diagonal)).diagonal()):
                 matrix.set_diagonal(_shifted(own, shift))
-            if matrix.factor() > least:
+                kept = matrix.factor()
+            if kept > least:
                 return matrix.solve
         return None
 

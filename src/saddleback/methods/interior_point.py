@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .. import _native
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.cached import cached_property
@@ -177,8 +178,8 @@ class InteriorPoint(Method[InteriorState]):
     @staticmethod
     def _watch(state: InteriorState, step: float) -> None:
         """End the method if it makes no more progress."""
-        missed = np.abs(state.off_z) @ np.abs(state.x) + np.abs(state.off_u) @ np.abs(state.y)
-        merit = state.complementarity() + float(missed)
+        missed = _native.absolute_dot(state.off_z, state.x) + _native.absolute_dot(state.off_u, state.y)
+        merit = state.complementarity() + missed
         state.since = 0 if merit < 0.9 * state.merit else state.since + 1
         state.merit = min(merit, state.merit)
         if step < SHORT or state.since >= STALLED or not np.isfinite(merit):
@@ -229,7 +230,7 @@ class Newton:
 
     def aim(self, mu: float, corrected: bool) -> None:
         """Find the direction in which all products become mu."""
-        self._solve(self.f.aim(mu, corrected), self.g.aim(mu, corrected))
+        self._solve(self.f.aim(mu, corrected, self.off_z), self.g.aim(mu, corrected, self.off_u))
 
     def centre(self, mu: float) -> None:
         """Correct the direction as long as that gives longer steps (Gondzio 1996)."""
@@ -237,7 +238,7 @@ class Newton:
         for _ in range(self.system.corrections):
             before, aims, direction = self.longest, [pair[LACKING].copy() for pair in pairs], self.direction
             primal, dual = (min(1.0, REACH * step + REACH - 1.0) for step in before)
-            self._solve(self.f.recentre(mu, primal, dual), self.g.recentre(mu, dual, primal))
+            self._solve(self.f.recentre(mu, primal, dual, self.off_z), self.g.recentre(mu, dual, primal, self.off_u))
             now = self.longest
             if sum(now) < sum(before) + WORTH or min(now[0] / before[0], now[1] / before[1]) < 1.0 - WORTH:
                 for pair, lacking in zip(pairs, aims, strict=True):
@@ -245,8 +246,8 @@ class Newton:
                 self._follow(direction)
                 break
 
-    def _solve(self, f_offset: Vector, g_offset: Vector) -> None:
-        self._follow(self.system.refined(self.off_z - f_offset, self.off_u - g_offset))
+    def _solve(self, r: Vector, s: Vector) -> None:
+        self._follow(self.system.refined(r, s))
 
     def _follow(self, direction: Direction) -> None:
         self.direction = direction

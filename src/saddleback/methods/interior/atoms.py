@@ -74,12 +74,18 @@ class Atom(ABC):
         return False
 
     @abstractmethod
-    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
-        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction. Add e."""
+    def aim(self, mu: float, corrected: bool, right: Vector) -> None:
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction.
+
+        Subtracts e from the right side of the linear system.
+        """
 
     @abstractmethod
-    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
-        """Correct the aim of pairs whose products a step would leave far from mu (Gondzio 1996). Add e."""
+    def recentre(self, mu: float, near_step: float, far_step: float, right: Vector) -> None:
+        """Correct the aim of pairs whose products a step would leave far from mu (Gondzio 1996).
+
+        Subtracts e from the right side of the linear system.
+        """
 
     @abstractmethod
     def follow(self, dv: Vector, rest: Vector) -> None:
@@ -118,10 +124,10 @@ class Smooth(Atom):
     def curved(self) -> bool:
         return bool(np.any(self.stiffness()))
 
-    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
+    def aim(self, mu: float, corrected: bool, right: Vector) -> None:
         pass
 
-    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
+    def recentre(self, mu: float, near_step: float, far_step: float, right: Vector) -> None:
         pass
 
     def follow(self, dv: Vector, rest: Vector) -> None:
@@ -221,11 +227,11 @@ class Bound(Paired):
     def pairs(self) -> tuple[Vector, ...]:
         return (self.pair,)
 
-    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
-        _native.aim_bounds(self.pair, self.at, self.side, mu, corrected, offset)
+    def aim(self, mu: float, corrected: bool, right: Vector) -> None:
+        _native.aim_bounds(self.pair, self.at, self.side, mu, corrected, right)
 
-    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
-        _native.recentre_bounds(self.pair, self.at, self.side, mu, near_step, far_step, offset)
+    def recentre(self, mu: float, near_step: float, far_step: float, right: Vector) -> None:
+        _native.recentre_bounds(self.pair, self.at, self.side, mu, near_step, far_step, right)
 
     def follow(self, dv: Vector, rest: Vector) -> None:
         self.ahead = _native.follow_bounds(self.pair, self.at, self.side, dv, rest)
@@ -266,11 +272,11 @@ class Kink(Paired):
     def pairs(self) -> tuple[Vector, ...]:
         return self.up, self.down
 
-    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
-        _native.aim_kinks(self.up, self.down, self.at, mu, corrected, offset)
+    def aim(self, mu: float, corrected: bool, right: Vector) -> None:
+        _native.aim_kinks(self.up, self.down, self.at, mu, corrected, right)
 
-    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
-        _native.recentre_kinks(self.up, self.down, self.at, mu, near_step, far_step, offset)
+    def recentre(self, mu: float, near_step: float, far_step: float, right: Vector) -> None:
+        _native.recentre_kinks(self.up, self.down, self.at, mu, near_step, far_step, right)
 
     def follow(self, dv: Vector, rest: Vector) -> None:
         self.ahead = _native.follow_kinks(self.up, self.down, self.at, dv, self.absorbs, rest)
@@ -363,7 +369,7 @@ class Norm(Atom):
         wide = self.cones.group
         return eta * (self.b * head + sign * inner), eta[wide] * (tail + self.q * along[wide])
 
-    def aim(self, mu: float, corrected: bool, offset: Vector) -> None:
+    def aim(self, mu: float, corrected: bool, right: Vector) -> None:
         cones, wide = self.cones, self.cones.group
         head = mu - self.head**2 - cones.sums(self.tail**2)
         tail = -2.0 * self.head[wide] * self.tail
@@ -377,10 +383,10 @@ class Norm(Atom):
         first = (self.head * head - cones.sums(self.tail * tail)) / room
         rest = (tail - self.tail * first[wide]) / self.head[wide]
         self._pull = self._scaled(first, rest)
-        offset[self.at] -= self._stiff(self._pull[1])
+        right[self.at] += self._stiff(self._pull[1])
 
-    def recentre(self, mu: float, near_step: float, far_step: float, offset: Vector) -> None:
-        offset[self.at] -= self._stiff(self._pull[1])
+    def recentre(self, mu: float, near_step: float, far_step: float, right: Vector) -> None:
+        right[self.at] += self._stiff(self._pull[1])
 
     def _spread(self) -> Vector:
         return (self.eta**-2)[self.cones.group]

@@ -153,19 +153,25 @@ class Barrier:
             diagonal[self.fixed] = np.inf
         return Stiffness(diagonal, self.norm)
 
-    def aim(self, mu: float, corrected: bool) -> Vector:
-        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction. Return e."""
-        offset = np.zeros_like(self.v)
-        for atom in self.atoms:
-            atom.aim(mu, corrected, offset)
-        return offset
+    def aim(self, mu: float, corrected: bool, missed: Vector) -> Vector:
+        """Aim at products of mu; if ``corrected``, with the second-order term of the last direction.
 
-    def recentre(self, mu: float, near_step: float, far_step: float) -> Vector:
-        """Correct the aim of products that a step along the last direction would leave far from mu. Return e."""
-        offset = np.zeros_like(self.v)
+        Returns ``missed`` - e.
+        """
+        right = missed.copy()
         for atom in self.atoms:
-            atom.recentre(mu, near_step, far_step, offset)
-        return offset
+            atom.aim(mu, corrected, right)
+        return right
+
+    def recentre(self, mu: float, near_step: float, far_step: float, missed: Vector) -> Vector:
+        """Correct the aim of products that a step along the last direction would leave far from mu.
+
+        Returns ``missed`` - e.
+        """
+        right = missed.copy()
+        for atom in self.atoms:
+            atom.recentre(mu, near_step, far_step, right)
+        return right
 
     def follow(self, dv: Vector, slope_change: Vector) -> None:
         """Compute all changes that follow from a change of v, such that the slopes change by the given sum.

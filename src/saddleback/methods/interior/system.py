@@ -326,8 +326,8 @@ class Sparse(System):
             self.give = 1.0 / other.diagonal
         self.give[self.border] = 0.0
         weight = self.give if not structure.border.size else self.give[structure.inner]
-        diagonal = self.stays.diagonal
-        self.factor = self._factored(weight, np.where(np.isfinite(diagonal), diagonal, FIXED))
+        diagonal, finite = self.stays.diagonal, self.stays.finite
+        self.factor = self._factored(weight, diagonal if finite is None else np.where(finite, diagonal, FIXED))
         ratio = structure.passes(A) / (PRODUCTS + structure.solve_passes(A))
         self.corrections = int(np.searchsorted(RATIOS, ratio))
         if self.border.size:
