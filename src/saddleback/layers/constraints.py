@@ -32,7 +32,7 @@ minimise, and more of them are needed."""
 
 FEW = 100
 """Most rows of constraints. Among many of them, such as those that make copies of columns equal, some give way much
-less than their own columns suggest, and the multipliers converge slowly; Newton steps on all of them are faster then."""
+less than their own columns suggest, and the multipliers converge slowly. Newton steps on all of them are faster."""
 
 INNER, LAST = 0.03, 0.3
 """Accuracy to which an envelope is minimised, relative to the error before it, and to that at which the run ends."""
