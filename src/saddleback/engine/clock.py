@@ -49,5 +49,7 @@ def slice_passes(state: State, model: Model) -> float:
     report = state.report()
     blocks = report.n_blocks or len(model.blocks)
     iterations = blocks / (report.blocks_per_iteration or blocks)
-    work = 2 * model.A.traits.stored / len(model.strata.members) + iterations * model.A.shape[0]
+    traits = model.A.traits
+    processes = 1 if traits.holders is None else traits.holders.processes
+    work = 2 * traits.stored / processes + iterations * model.A.shape[0]
     return min(max(1.0, SLICE_GROWTH * state.passes), SLICE_WORK / work, VISITS / blocks)

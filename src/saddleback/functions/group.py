@@ -252,7 +252,7 @@ class BoxPlusBall(Ball, PartlyFixed):
     @cached_property
     def _radius(self) -> Vector:
         """The weights, as divisors."""
-        return np.maximum(self.of.weight, np.finfo(float).tiny)
+        return map_constants(lambda weight: np.maximum(weight, np.finfo(float).tiny), self.of.weight)
 
     def holds(self, x: Vector) -> bool:
         norms = self.of.norms(shrink(x, self.of.left, self.of.right))
