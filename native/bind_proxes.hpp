@@ -3,11 +3,33 @@
 #pragma once
 
 #include "bind_arrays.hpp"
+#include "group_balls.hpp"
 #include "total_variation.hpp"
 
 namespace saddleback {
 
 inline void bind_proxes(nb::module_& m) {
+  m.def(
+      "project_on_balls",
+      [](const Input& v, const std::optional<Indices>& order, const Indices& start, const Input& radius) {
+        const Index groups = length(start) - 1;
+        require(groups >= 0 && start.data()[0] == 0 && start.data()[groups] == length(v) &&
+                    std::is_sorted(start.data(), start.data() + groups + 1),
+                "start must rise from 0 to the length of v");
+        require(length(radius) == 1 || length(radius) == groups, "there must be one radius, or one per group");
+        if (order) {
+          require_length(length(v), "order must be as long as v", *order);
+          require_columns(*order, length(v));
+        }
+        NewArray<> x = zeros(length(v));
+        nb::gil_scoped_release released;
+        project_on_balls(v.data(), order ? order->data() : nullptr, {start.data(), start.size()},
+                         {radius.data(), radius.size()}, x.data());
+        return x;
+      },
+      "v"_raw, "order"_raw.none(), "start"_raw, "radius"_raw,
+      "Return the projection of v, group by group, on balls around 0; the groups are v[order[start[g] : start[g + "
+      "1]]].");
   m.def(
       "denoise_line",
       [](const Input& v, const Input& weight, double alpha) {

@@ -14,6 +14,7 @@ from profiles import examples
 from scipy.optimize import minimize_scalar
 
 import saddleback as sb
+from saddleback import _native
 from saddleback.functions.calculus import BlockSum
 from saddleback.functions.group import shrink_norms
 from saddleback.functions.linf import project_on_l1_ball
@@ -559,3 +560,40 @@ def test_projection_on_the_l1_ball_is_that_by_sorting(rng):
         threshold = max(float(thresholds[ordered > thresholds][-1]), 0.0)
         expected = np.sign(x) * np.maximum(np.abs(x) - threshold, 0.0)
         assert np.allclose(project_on_l1_ball(x, radius), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("contiguous", [True, False])
+@pytest.mark.parametrize("one_radius", [True, False])
+def test_the_compiled_projection_on_balls_is_the_formula(contiguous, one_radius, rng):
+    sizes = rng.integers(1, 5, 30_000)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    n = int(start[-1])
+    order = None if contiguous else rng.permutation(n)
+    v, radius = rng.standard_normal(n), np.array([1.1]) if one_radius else rng.uniform(0, 2, sizes.size)
+    own = np.arange(n) if order is None else order
+    norms = np.sqrt(np.add.reduceat(v[own] ** 2, start[:-1]))
+    expected = np.empty(n)
+    expected[own] = v[own] * np.repeat(np.minimum(1.0, radius / norms), sizes)
+    results = []
+    for threads in (1, 2):
+        before = _native.set_threads(threads)
+        try:
+            results.append(_native.project_on_balls(v, order, start, radius))
+        finally:
+            _native.set_threads(before)
+    np.testing.assert_allclose(results[0], expected, rtol=1e-14)
+    np.testing.assert_array_equal(*results)
+
+
+def test_bad_arguments_of_the_projection_on_balls_are_rejected():
+    three, start = np.ones(3), np.array([0, 1, 3])
+    for arguments in (
+        (three, None, np.array([0, 2, 1, 3]), three),
+        (three, None, np.array([0, 2]), three[:1]),
+        (three, None, np.zeros(0, np.int64), three[:1]),
+        (three, np.array([0, 1]), start, three[:1]),
+        (three, np.array([0, 1, 3]), start, three[:1]),
+        (three, None, start, three),
+    ):
+        with pytest.raises(ValueError, match=r"must|does not exist"):
+            _native.project_on_balls(*arguments)

@@ -113,6 +113,11 @@ def product(A: Annotated[NDArray, dict(device='cpu', writable=False)], B: Annota
     Write A @ B, which may be known to be symmetric, to a matrix with contiguous rows. All have the same type.
     """
 
+def project_on_balls(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the projection of v, group by group, on balls around 0; the groups are v[order[start[g] : start[g + 1]]].
+    """
+
 def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """
     Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
