@@ -108,24 +108,26 @@ template <class T> class TwoEndedBand {
   /// Forms the matrix: form(half, entries) adds to the band of a half, whose columns are those of that half and then
   /// the middle ones.
   template <class Form> void form(const double* diagonal, const Form& form) {
+    Index places[2] = {};
+    for (int half = 0; half < halves(); ++half) {  // tasks must not throw, so that memory is taken before them
+      places[half] = (size(half) + middle() + width_) * (width_ + 1);  // with room for the next W columns
+      entries_[half] = std::make_unique_for_overwrite<T[]>(places[half]);
+    }
     in_halves([&](int half) {
-      std::vector<T>& own = entries_[half];
-      own.assign((size(half) + middle() + width_) * (width_ + 1), T(0.0));  // and room for the next W columns
-      const Index count = half == 0 ? upper_ + middle() : lower_;
-      for (Index j = 0; j < count; ++j) own[j * (width_ + 1)] = diagonal[at(half, j)];
-      form(half, own.data());
+      T* own = entries_[half].get();
+      std::fill_n(own, places[half], T(0.0));
+      for (Index j = 0; j < given(half); ++j) own[j * (width_ + 1)] = diagonal[at(half, j)];
+      form(half, own);
     });
   }
 
   double diagonal(Index column) const {
-    const int half = column < upper_ + middle() ? 0 : 1;
-    const Index j = half == 0 ? column : columns() - 1 - column;
+    const auto [half, j] = place(column);
     return static_cast<double>(entries_[half][j * (width_ + 1)]) + shared(column);
   }
 
   void set_diagonal(Index column, double value) {
-    const int half = column < upper_ + middle() ? 0 : 1;
-    const Index j = half == 0 ? column : columns() - 1 - column;
+    const auto [half, j] = place(column);
     entries_[half][j * (width_ + 1)] = value - shared(column);
   }
 
@@ -133,14 +135,15 @@ template <class T> class TwoEndedBand {
   template <int W> double factor() {
     double least[3] = {1.0, 1.0, 1.0}, of_middle[W];
     for (Index k = 0; k < middle(); ++k) of_middle[k] = diagonal(upper_ + k);
+    const auto before = std::make_unique_for_overwrite<double[]>(upper_ + lower_);
     in_halves([&](int half) {
-      std::vector<double> before(size(half));
-      for (Index j = 0; j < size(half); ++j) before[j] = static_cast<double>(entries_[half][j * (W + 1)]);
-      least[half] = factor_band<W>(entries_[half].data(), before.data(), size(half));
+      double* own = before.get() + (half == 0 ? 0 : upper_);
+      for (Index j = 0; j < size(half); ++j) own[j] = static_cast<double>(entries_[half][j * (W + 1)]);
+      least[half] = factor_band<W>(entries_[half].get(), own, size(half));
     });
     if (lower_ > 0) {
-      T* middle = entries_[0].data() + upper_ * (W + 1);
-      const T* other = entries_[1].data() + lower_ * (W + 1);  // its entry (r, c) is that of (W - 1 - c, W - 1 - r)
+      T* middle = entries_[0].get() + upper_ * (W + 1);
+      const T* other = entries_[1].get() + lower_ * (W + 1);  // its entry (r, c) is that of (W - 1 - c, W - 1 - r)
       for (int c = 0; c < W; ++c) {
         for (int r = c; r < W; ++r) middle[c * W + r] += other[(W - 1 - r) * W + (W - 1 - c)];
       }
@@ -151,29 +154,29 @@ template <class T> class TwoEndedBand {
 
   /// Writes the solution of a system to `result`.
   template <int W> void solve(const double* right, double* result) const {
-    std::vector<T> values[2];
+    std::unique_ptr<T[]> values[2];
+    for (int half = 0; half < halves(); ++half) values[half] = std::make_unique_for_overwrite<T[]>(size(half) + W);
     in_halves([&](int half) {
-      values[half].assign(size(half) + width_, T(0.0));
-      const Index count = half == 0 ? upper_ + middle() : lower_;
-      for (Index j = 0; j < count; ++j) values[half][j] = right[at(half, j)];
-      solve_forward<W>(entries_[half].data(), size(half), values[half].data());
+      T* own = values[half].get();
+      std::fill_n(own + size(half), W, T(0.0));
+      for (Index j = 0; j < given(half); ++j) own[j] = right[at(half, j)];
+      solve_forward<W>(entries_[half].get(), size(half), own);
     });
     if (lower_ > 0) {
-      T* middle = values[0].data() + upper_;
-      T* other = values[1].data() + lower_;
+      T* middle = values[0].get() + upper_;
+      T* other = values[1].get() + lower_;
       T own[2 * W];  // the middle, and room for the entries after it, of which there are none
       for (int k = 0; k < W; ++k) own[k] = middle[k] + other[W - 1 - k], own[W + k] = 0.0;
-      solve_forward<W>(entries_[0].data() + upper_ * (W + 1), W, own);
+      solve_forward<W>(entries_[0].get() + upper_ * (W + 1), W, own);
       for (int k = 0; k < W; ++k) own[W + k] = 0.0;
-      solve_backward<W>(entries_[0].data() + upper_ * (W + 1), W, own);
+      solve_backward<W>(entries_[0].get() + upper_ * (W + 1), W, own);
       for (int k = 0; k < W; ++k) middle[k] = other[W - 1 - k] = own[k];
     } else {
-      std::fill_n(values[0].data() + upper_, W, T(0.0));
+      std::fill_n(values[0].get() + upper_, W, T(0.0));
     }
     in_halves([&](int half) {
-      solve_backward<W>(entries_[half].data(), size(half), values[half].data());
-      const Index count = half == 0 ? upper_ + middle() : lower_;
-      for (Index j = 0; j < count; ++j) result[at(half, j)] = static_cast<double>(values[half][j]);
+      solve_backward<W>(entries_[half].get(), size(half), values[half].get());
+      for (Index j = 0; j < given(half); ++j) result[at(half, j)] = static_cast<double>(values[half][j]);
     });
   }
 
@@ -181,24 +184,33 @@ template <class T> class TwoEndedBand {
 
  private:
   Index middle() const { return lower_ > 0 ? width_ : 0; }
+  int halves() const { return lower_ > 0 ? 2 : 1; }
   Index size(int half) const { return half == 0 ? upper_ : lower_; }
+
+  /// The columns whose diagonal and right side a half has: the upper one has those of the middle.
+  Index given(int half) const { return half == 0 ? upper_ + middle() : lower_; }
 
   /// The column of the matrix that is column j of a half.
   Index at(int half, Index j) const { return half == 0 ? j : columns() - 1 - j; }
 
+  /// The half that has the diagonal of a column, and the column in it.
+  std::pair<int, Index> place(Index column) const {
+    return column < given(0) ? std::pair<int, Index>{0, column} : std::pair<int, Index>{1, columns() - 1 - column};
+  }
+
   /// What the lower half adds to the diagonal of the middle.
   double shared(Index column) const {
-    if (column < upper_ || column >= upper_ + middle()) return 0.0;
+    if (column < upper_ || column >= given(0)) return 0.0;
     return static_cast<double>(entries_[1][(columns() - 1 - column) * (width_ + 1)]);
   }
 
   template <class Body> void in_halves(const Body& body) const {
     Lease lease;
-    lease.run(lower_ > 0 ? 2 : 1, body);
+    lease.run(halves(), body);
   }
 
   Index width_, lower_, upper_ = 0;
-  std::vector<T> entries_[2];
+  std::unique_ptr<T[]> entries_[2];
 };
 
 }  // namespace saddleback

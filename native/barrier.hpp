@@ -57,11 +57,6 @@ struct Ahead {
   }
 };
 
-// A comparison with a NaN is false, so that an undefined ratio is not the fastest.
-#define SADDLEBACK_AHEAD simd reduction(min : fastest_near, fastest_far) reduction(+ : by_near, by_far, by_both)
-#define SADDLEBACK_PRAGMA(text) _Pragma(#text)
-#define SADDLEBACK_OMP(text) SADDLEBACK_PRAGMA(omp text)
-
 /// Aims at a goal, and subtracts e from the right side of the linear system.
 template <Goal kGoal, class At>
 SADDLEBACK_CLONES static void aim_bounds(Pairs p, At at, double side, const Aim& aim, double* right, Range part) {
@@ -76,12 +71,13 @@ SADDLEBACK_CLONES static void aim_bounds(Pairs p, At at, double side, const Aim&
 template <class At>
 SADDLEBACK_CLONES static Ahead follow_bounds(Pairs p, At at, double side, const double* dv, double* rest, Range part) {
   double fastest_near = 0, fastest_far = 0, by_near = 0, by_far = 0, by_both = 0;
-  SADDLEBACK_OMP(SADDLEBACK_AHEAD)
+#pragma omp simd reduction(min : fastest_near, fastest_far) reduction(+ : by_near, by_far, by_both)
   for (Index i = part.begin; i < part.end; ++i) {
     const double near = p.near[i], far = p.far[i], near_change = side * dv[at[i]];
     const double far_change = (p.lacking[i] - far * near_change) / near;
     p.near_change[i] = near_change, p.far_change[i] = far_change;
     rest[at[i]] += side * far_change;
+    // a comparison with a NaN is false, so that an undefined ratio is not the fastest
     const double near_ratio = near_change / near, far_ratio = far_change / far;
     fastest_near = near_ratio < fastest_near ? near_ratio : fastest_near;
     fastest_far = far_ratio < fastest_far ? far_ratio : fastest_far;
@@ -124,7 +120,7 @@ SADDLEBACK_CLONES static void aim_kinks(Pairs up, Pairs down, At at, const Aim& 
 template <bool kAbsorbs, class At>
 SADDLEBACK_CLONES static Ahead follow_kinks(Pairs up, Pairs down, At at, const double* dv, double* rest, Range part) {
   double fastest_near = 0, fastest_far = 0, by_near = 0, by_far = 0, by_both = 0;
-  SADDLEBACK_OMP(SADDLEBACK_AHEAD)
+#pragma omp simd reduction(min : fastest_near, fastest_far) reduction(+ : by_near, by_far, by_both)
   for (Index i = part.begin; i < part.end; ++i) {
     const double p = up.near[i], n = down.near[i], right = up.far[i], left = down.far[i];
     const double pull = up.lacking[i] / right - down.lacking[i] / left;

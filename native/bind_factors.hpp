@@ -34,9 +34,10 @@ template <class T> class Band {
     return result;
   }
 
-  void set_diagonal(const Input& values) {
-    require_length(matrix_.columns(), "there must be an entry of the diagonal for every column", values);
-    for (Index j = 0; j < matrix_.columns(); ++j) matrix_.set_diagonal(j, values.data()[j]);
+  void set_diagonal(const Indices& at, const Input& values) {
+    require_length(length(at), "there must be a value for every listed column", values);
+    require_columns(at, matrix_.columns());
+    for (Index k = 0; k < length(at); ++k) matrix_.set_diagonal(at.data()[k], values.data()[k]);
   }
 
   double factor() {
@@ -119,7 +120,7 @@ class BandRows {
 template <class T> void bind_band(nb::module_& m, const char* name, const char* text) {
   nb::class_<Band<T>>(m, name, text)
       .def("diagonal", &Band<T>::diagonal, "Return the diagonal, rounded to doubles.")
-      .def("set_diagonal", &Band<T>::set_diagonal, "values"_raw, "Replace the diagonal.")
+      .def("set_diagonal", &Band<T>::set_diagonal, "at"_raw, "values"_raw, "Replace some entries of the diagonal.")
       .def("factor", &Band<T>::factor,
            "Replace the matrix by its factors L D L'. Return the least pivot relative to its entry of the diagonal; 0 "
            "if the matrix is not positive definite.")

@@ -9,10 +9,10 @@ namespace saddleback {
 
 /// hi + lo, with hi the double that is nearest to the sum.
 struct DoubleDouble {
-  double hi = 0.0, lo = 0.0;
+  double hi, lo;
 
   DoubleDouble() = default;
-  DoubleDouble(double value) : hi(value) {}  // NOLINT: as int converts to double
+  DoubleDouble(double value) : hi(value), lo(0.0) {}  // NOLINT: as int converts to double
   DoubleDouble(double high, double low) : hi(high), lo(low) {}
 
   explicit operator double() const { return hi; }

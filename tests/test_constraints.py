@@ -362,3 +362,29 @@ def test_constraints_are_refused_without_their_layer():
     problem = beside_constraints(sb.Squared, lambda u: (u, u))
     with pytest.raises(TypeError, match="no Lipschitz gradient"):
         sb.solve(problem, method="descent", constraints=False)
+
+
+def test_the_units_of_constraints_do_not_matter(rng):
+    """Rows of constraints and their targets in other units are the same problem, for the same number of passes."""
+    X, w, C = rng.standard_normal((120, 80)), np.zeros(80), rng.standard_normal((5, 80))
+    w[:6] = 1.0
+    y = X @ w + 0.3 * rng.standard_normal(120)
+    found = []
+    for unit in (1.0, 1e3, 1e-3):
+        losses = [sb.Squared(y, scale=1 / 120), sb.Equality(unit * (C @ w - 0.3))]
+        found.append(sb.solve(sb.Problem(sb.L1(0.05), [X, unit * C], losses), method="descent", tol=1e-7))
+    assert all(result.status is sb.Status.OPTIMAL for result in found)
+    assert np.allclose([result.objective for result in found], found[0].objective, rtol=1e-6)
+    passes = [result.passes for result in found]
+    assert max(passes) < 2 * min(passes)
+
+
+def test_a_convex_fit_of_a_random_walk_is_certified(rng):
+    """While y grows, the residuals of the interior point fall and its merit does not: it must not give up."""
+    n = 300
+    y = np.cumsum(rng.standard_normal(n))
+    D = sb.Differences(n, 2)
+    convex = sb.Problem(sb.Zero(), [sb.Identity(), D], [sb.Absolute(y), sb.Interval(np.zeros(n - 2), np.inf)])
+    result = sb.solve(convex)
+    assert result.status is sb.Status.OPTIMAL
+    assert np.isclose(result.objective, convex.to_cvxpy().solve(solver="CLARABEL"), rtol=1e-5)

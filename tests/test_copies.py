@@ -185,3 +185,25 @@ def test_what_is_not_a_norm_of_entries_is_left_alone(rng):
         assert copy_groups(sb.Problem(penalty, [A, repeat()], losses).model) is None
     assert copy_groups(sb.Problem(sb.Zero(), [A, repeat()], [sb.Squared(b), sb.L1(1.0)]).model) is None
     assert copy_groups(sb.Problem(sb.Zero(), A, sb.Squared(b)).model) is None
+
+
+def test_an_empty_row_of_the_data_changes_nothing_about_the_method(rng):
+    """A later reduction must not forget that the rows which make copies equal are no constraints of the user."""
+    A, b = rng.standard_normal((M, N)), rng.standard_normal(M)
+    found = []
+    for extra in (0, 1):
+        rows, target = np.vstack([A, np.zeros((extra, N))]), np.append(b, np.zeros(extra))
+        found.append(sb.solve(sb.Problem(sb.Zero(), [rows, repeat()], [sb.Absolute(target), norms(6.0)])))
+    assert found[0].method == found[1].method
+    assert np.isclose(found[0].objective, found[1].objective, rtol=1e-5)
+
+
+def test_a_large_sparse_matrix_is_copied_as_a_sparse_one():
+    """20,000 x 20,002 entries would not fit into memory; those that are not 0 take a megabyte."""
+    n, groups = 20_002, 2000
+    step = n // groups
+    members = [np.arange(step * g, min(step * g + step + 3, n)) for g in range(groups)]
+    A = sparse.random(20_000, n, 1e-4, random_state=0, format="csc")
+    terms = [sb.Squared(np.ones(20_000)), sb.GroupL2(50.0, [each.size for each in members])]
+    problem = sb.Problem(sb.Zero(), [A, sb.Repeat(np.concatenate(members), n)], terms)
+    assert isinstance(copy_groups(problem.model), Copied)

@@ -264,8 +264,22 @@ def test_terms_on_single_variables_become_penalties():
     assert shown("groups")[1] == ["Squared"]
     assert shown("bounded groups")[1] == ["Squared", "Interval"]
     assert shown("pinball") == ("[LInf(alpha=1.0)]", ["Pinball"])
-    assert shown("denoising")[1] == ["Absolute"]
+    assert shown("denoising")[1] == ["Squared", "Absolute"]
     assert shown("portfolio")[1] == ["Squared", "Equality", "Interval"]
+
+
+@pytest.mark.parametrize("level", [0.0, 1e3, 1e6])
+def test_the_gap_is_that_of_the_whole_objective(level, rng):
+    """A square of x minus data lacks nothing: without its constant, data at a high level would hide any error."""
+    data, signal = rng.standard_normal(60) + level, cp.Variable(60)
+    program = cp.Problem(cp.Minimize(cp.sum_squares(signal - data) + cp.norm1(cp.diff(signal))))
+    problem = sb.from_cvxpy(program)
+    result = sb.solve(problem)
+    problem.assign(result.x)
+    assert result.status is sb.Status.OPTIMAL
+    direct = [sb.Squared(data - level, scale=2.0), sb.L1(1.0)]
+    best = sb.solve(sb.Problem(sb.Zero(), [sb.Identity(), sb.Differences(60)], direct), tol=1e-10).objective
+    assert program.objective.value == pytest.approx(best, rel=1e-5)
 
 
 def test_contradictions_are_proved():

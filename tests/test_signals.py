@@ -285,3 +285,11 @@ def test_pictures(rng):
     for shape in [(14, 11), (6, 5, 4), (30,)]:
         left, right = TotalVariationDenoiser(0.2).fit(picture(rng, shape)).plot()
         assert left.images[0].get_array().shape == right.images[0].get_array().shape
+
+
+def test_dates_and_images_without_a_value_are_refused():
+    dates = np.datetime64("2026-01-01") + np.arange(20)
+    with pytest.raises(TypeError, match="t holds dates"):
+        TrendFilter().fit(np.arange(20.0), t=dates)
+    with pytest.raises(ValueError, match="NaN only"):
+        TotalVariationDenoiser().fit(np.full((8, 8), np.nan))

@@ -257,7 +257,7 @@ def test_an_iteration_reads_its_panels_once(method, options, tmp_path):
     """Without a working set, the sweeps count exactly what they read."""
     found = Streamed(stored(tmp_path, "column-major", WIDE), memory=1e5)
     problem = sb.Problem(sb.ElasticNet(0.5, 0.1), found, sb.Squared(WIDE_B))
-    chosen = make(method, {"working_set": False, "finish": False} | options)
+    chosen = make(method, {"working_set": False, "finish": False} | options).for_model(problem.model)
     state = chosen.init(problem.model, Start(np.zeros(700), np.zeros(40)))
     before, passes = found.reads, state.passes
     while state.passes < passes + 6:

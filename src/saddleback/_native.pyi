@@ -174,8 +174,8 @@ class Band:
     def diagonal(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Return the diagonal, rounded to doubles."""
 
-    def set_diagonal(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """Replace the diagonal."""
+    def set_diagonal(self, at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Replace some entries of the diagonal."""
 
     def factor(self) -> float:
         """
@@ -191,8 +191,8 @@ class PreciseBand:
     def diagonal(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Return the diagonal, rounded to doubles."""
 
-    def set_diagonal(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """Replace the diagonal."""
+    def set_diagonal(self, at: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Replace some entries of the diagonal."""
 
     def factor(self) -> float:
         """

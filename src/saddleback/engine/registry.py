@@ -115,7 +115,8 @@ def resolve(
         return method
     if drawn is None and _takes(Alternating, options) and Alternating().missing(model) is None:
         return Alternating.name
-    smooth = softened(model) if layers and constraints_pay(model) else model
+    soft = layers and options.get("constraints", True) and constraints_pay(model)
+    smooth = softened(model) if soft else model
     if drawn is None and _takes(Descent, options) and Descent().missing(smooth) is None and not has_long_rows(smooth):
         return Descent.name
     if drawn is None and _takes(R2HPDHG, options) and as_linear_program(model) is not None:

@@ -295,6 +295,8 @@ def _differences(points: int, order: int, t: Vector | None) -> Any:
 
 
 def _per_point(name: str, values: ArrayLike, points: int) -> Vector:
+    if np.asarray(on_host(values)).dtype.kind in "mM":
+        raise TypeError(f"{name} holds dates: expected numbers; divide the time since the first point by a unit")
     array: Vector = check_array(on_host(values), ensure_2d=False, dtype=np.float64, input_name=name)
     if array.shape != (points,):
         raise ValueError(f"{name} has shape {array.shape}: expected one value for each of {points} points")

@@ -120,6 +120,8 @@ class TotalVariationDenoiser(Smoother):
         D = sb.Differences(shape=shape)
         norm = sb.GroupL2(self.alpha, D.groups) if self.isotropic else sb.L1(self.alpha)
         missing = np.isnan(data.ravel())
+        if missing.all():
+            raise ValueError("X has NaN only: expected a pixel with a value at least")
         weight = 1.0 - missing if missing.any() else None
         target = data.ravel() if weight is None else np.where(missing, 0.0, data.ravel())
         target = target.astype(np.float64, copy=False)

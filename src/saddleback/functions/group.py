@@ -275,7 +275,7 @@ class BoxPlusBall(Ball, PartlyFixed):
         groups, radius = self.of.partition, np.ascontiguousarray(squeeze_constant(self.of.weight))
         order = None if groups.contiguous else np.ascontiguousarray(groups.order, dtype=np.int64)
         start = np.ascontiguousarray(groups.start, dtype=np.int64)
-        return _native.project_on_balls(np.ascontiguousarray(x), order, start, radius)
+        return _native.project_on_balls(np.ascontiguousarray(x, dtype=np.float64), order, start, radius)
 
     def largest_multiple(self, x: Vector) -> float:
         """Newton from the right on the convex t -> ||shrink(t x)||_g - weight, group by group.

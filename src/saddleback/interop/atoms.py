@@ -44,7 +44,6 @@ class Move:
     variable: int
     add: Callable[[Block], bool]
     order: int = ENTRYWISE
-    constant: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,10 @@ def _squares(reader: Reader, inner: Any, weights: Vector) -> Parts:
 
 def _affine_squares(affine: Affine, weights: Vector) -> Parts:
     found, move = affine.entries(), None
-    if found is not None and _alike(curvature := 2.0 * weights * found.factors**2):
-        linear = 2.0 * weights * found.factors * affine.constant
-        add = partial(Block.add_square, index=found.places, curvature=float(curvature[0]), linear=linear)
-        move = Move(found.variable, add, SQUARE, float(weights @ affine.constant**2))
+    # with a target it stays a loss: as a square and a linear term it would lack a constant, which is part of the gap
+    if found is not None and not np.any(affine.constant) and _alike(curvature := 2.0 * weights * found.factors**2):
+        add = partial(Block.add_square, index=found.places, curvature=float(curvature[0]))
+        move = Move(found.variable, add, SQUARE)
     return Parts(NOTHING, [Row(Squared(-affine.constant, **_weighting(2.0 * weights)), affine, move)])
 
 

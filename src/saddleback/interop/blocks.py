@@ -34,10 +34,9 @@ class Block:
         self.slope[index] += weight
         return True
 
-    def add_square(self, index: Indices, curvature: float, linear: Vector) -> bool:
-        """Add curvature / 2 * ||x||^2 and a linear term; only for all entries."""
+    def add_square(self, index: Indices, curvature: float) -> bool:
+        """Add curvature / 2 * ||x||^2; only for all entries."""
         self.curvature += curvature
-        self.linear[index] += linear
         return index.size == self.size
 
     def add_bounds(self, index: Indices, lower: Vector, upper: Vector) -> bool:

@@ -50,10 +50,10 @@ def read(source: Any) -> CvxpyProblem:
     blocks = [Block(variable.size) for variable in variables]
     for j, matrix in objective.rest.matrices.items():
         blocks[j].linear += np.ravel(matrix.toarray() if sparse.issparse(matrix) else matrix)
-    rows, blocks, constant = _move(rows, blocks)
+    rows, blocks = _move(rows, blocks)
     problem = CvxpyProblem.of(_assembled(blocks, rows))
     problem.variables = variables
-    problem.sign, problem.offset = sign, sign * (constant + float(objective.rest.constant[0]))
+    problem.sign, problem.offset = sign, sign * float(objective.rest.constant[0])
     return problem
 
 
@@ -86,17 +86,16 @@ def _attributes(reader: Reader) -> list[Row]:
     return rows
 
 
-def _move(rows: list[Row], blocks: list[Block]) -> tuple[list[Row], list[Block], float]:
+def _move(rows: list[Row], blocks: list[Block]) -> tuple[list[Row], list[Block]]:
     """Move terms of single variables to the penalties, as long as these can be added and a term is left."""
-    kept, constant = list(rows), 0.0
+    kept = list(rows)
     movable = [(row, row.move) for row in rows if row.move is not None]
     for row, move in sorted(movable, key=lambda pair: pair[1].order):
         trial = deepcopy(blocks[move.variable])
         if len(kept) > 1 and move.add(trial) and _can_be_added(trial):
             blocks[move.variable] = trial
             kept = [other for other in kept if other is not row]
-            constant += move.constant
-    return kept, blocks, constant
+    return kept, blocks
 
 
 def _can_be_added(block: Block) -> bool:

@@ -34,6 +34,9 @@ FEW = 100
 """Most rows of constraints. Among many of them, such as those that make copies of columns equal, some give way much
 less than their own columns suggest, and the multipliers converge slowly. Newton steps on all of them are faster."""
 
+KEY = "strengths of the smooth rows"
+"""The key in ``Model.of_data`` under which the strengths are kept."""
+
 INNER, LAST = 0.03, 0.3
 """Accuracy to which an envelope is minimised, relative to the error before it, and to that at which the run ends."""
 
@@ -133,7 +136,8 @@ class Constraints(Layer[ConstraintsState]):
 def pays(model: Model) -> bool:
     """Return whether the loss is smooth apart from a few constraints, which are not most of its rows."""
     form = model.loss_form
-    if form is None or not all(isinstance(atom, Piecewise) for atom in form.atoms):
+    known = model.A.traits.entries_known and model.A.traits.tasks == 1
+    if not known or form is None or not all(isinstance(atom, Piecewise) for atom in form.atoms):
         return False
     hard = _hard(model)
     few = 0 < np.count_nonzero(hard) <= FEW
@@ -155,15 +159,24 @@ def softened(model: Model, x: Vector | None = None, centre: Vector | None = None
     If y_1 changes by t, x gives way by about S A_1't with the inverses S of the strengths of the columns that are not
     0, and A_1 x by A_1 S A_1't.
     """
-    form, hard = model.loss_form, np.flatnonzero(_hard(model))
-    assert form is not None
-    quadratic = form.parameters.quadratic
-    n = model.A.shape[1]
+    rows, n = model.A.shape
+    hard = np.flatnonzero(_hard(model))
     columns = np.arange(n) if x is None or not np.any(x) else np.flatnonzero(x)
-    curvature = float(np.mean(1.0 / quadratic[quadratic > 0]))
-    strength = np.maximum(curvature * np.broadcast_to(model.column_lengths, (n,))[columns] ** 2, 1e-300)
+    strength = _strengths(model)[columns]
     way = model.A.restrict(hard, columns).sums(2, weights=(1.0 / strength, None))[1]
-    usual = np.broadcast_to(model.row_lengths, quadratic.shape)[hard] ** 2 / float(np.mean(strength))
-    mu = np.zeros(quadratic.size)
+    usual = np.broadcast_to(model.row_lengths, (rows,))[hard] ** 2 / float(np.mean(strength))
+    mu = np.zeros(rows)
     mu[hard] = SOFT * np.maximum(np.where(way > 0, way, usual), 1e-300)
-    return enveloped(model, np.zeros(quadratic.size) if centre is None else centre, mu)
+    return enveloped(model, np.zeros(rows) if centre is None else centre, mu)
+
+
+def _strengths(model: Model) -> Vector:
+    """Return the second derivatives of the smooth rows along the columns, found once; the constraints have no part."""
+    kept: Vector | None = model.of_data.get(KEY)
+    if kept is None:
+        assert model.loss_form is not None
+        quadratic = np.array(model.loss_form.parameters.quadratic)
+        curvature = np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
+        kept = np.maximum(model.A.sums(2, weights=(None, curvature))[0], 1e-300)
+        model.of_data[KEY] = kept
+    return kept

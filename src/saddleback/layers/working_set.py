@@ -276,7 +276,7 @@ class WorkingSet(Layer[WorkingSetState]):
         state.products.passes = 0.0
         state.counts = state.counts.plus(before.state.report())
         state = replace(
-            state, x=start.x.copy(), y=start.y.copy(), u=None, z=None, start=start, error=np.inf, passes=0.0
+            state, x=start.x.copy(), y=start.y.copy(), u=None, z=None, start=start, error=np.inf, passes=0.0, ended=""
         )
         part = model if before.blocks.size == len(model.blocks) else model.of_blocks(before.blocks, before.model.A)
         kept = replace(before, model=part, round=0.0, look=FIRST_LOOK)

@@ -29,7 +29,7 @@ WIDEST = max(_native.BAND_WIDTHS)
 EMPTY = 1e-8
 """Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
 
-CANCELLED = 1e-11
+CANCELLED = 1e-10
 """Least pivot, relative to its entry of the diagonal, that a factor in doubles may have. Some five digits are left
 then, and refinement finds the others."""
 
@@ -111,7 +111,8 @@ class Banded(Normal):
         self.width = min(each for each in _native.BAND_WIDTHS if each >= width)
         size = float(T.shape[1])
         self.band = _native.BandRows(*self.rows, T.shape[1], self.width)
-        self.bytes += 8.0 * size * (self.width + 1)
+        del self.rows  # the band has a copy of them
+        self.bytes += 8.0 * T.shape[0] + 16.0 * size * (self.width + 1)
         self.visits = self.pairs + size * (self.width + 1) * (self.width + 2) / 2.0
         self.multiplications = 0.0
         self.solve_visits = 2.0 * size * (self.width + 1)
@@ -119,14 +120,16 @@ class Banded(Normal):
     def _factored(self, weight: Vector, diagonal: Vector, shift: float) -> Solve | None:
         for gram, least in ((self.band.gram, CANCELLED), (self.band.precise_gram, 0.0)):
             matrix = gram(weight, diagonal)
-            if shift:
-                matrix.set_diagonal(_shifted(matrix.diagonal(), shift))
-            kept = matrix.factor()
-            if kept == 0.0 and not np.all(own := (matrix := gram(weight, diagonal)).diagonal()):
-                matrix.set_diagonal(_shifted(own, shift))
-                kept = matrix.factor()
+            kept = 0.0 if shift else matrix.factor()
+            if kept == 0.0:  # now with the shift, and entries in the place of zeros on the diagonal
+                matrix = gram(weight, diagonal)
+                own = matrix.diagonal()
+                at = np.flatnonzero(own == 0) if shift == 0 else np.arange(own.size)
+                matrix.set_diagonal(at, _shifted(own, shift)[at])
+                kept = matrix.factor() if at.size else 0.0
             if kept > least:
                 return matrix.solve
+            del matrix  # before the one with twice the digits is formed
         return None
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _native
 from ..certificates.candidates import Candidates
-from ..common.arrays import Vector
+from ..common.arrays import Vector, length
 from ..common.cached import cached_property
 from ..common.rebuildable import stored
 from ..model.model import Model
@@ -62,7 +62,7 @@ SHORT = 1e-4
 @stored
 @dataclass(kw_only=True)
 class InteriorState(State):
-    """The two barriers, with u = Ax and z = -A'y, what the slopes of the barriers miss of them, and the objective."""
+    """The two barriers, with u = Ax and z = -A'y, and what the slopes of the barriers miss of them."""
 
     model: Model
     u: Vector
@@ -73,7 +73,7 @@ class InteriorState(State):
     g: Barrier = field(init=False)
     tol: float = 0.0
     merit: float = np.inf
-    value: float = np.inf
+    off: float = np.inf
     since: int = 0
     steps: int = 0
 
@@ -180,8 +180,10 @@ class InteriorPoint(Method[InteriorState]):
         """End the method if it makes no more progress."""
         missed = _native.absolute_dot(state.off_z, state.x) + _native.absolute_dot(state.off_u, state.y)
         merit = state.complementarity() + missed
-        state.since = 0 if merit < 0.9 * state.merit else state.since + 1
-        state.merit = min(merit, state.merit)
+        # while y grows, as if a constraint is far from satisfied, the residuals may fall and the merit not
+        off = length(state.off_z) + length(state.off_u)
+        state.since = 0 if merit < 0.9 * state.merit or off < 0.95 * state.off else state.since + 1
+        state.merit, state.off = min(merit, state.merit), min(off, state.off)
         if step < SHORT or state.since >= STALLED or not np.isfinite(merit):
             _give_up(state, f"no progress after {state.steps} steps")
 
@@ -196,13 +198,11 @@ class InteriorPoint(Method[InteriorState]):
 def _promising(state: InteriorState) -> bool:
     """Return whether the gap, which is about the sum of all products, may be close to the tolerance.
 
-    With a sparse factor a certificate costs as much as a large part of a step. ``value`` is the objective when it was
-    last needed, and only falls: if the gap is too large for that value, it is too large for the present one.
+    With a sparse factor a certificate costs as much as a large part of a step.
     """
-    if state.merit <= NEARBY * state.tol * state.value:
-        model = state.model
-        state.value = abs(model.f.finite_value(state.x) + model.g.finite_value(state.u) + model.constant)
-    return state.merit <= NEARBY * state.tol * state.value
+    model = state.model
+    value = model.f.finite_value(state.x) + model.g.finite_value(state.u) + model.constant
+    return bool(state.merit <= NEARBY * state.tol * abs(value))
 
 
 def _give_up(state: InteriorState, reason: str) -> None:

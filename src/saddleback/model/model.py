@@ -77,6 +77,8 @@ class Model:
     f, A, g : penalty, operator and loss.
     linear_norm : ||c|| of the linear terms of f, the scale of the dual infeasibility.
     constant : the constant part of the objective, which a reduction has separated from f and g.
+    fit : whether the problem has mostly losses, if its rows do not show it: those of a reduction or of a part of a
+        problem may be others than the user's. None if they do.
     """
 
     f: Convex
@@ -84,6 +86,7 @@ class Model:
     g: Convex
     linear_norm: float
     constant: float = 0.0
+    fit: bool | None = None
 
     def part(self, f: Convex, A: Operator, columns: Indices | None = None) -> Model:
         """Return the problem of some of the columns, by default of all, with the same loss.
@@ -91,14 +94,14 @@ class Model:
         It inherits the properties that depend only on the loss, and P(0): the omitted columns of x are 0.
         """
         inherited = ("loss_bounded_below", "target_norm", "value_at_zero", "penalty_vanishes_at_zero")
-        part = Model(f, A, self.g, self.linear_norm, self.constant)
+        part = Model(f, A, self.g, self.linear_norm, self.constant, self.fit)
         part.__dict__.update({name: getattr(self, name) for name in inherited})
         part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
         return part
 
     def with_alpha(self, f: Convex, linear_norm: float) -> Model:
         """Return the problem with another alpha in its penalty, which changes neither f(0) nor the blocks."""
-        other = Model(f, self.A, self.g, linear_norm, self.constant)
+        other = Model(f, self.A, self.g, linear_norm, self.constant, self.fit)
         vars(other).update(of_data=self.of_data, blocks=self.blocks, penalty_at_zero=self.penalty_at_zero)
         return other
 
@@ -195,9 +198,9 @@ class Model:
             self.A.restrict(rows, np.arange(pull.size)),
             self.g.restrict(rows),
             self.linear_norm,
+            fit=self.mostly_losses,
         )
         part.__dict__["surely_solvable"] = self.surely_solvable
-        part.__dict__["mostly_losses"] = self.mostly_losses
         return part
 
     def with_memory(self) -> Model:
@@ -315,8 +318,8 @@ class Model:
 
         Such a problem is a fit with some constraints, rather than a linear program.
         """
-        if self.surely_solvable:
-            return True
+        if self.fit is not None or self.surely_solvable:
+            return self.fit is not False
         form = self.loss_form
         if form is None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
             return False

@@ -56,13 +56,13 @@ class Above(Operator):
             self if all(new is old for new, old in zip(parts, self.rows, strict=True)) else Above(parts, self.heights)
         )
 
-    def without_row(self, part: int) -> list[Operator | None]:
+    def other_rows(self, part: int) -> list[Operator | None]:
         """Return all parts but one."""
         return [other for i, other in enumerate(self.rows) if i != part]
 
     def without(self, part: int) -> Operator:
         """Return the operators without one of them."""
-        parts = self.without_row(part)
+        parts = self.other_rows(part)
         heights = [height for i, height in enumerate(self.heights) if i != part]
         return parts[0] if len(parts) == 1 and parts[0] is not None else Above(parts, heights)
 

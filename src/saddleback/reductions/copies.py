@@ -176,7 +176,7 @@ def copy_groups(model: Model) -> Reduction | None:
     functions[j] = penalty = _with_free(norms, free.size).plus(piece)
     operators = [block.without(i) for block in blocks]
     height, equal = operators[j].shape[0], copies.again.size
-    if 8.0 * height * copies.of.size > min(LARGEST, model.A.traits.budget):
+    if _copied_bytes(operators[j], copies) > min(LARGEST, model.A.traits.budget):
         return None
     slopes = -operators[j].rmatvec(others.subgradient(np.zeros(height)))
     slack = penalty.zero_slack(copies.share * slopes[copies.of])
@@ -195,8 +195,8 @@ def copy_groups(model: Model) -> Reduction | None:
         f=functions[0] if len(functions) == 1 else BlockSum(functions, widths, [True] * len(functions)),
         A=operators[0] if len(operators) == 1 else Stacked(operators),
         g=one_above_the_other(losses, heights),
+        fit=model.mostly_losses,  # equal copies are no constraints of the user
     )
-    vars(reduced)["mostly_losses"] = model.mostly_losses  # equal copies are no constraints of the user
     first = sum(widths[:j])
     own = slice(first, first + n), slice(first, first + copies.of.size)
     bounds = np.where(piece.lower == 0, -np.inf, piece.left), piece.right
@@ -216,7 +216,7 @@ def _group_rows(blocks: Sequence[Above]) -> tuple[int, int, Indices] | None:
     """
     for i in range(len(blocks[0].rows) if blocks else 0):
         present = [j for j, block in enumerate(blocks) if block.rows[i] is not None]
-        if len(present) != 1 or any(all(A is None for A in block.without_row(i)) for block in blocks):
+        if len(present) != 1 or any(all(A is None for A in block.other_rows(i)) for block in blocks):
             continue
         of = _repeated(blocks[present[0]].rows[i])
         if of is not None:
@@ -234,10 +234,20 @@ def _repeated(A: Operator | None) -> Indices | None:
     return np.asarray(matrix.indices, dtype=np.int64)
 
 
+def _is_sparse(A: Operator) -> bool:
+    return A.traits.stored < DENSE * A.shape[0] * A.shape[1]
+
+
+def _copied_bytes(A: Operator, copies: Copies) -> float:
+    """Return the bytes of the copied columns: a value per entry, and its row if A is sparse."""
+    (m, n), size = A.shape, copies.of.size
+    return 16.0 * A.traits.stored * size / n if _is_sparse(A) else 8.0 * m * size
+
+
 def copied_columns(A: Operator, copies: Copies) -> Operator:
     """Return A S: the columns of A as often as they are copied, each times its share."""
-    size, (m, n) = copies.of.size, A.shape
-    if A.traits.stored < DENSE * m * n:
+    size, m = copies.of.size, A.shape[0]
+    if _is_sparse(A):
         entries = A.entries(copies.of, compressed=True)
         return Compressed(sparse.csc_array(entries @ sparse.diags_array(copies.share)))
     array = np.empty((m, size), order="F")
