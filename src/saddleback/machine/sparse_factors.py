@@ -29,7 +29,7 @@ WIDEST = max(_native.BAND_WIDTHS)
 EMPTY = 1e-8
 """Diagonal entry in the place of 0, relative to the median entry: the border of a system may determine the variable."""
 
-CANCELLED = 1e-10
+CANCELLED = 1e-11
 """Least pivot, relative to its entry of the diagonal, that a factor in doubles may have. Some five digits are left
 then, and refinement finds the others."""
 
