@@ -166,11 +166,11 @@ def test_support_vector_regression_of_liblinear(regression):
 def test_the_models_of_celer(regression, ours, theirs, options, intercept, storage):
     celer = pytest.importorskip("celer")
     X, y = regression
-    theirs = getattr(celer, theirs)(alpha=0.1, fit_intercept=intercept, tol=1e-12, max_iter=1000, **options)
+    theirs = getattr(celer, theirs)(alpha=0.1, fit_intercept=intercept, tol=1e-15, max_iter=1000, **options)
     theirs.fit(storage(X), y)
     ours.set_params(fit_intercept=intercept, tol=1e-12).fit(storage(X), y)
-    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)  # celer may stop at a gap of 1e-10
-    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-4)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-5)
     assert np.array_equal(ours.coef_ == 0, theirs.coef_ == 0)
 
 

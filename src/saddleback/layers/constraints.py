@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates.candidates import Candidates, evaluate
 from ..common.arrays import Vector
@@ -23,8 +22,6 @@ from ..methods.contract import Layer, Method, Start, State
 from ..methods.multipliers import enveloped
 from ..methods.report import Report
 from ..model.model import Model
-
-Mask = NDArray[np.bool_]
 
 SOFT = 0.03
 """How soft an envelope is, relative to what x gives way by if a multiplier changes. Softer envelopes are easier to
@@ -85,7 +82,7 @@ class Constraints(Layer[ConstraintsState]):
 
     def init(self, model: Model, start: Start) -> ConstraintsState:
         model = model.columnar()
-        centre = np.where(_hard(model), model.g_star.domain.project(start.y), 0.0)
+        centre = np.where(model.hard_rows, model.g_star.domain.project(start.y), 0.0)
         smooth = softened(model, start.x, centre)
         state = ConstraintsState(
             x=start.x, y=start.y, model=model, start=start, centre=centre, smooth=smooth, inner=None
@@ -119,7 +116,7 @@ class Constraints(Layer[ConstraintsState]):
             return
         x, u = primal.x.copy(), primal.u
         y = state.smooth.g.subgradient(u)
-        state.centre = np.where(_hard(model), y, 0.0)
+        state.centre = np.where(model.hard_rows, y, 0.0)
         state.smooth = softened(model, x, state.centre)
         accuracy = max(INNER * certificate.error, LAST * tol)
         start = replace(state.start, x=x, y=y, u=u.copy(), tol=accuracy, exact=False)
@@ -139,18 +136,9 @@ def pays(model: Model) -> bool:
     known = model.A.traits.entries_known and model.A.traits.tasks == 1
     if not known or form is None or not all(isinstance(atom, Piecewise) for atom in form.atoms):
         return False
-    hard = _hard(model)
+    hard = model.hard_rows
     few = 0 < np.count_nonzero(hard) <= FEW
     return bool(few and np.all(hard | (form.parameters.quadratic > 0)) and model.mostly_losses)
-
-
-def _hard(model: Model) -> Mask:
-    """Return the rows of the constraints."""
-    form = model.loss_form
-    assert form is not None
-    _, _, quadratic, lower, upper = form.parameters
-    hard: Mask = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
-    return hard
 
 
 def softened(model: Model, x: Vector | None = None, centre: Vector | None = None) -> Model:
@@ -160,7 +148,7 @@ def softened(model: Model, x: Vector | None = None, centre: Vector | None = None
     0, and A_1 x by A_1 S A_1't.
     """
     rows, n = model.A.shape
-    hard = np.flatnonzero(_hard(model))
+    hard = np.flatnonzero(model.hard_rows)
     columns = np.arange(n) if x is None or not np.any(x) else np.flatnonzero(x)
     strength = _strengths(model)[columns]
     way = model.A.restrict(hard, columns).sums(2, weights=(1.0 / strength, None))[1]

@@ -323,9 +323,15 @@ class Model:
         form = self.loss_form
         if form is None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
             return False
-        _, _, quadratic, lower, upper = form.parameters
-        constrained = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
-        return bool(2 * np.count_nonzero(constrained) <= constrained.size)
+        return bool(2 * np.count_nonzero(self.hard_rows) <= self.hard_rows.size)
+
+    @cached_property
+    def hard_rows(self) -> NDArray[np.bool_]:
+        """Whether each row of a loss with a normal form is a constraint: y has no bound on some side, and no cost."""
+        assert self.loss_form is not None
+        _, _, quadratic, lower, upper = self.loss_form.parameters
+        hard: NDArray[np.bool_] = (quadratic == 0) & (np.isinf(lower) | np.isinf(upper))
+        return hard
 
     @cached_property
     def feasible_at_zero(self) -> bool:
