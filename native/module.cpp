@@ -11,6 +11,7 @@
 #include "bind_kernels.hpp"
 #include "bind_matrix.hpp"
 #include "bind_proxes.hpp"
+#include "bind_row_evaluation.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
@@ -51,6 +52,7 @@ NB_MODULE(_native, m) {
   bind_losses(m);
   bind_kernel(m);
   bind_descent(m);
+  bind_row_evaluation(m);
 }
 
 }  // namespace saddleback

@@ -406,7 +406,8 @@ def test_a_run_that_is_stopped_leaves_a_checkpoint(how, tmp_path):
     assert first.status is (sb.Status.TIME_LIMIT if how == "time" else sb.Status.INTERRUPTED)
     assert "resume" in first.message
     again = sb.solve(slow(), resume=path, **options)
-    assert again.seconds > first.seconds - 0.01
+    # the time before the checkpoint counts; how long a run takes to end after writing it does not
+    assert again.seconds >= first.history.seconds[-1]
     assert np.all(np.diff(again.history.seconds) >= 0)
     assert_same(again, sb.solve(slow(), **options))
 

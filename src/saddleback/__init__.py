@@ -45,12 +45,17 @@ from .paths.path import path
 from .places.torch import open_device
 from .problem import Problem
 from .result import Certificate, History, Result, Status
+from .tall.problem import TallProblem
+from .tall.row_files import RowFiles
+from .tall.rows import ArrayRows, Rows
+from .tall.stored_rows import StoredRows
 
 __version__ = _version("saddleback")
 
 __all__ = [
     "L1",
     "Absolute",
+    "ArrayRows",
     "Box",
     "Certificate",
     "ColumnFile",
@@ -80,12 +85,16 @@ __all__ = [
     "Repeat",
     "Report",
     "Result",
+    "RowFiles",
+    "Rows",
     "SparseGroup",
     "Squared",
     "SquaredHinge",
     "SquaredL2",
     "Status",
+    "StoredRows",
     "Streamed",
+    "TallProblem",
     "TotalVariation1D",
     "Zero",
     "alpha_max",

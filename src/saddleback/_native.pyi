@@ -356,3 +356,13 @@ class Descent:
         e_g holds the entries of ``along`` in group g. Use conjugate gradients with the diagonal as preconditioner, to a relative
         residual. Return d and the number of steps.
         """
+
+def evaluate_piecewise_rows(X: Annotated[NDArray, dict(device='cpu', writable=False)], numbers: Sequence[Annotated[NDArray, dict(device='cpu', writable=False)]], weight: Annotated[NDArray, dict(device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], intercept: bool, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], leverage: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: float, resolved: float, chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, curved: bool) -> tuple[float, float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """
+    Evaluate a loss of dense rows, given by the five parameters of its conjugate, in the calling thread.
+
+    Return the sums of values and of tangents at 0, the rise, the squares of y, z and data, A'y, A'DA or nothing, the rows close to a kink unless rows are chosen, and the y of the rows that are kept.
+    """
+
+def evaluate_logistic_rows(X: Annotated[NDArray, dict(device='cpu', writable=False)], numbers: Sequence[Annotated[NDArray, dict(device='cpu', writable=False)]], weight: Annotated[NDArray, dict(device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], intercept: bool, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], leverage: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: float, resolved: float, chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, curved: bool) -> tuple[float, float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """The same for the logistic loss, given by its labels."""

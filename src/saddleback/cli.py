@@ -1,4 +1,4 @@
-"""The command line: ``saddleback demo``, ``solve``, ``reproduce`` and ``bench``.
+"""The command line: ``saddleback demo``, ``solve``, ``fit``, ``reproduce`` and ``bench``.
 
 Exit codes: 0 for a certified solution, 1 if a run ended without one, 2 for bad input, 3 if it is proved that there is
 no solution.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from .bench import runner
 from .bench.case import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
+from .estimators.objective import CLASSIFICATION, REGRESSION
+from .fit_command import Fit, check_table, print_model, told, write_table
 from .io.problem_files import check_writable, read_together, write_solution
 from .places.mpi.communicator import communicator_of, world
 from .reproduce import EXPERIMENTS
@@ -286,6 +289,65 @@ def _print_result(result: sb.Result, objective: float | None) -> None:
     for name, value in lines.items():
         typer.echo(f"{name:<22}{value}")
     typer.echo(result.message)
+
+
+# --- fit -------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def fit(
+    files: Annotated[
+        list[str], typer.Argument(help="Parquet or Arrow files, folders or patterns.", show_default=False)
+    ],
+    target: Annotated[str, typer.Option(help="Name of the column with the targets.", show_default=False)],
+    loss: Annotated[str, typer.Option(help=f"One of {', '.join([*REGRESSION, *CLASSIFICATION])}.")] = "squared",
+    quantile: Annotated[float, typer.Option(help="The quantile of loss quantile.")] = 0.5,
+    penalty: Annotated[str, typer.Option(help="l1, elasticnet or none.")] = "l1",
+    alpha: Annotated[float, typer.Option(help="Weight of the penalty.")] = 0.01,
+    weights: Annotated[
+        str | None, typer.Option(help="Name of the column with the weights of the rows.", show_default="none")
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="A column to use; may be repeated.", show_default="all others")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Largest error of an optimal certificate.")] = 1e-6,
+    time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the coefficients: .csv or .json.", show_default="nowhere")
+    ] = None,
+    as_json: Json = False,
+    progress: Annotated[bool, typer.Option(help="Show the readings.")] = True,
+) -> None:
+    """Fit a linear model to the tables in files, which are read a few times and need not fit into memory.
+
+    Columns of text or categories become one feature per value. Under mpiexec the processes share the reading.
+
+    The exit code is 0 for a certified solution, 1 without one, and 2 for bad input.
+    """
+    with _input_errors():
+        comm = world()
+    aloud = comm is None or comm.rank == 0
+    asked = Fit(files, target, weights, column, loss, quantile, penalty, alpha, tol, time_limit)
+    with _input_errors(aloud), _quiet_warnings():
+        if out is not None:
+            check_table(out)
+        model = asked.fitted(comm, progress and not as_json)
+        if aloud and out is not None:
+            write_table(out, model)
+    results = model.result_ if isinstance(model.result_, list) else [model.result_]
+    if aloud and as_json:
+        _print_json(told(model) | {"out": None if out is None else str(out)})
+    elif aloud:
+        print_model(model)
+    _exit_by_status(*results)
+
+
+@contextmanager
+def _quiet_warnings() -> Iterator[None]:
+    """Leave out the warning of a fit that ended without a certificate: its message is printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 # --- reproduce --------------------------------------------------------------------------------------------------------

@@ -305,6 +305,13 @@ def _floor_of_rounding(model: Model, primal: PrimalSide, gap: float, values: flo
     return rounding / ROUNDED if values <= NEARLY_ZERO * rounding else 0.0
 
 
+def relative_gap(gap: float, values: float, least: float) -> float:
+    """Return a gap relative to the larger value of the objective, or to the floor; infinite if one is not known."""
+    if not (math.isfinite(gap) and math.isfinite(least)):  # relative to an infinite floor every gap would be 0
+        return np.inf
+    return 0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), max(values, least))
+
+
 def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     """Return the certificate of a primal and a dual point.
 
@@ -317,7 +324,6 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
     linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
     least = floor(primal.rise, primal.reach, dual.length, max(values, linear))
     least = max(least, _floor_of_rounding(model, primal, gap, values))
-    known = math.isfinite(gap) and math.isfinite(least)  # relative to an infinite floor every gap would be 0
     scale = max(values, least)
     (off_x, off_u), off_z = primal.distances, dual.distance
     shift = in_units = 0.0
@@ -334,7 +340,7 @@ def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
         primal_value=primal.value,
         dual_value=dual.value,
         gap=gap,
-        relative_gap=(0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), scale)) if known else np.inf,
+        relative_gap=relative_gap(gap, values, least),
         primal_infeasibility=violation / (1.0 + model.constraint_norm),
         dual_infeasibility=off_z / (1.0 + model.linear_norm),
         perturbation=max(

@@ -15,7 +15,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..methods import Report
 from ..operators import Operator
-from ..result import Certificate, History, Status, counted
+from ..result import Certificate, History, Status
 from ..steps.strengths import WEIGHT_RANGE
 
 FEWEST = 4
@@ -45,9 +45,9 @@ ADVICE = {
 
 
 def message(
-    status: Status, certificate: Certificate, tol: float, passes: float, method: str, proof: str | None = None
+    status: Status, certificate: Certificate, tol: float, work: str, method: str, proof: str | None = None
 ) -> str:
-    """Return what happened, how accurate the result is, and advice that depends only on the status and the method.
+    """Return what happened after some work, how accurate the result is, and advice for the status and the method.
 
     If there is no solution, the sentences on the proof replace the figures of the certificate.
     """
@@ -59,7 +59,7 @@ def message(
             if method in ("sp-bcd", "pure-cd", "r2hpdhg")
             else "Use method='sp-bcd', whose step sizes are proved to converge."
         )
-    after = f"After {counted(passes)} passes of {method}: {found}"
+    after = f"After {work}: {found}"
     return " ".join(part for part in (status.value, after, advice) if part)
 
 

@@ -25,7 +25,7 @@ from ..places.mpi.distribute import Shard, gathered
 from ..places.torch import open_device
 from ..problem import Problem
 from ..reductions import Reduction, Unchanged, merge_rows, reduce_problem
-from ..result import Result, Status
+from ..result import Result, Status, counted
 from .clock import Clock
 from .diagnosis import diagnose, message, spread
 from .incumbent import Incumbent
@@ -255,7 +255,9 @@ class Task:
     def _message(self, status: Status, ray: Vector | None) -> str:
         run, tol = self.run, self.options.tol
         proof = None if ray is None else explanation(self.problem, status, ray)
-        said = message(status, run.incumbent.certificate, tol, run.passes, run.name_of(self.method), proof)
+        method = run.name_of(self.method)
+        work = f"{counted(run.passes)} passes of {method}"
+        said = message(status, run.incumbent.certificate, tol, work, method, proof)
         if self.status is not status and self.status is not None:
             said += f" The run had already ended: {self.status.value}"
         if status in LIMITS:

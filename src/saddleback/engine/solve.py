@@ -6,16 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ..methods import Method
+from ..places.mpi.communicator import communicator_of
 from ..places.mpi.distribute import Shard
 from ..problem import Problem
 from ..result import Result
+from ..tall.problem import TallProblem
 from .info import Info
 from .options import Options
 from .session import Session
 
 
 def solve(
-    problem: Problem | Shard,
+    problem: Problem | TallProblem | Shard,
     method: str | Method[Any] = "auto",
     tol: float = 1e-6,
     max_passes: float = 10_000,
@@ -41,9 +43,10 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem or callable
+    problem : Problem, TallProblem or callable
         What to solve. With ``comm`` it may be a function ``shard(rank, size)`` that returns the problem of the columns
-        of one process, all with the same loss; the problem to solve then has all these columns side by side.
+        of one process, all with the same loss; the problem to solve then has all these columns side by side. If it
+        returns a ``TallProblem``, the problem to solve has the rows of all processes.
     method : str or Method, default "auto"
         One of ``saddleback.methods()``. "auto" is "descent" for a smooth loss, or "alternating" if also every block of
         A is an identity; "highs" for a linear program, or "r2hpdhg" if it is large or not in memory; "dual-fista"
@@ -138,5 +141,20 @@ def solve(
         layers=layers,
         of_method=options,
     )
+    whole = _made(problem, comm)
+    if isinstance(whole, TallProblem):
+        from ..tall.solve import solve_tall  # it calls this function for its problems in memory
+
+        return solve_tall(whole, given)
     with Session(given) as session:
-        return session.solve(problem, x0, y0)
+        return session.solve(whole, x0, y0)
+
+
+def _made(problem: Any, comm: Any) -> Any:
+    """Return the problem, from the rows of all processes if a function returns those of one process."""
+    team = communicator_of(comm)
+    if team.size == 1 or not callable(problem):
+        return problem
+    with team:
+        part = problem(team.rank, team.size)
+    return part.of_all(team) if isinstance(part, TallProblem) else lambda rank, size: part

@@ -107,7 +107,7 @@ class Certified(BaseEstimator):
             "tol": self.tol,
             "max_passes": passes,
             "time_limit": self.time_limit,
-            "seed": _seed(self.random_state),
+            "seed": seed_of(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
             "comm": self.comm,
@@ -184,7 +184,7 @@ def furthest(results: Sequence[sb.Result]) -> sb.Result:
     return max(results, key=lambda result: (ranks.get(result.status, 1), result.certificate.error))
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """Return a seed; 0 for None, since every seed leads to the same certified answer."""
     if random_state is None:
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +17,17 @@ from sklearn.utils.multiclass import check_classification_targets
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..tall.dask_rows import in_blocks, is_dask, mean_of, predicted
+from ..tall.retargeted import Retargeted
+from ..tall.rows import Rows
+from .certified import seed_of
 from .design import Design
 from .documentation import OF_CLASSIFIERS, documented
 from .linear import Fit, LinearModel, Target, check_weight
 from .objective import CLASSIFICATION, Objective
 from .path import coefficients, split
 from .table import Table, checked
+from .tall_fit import OneAgainstTheRest, TallFit, surveyed
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -42,9 +47,15 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     """Base of the classifiers."""
 
     class_weight: Any = None
+    losses = CLASSIFICATION
+
+    def _can_be_tall(self, n_features: int) -> bool:
+        objective = self._objective()  # without a penalty, a test after every step ends a fit to separable classes
+        endless = objective.loss == "logistic" and (objective.penalty is None or objective.alpha == 0)
+        return not endless and super()._can_be_tall(n_features)
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
-        self._objective().check(CLASSIFICATION)
+        self._objective().check(self.losses)
         table, y = checked(self, X, y, self.least_samples)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -67,20 +78,44 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return given
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
-        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return [Target(np.where(y == code, 1.0, -1.0), np.zeros(())) for code in positive]
+        return [Target(signs, np.zeros(())) for signs in self._columns(y)]
+
+    def _columns(self, y: Any) -> list[Vector]:
+        return [np.where(y == code, 1.0, -1.0) for code in self._positive()]
+
+    def _positive(self) -> Sequence[int]:
+        """Return the class that is positive in each problem."""
+        return [1] if self.classes_.size == 2 else range(self.classes_.size)
+
+    def _row_targets(self, rows: Rows) -> tuple[list[Rows], float]:
+        counts = surveyed(rows, self._objective(), self.fit_intercept, seed_of(self.random_state), labelled=True).labels
+        self.classes_ = np.array(sorted(counts))
+        check_classification_targets(self.classes_)
+        weights = np.array([counts[label] for label in self.classes_.tolist()])
+        factors = np.ones(weights.size)
+        if self.class_weight is not None:
+            factors = self._class_weights(self.classes_, np.arange(weights.size), weights)
+        counted = self.classes_[weights * factors > 0]
+        if counted.size < 2:
+            raise ValueError(
+                f"the target has one class, {counted}: expected two classes or more with a positive weight"
+            )
+        by_class = tuple(zip(self.classes_.tolist(), factors.tolist(), strict=True)) if np.any(factors != 1) else ()
+        targets = [OneAgainstTheRest(self.classes_.tolist()[code], by_class) for code in self._positive()]
+        return [Retargeted(rows, change) for change in targets], float(weights @ factors)
 
     def _panels(self, ready: Fit) -> list[str]:
         return [f"class {name}" for name in self.classes_] if self.classes_.size > 2 else []
 
-    def _solve_one(self, ready: Fit, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
+    def _solve_one(self, ready: Any, target: Any, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the result of one problem.
 
         A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls towards 0
         as t grows, but is positive everywhere. The solve ends at the first such w.
         """
         objective = ready.objective
-        if objective.loss != "logistic" or (objective.penalty is not None and objective.alpha > 0):
+        penalised = objective.penalty is not None and objective.alpha > 0
+        if objective.loss != "logistic" or penalised or isinstance(ready, TallFit):
             return super()._solve_one(ready, target, start, options)
 
         def separates(x: Any) -> bool:
@@ -103,17 +138,30 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     def decision_function(self, X: Any) -> Any:
         """Return x'w + b for two classes, positive for the second class; one column per class for more."""
+        if is_dask(X):
+            return predicted(X, self.decision_function, outputs=None if self.classes_.size == 2 else self.classes_.size)
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Any:
         """Return the class of every sample."""
+        if is_dask(X):
+            return predicted(X, self.predict, self.classes_.dtype)
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of the samples whose class is predicted correctly."""
+        if not is_dask(X):
+            return float(super().score(X, y, sample_weight))
+        right = self.predict(X) == in_blocks(y)
+        return mean_of(right, sample_weight)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of every class: 1 / (1 + exp(-(x'w + b))), of several classes divided by their sum."""
+        if is_dask(X):
+            return predicted(X, self.predict_proba, outputs=self.classes_.size)
         chances = expit(self.decision_function(X))
         if chances.ndim == 1:
             return np.column_stack([1.0 - chances, chances])

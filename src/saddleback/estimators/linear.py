@@ -7,7 +7,7 @@ fitted attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -26,15 +26,22 @@ from ..machine.threads import limited
 from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
 from ..places.torch import on_host
-from . import rotation
+from ..tall.dask_rows import DaskRows, is_dask, predicted
+from ..tall.from_user import as_rows
+from ..tall.rows import ArrayRows, Rows
+from ..tall.spread import spread
+from . import constraints as of_constraints
+from . import rotation, tall_fit
 from .certified import Certified
-from .constraints import Rows, as_rows, check_feasible, in_columns
+from .constraints import check_feasible, in_columns
 from .design import Design
+from .encoding import encoded, has_categories
 from .groups import by_index, group_names, in_order, named
-from .objective import Objective
+from .objective import Choice, Objective
 from .path import Path, coefficients
 from .samples import Samples, distinct
 from .table import Dense, Table, checked_samples
+from .tall_fit import TallFit
 
 LEAST_SECONDS = 1e-6
 """Time limit of a problem if the others have used up the time: it ends at its first certificate."""
@@ -59,7 +66,7 @@ class Fit:
     design: Design
     targets: list[Target]
     total: float
-    constraints: Sequence[Rows] = ()
+    constraints: Sequence[of_constraints.Rows] = ()
 
     def compressed(self, problems: int) -> Fit:
         """Return an equivalent fit on fewer rows, if that pays for the number of problems to solve."""
@@ -176,7 +183,7 @@ class Fit:
         tasks = target.values.shape[1:]
         further = [term.shape or (C.shape[0], *tasks) for C, term in self._further(target)]
         before = result.y if isinstance(result.y, list) else [result.y]
-        if before[0].shape[0] != given or [part.shape for part in before[1:]] != further:
+        if result.y is None or before[0].shape[0] != given or [part.shape for part in before[1:]] != further:
             zeros = [np.zeros(target.values.shape), *map(np.zeros, further)]
             y = zeros if further else zeros[0]
         else:
@@ -196,6 +203,9 @@ class LinearModel(Certified, ABC):
     warm_start: bool
     constraints: Any
 
+    losses: Mapping[str, Choice]
+    """The losses of the model by their names."""
+
     least_samples = 1
     """Smallest number of samples of a fit."""
 
@@ -206,6 +216,10 @@ class LinearModel(Certified, ABC):
     @abstractmethod
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         """Return the targets of every problem to solve, from the y that ``_check_data`` has returned."""
+
+    @abstractmethod
+    def _columns(self, y: Any) -> list[Vector]:
+        """Return the targets of every problem without a shift, from the y that ``_check_data`` has returned."""
 
     @abstractmethod
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
@@ -236,19 +250,93 @@ class LinearModel(Certified, ABC):
             raises KeyboardInterrupt. So does Ctrl-C in a fit that scikit-learn runs, such as those of a search; the
             model keeps the point in that case too.
         """
+        if is_dask(X):
+            return self._fit_rows(DaskRows(X, y, sample_weight))
         table, y, weight = self._check_data(X, y, sample_weight)
-        return self._fit(table, self._prepare(table, y, weight))
+        return self._fit_table(table, y, weight)
 
-    def _fit(self, table: Table, ready: Fit) -> Any:
+    def fit_files(
+        self, path: Any, target: str, weights: str | None = None, columns: Sequence[str] | None = None
+    ) -> Any:
+        """Fit the model to tables in files, which are read a few times and need not fit into memory.
+
+        Parameters
+        ----------
+        path : str, path, list of these, pyarrow Dataset or DataFrame
+            A Parquet or Arrow file, a folder of them or a pattern such as "data/*.parquet". A DataFrame of pandas or
+            polars, or a Table of pyarrow, is accepted too.
+        target : str
+            Name of the column with the targets.
+        weights : str, optional
+            Name of the column with the weights of the samples.
+        columns : sequence of str, optional
+            Names of the features; by default all other columns. Columns of categories or strings become one feature
+            per value, named "column=value".
+
+        Returns
+        -------
+        self : object
+            The fitted model, with the names of the features in ``feature_names_in_``.
+        """
+        return self._fit_rows(as_rows(path, target, weights, columns))
+
+    @property
+    def coef_by_name_(self) -> dict[str, Any]:
+        """The coefficients by the names of the features; one per class or target if there are several."""
+        check_is_fitted(self)
+        coef = self.coef_.reshape(-1, self.n_features_in_)
+        names = getattr(self, "feature_names_in_", None)
+        named = map(str, range(self.n_features_in_) if names is None else names)
+        return dict(zip(named, coef[0].tolist() if coef.shape[0] == 1 else coef.T, strict=True))
+
+    def _fit_rows(self, rows: Rows) -> Any:
+        """Fit the model to rows that are read in chunks."""
+        self.n_features_in_ = rows.n_columns
+        if rows.named:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        objective = self._with_indices(rows.n_columns)
+        missing = tall_fit.lacking(objective, rows.n_columns, self.constraints, self.device)
+        if missing:
+            raise ValueError(
+                f"{type(self).__name__} has {missing}: a fit to rows in chunks cannot have that; fit to data in memory"
+            )
+        self._objective().check(self.losses)
+        with communicator_of(self.comm) as team:
+            rows = spread(rows, team)
+        targets, total = self._row_targets(rows)
+        return self._fit(np.float64, TallFit(objective, targets, total, self.fit_intercept))
+
+    @abstractmethod
+    def _row_targets(self, rows: Rows) -> tuple[list[Rows], float]:
+        """Return the rows with the targets of every problem, and the weight of all samples."""
+
+    def _fit_table(self, table: Table, y: Any, weight: Vector | None) -> Any:
+        """Fit the model to checked data."""
+        here = self.comm is None and self.device is None and not self.warm_start
+        if here and tall_fit.pays(table, y) and self._can_be_tall(table.shape[1]):
+            targets = [ArrayRows(table.matrix, own, weight, checked=True) for own in self._columns(y)]
+            total = float(y.size if weight is None else weight.sum())
+            return self._fit(
+                table.dtype, TallFit(self._with_indices(table.shape[1]), targets, total, self.fit_intercept)
+            )
+        return self._fit(table.dtype, self._prepare(table, y, weight))
+
+    def _can_be_tall(self, n_features: int) -> bool:
+        """Return whether a fit to rows in chunks has all that the model asks for."""
+        return not tall_fit.lacking(self._with_indices(n_features), n_features, self.constraints, None)
+
+    def _fit(self, dtype: Any, ready: Fit | TallFit) -> Any:
         """Solve the problems of checked data, and set the fitted attributes."""
         results = self._solve(ready)
         self._warn(results)
-        self._store(results, table.dtype)
+        self._store(results, dtype)
         self.constraint_multipliers_ = ready.multipliers(results)
         self._stop_if_interrupted(results)
         return self
 
-    def _solve(self, ready: Fit) -> list[sb.Result]:
+    def _solve(self, ready: Fit | TallFit) -> list[sb.Result]:
         """Return the result of every problem; problems share the time limit."""
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):
@@ -265,9 +353,10 @@ class LinearModel(Certified, ABC):
             results.append(self._solve_one(ready, target, start, options))
         return results
 
-    def _solve_one(self, ready: Fit, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
+    def _solve_one(self, ready: Any, target: Any, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the result of one problem."""
-        return ready.solve(target, start, options)
+        result: sb.Result = ready.solve(target, start, options)
+        return result
 
     def path(
         self,
@@ -314,17 +403,8 @@ class LinearModel(Certified, ABC):
         """
         with communicator_of(self.comm) as team:
             compare(team, {"X": X.sample()})
-        objective = self._objective()
-        names = getattr(self, "feature_names_in_", None)
-        weighed = ("groups", group_names(objective.groups)) if objective.grouped else ("columns of X", names)
-        objective = replace(
-            objective,
-            groups=by_index(objective.groups, names, X.shape[1]),
-            weights=in_order(objective.weights, *weighed),
-            lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, X.shape[1], -np.inf),
-            upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, X.shape[1], np.inf),
-        )
-        constraints = as_rows(self.constraints, names, X.shape[1])
+        objective, names = self._with_indices(X.shape[1]), getattr(self, "feature_names_in_", None)
+        constraints = of_constraints.as_rows(self.constraints, names, X.shape[1])
         if constraints:
             low, high = (np.broadcast_to(bound, X.shape[1]) for bound in objective.box)
             check_feasible(constraints, np.maximum(low, 0.0) if objective.positive else low, high)
@@ -333,6 +413,18 @@ class LinearModel(Certified, ABC):
         if total is None:
             total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
         return Fit(objective, samples, design, self._targets(samples.y, samples.weight, design), total, constraints)
+
+    def _with_indices(self, n_features: int) -> Objective:
+        """Return the objective with indices of columns in place of their names."""
+        objective, names = self._objective(), getattr(self, "feature_names_in_", None)
+        weighed = ("groups", group_names(objective.groups)) if objective.grouped else ("columns of X", names)
+        return replace(
+            objective,
+            groups=by_index(objective.groups, names, n_features),
+            weights=in_order(objective.weights, *weighed),
+            lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, n_features, -np.inf),
+            upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, n_features, np.inf),
+        )
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
@@ -376,8 +468,13 @@ class LinearModel(Certified, ABC):
         return [f"target {i}" for i in range(sum(columns))] if sum(columns) > 1 else []
 
     def _scores(self, X: Any) -> Any:
-        """Return X coef_' + intercept_."""
+        """Return X coef_' + intercept_, lazily for an array or a DataFrame of Dask."""
         check_is_fitted(self)
+        if is_dask(X):
+            return predicted(X, self._scores, outputs=None if self.coef_.ndim == 1 else self.coef_.shape[0])
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and has_categories(X, names):
+            return np.asarray(encoded(X, names) @ self.coef_.T + self.intercept_)
         return checked_samples(self, X) @ self.coef_.T + self.intercept_
 
     def __sklearn_tags__(self) -> Any:

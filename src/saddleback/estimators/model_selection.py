@@ -50,6 +50,13 @@ class CrossValidated(LinearModel):
     cv: Any
     warm_start = False  # a path always starts from the null model
 
+    def fit_files(self, path: Any, target: str, weights: str | None = None, columns: Any = None) -> Any:
+        """Refuse: folds of rows in files are not available."""
+        raise TypeError(
+            f"{type(self).__name__} needs its data in memory: choose alpha on a sample of the rows, and call "
+            "fit_files of the model without cross-validation"
+        )
+
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
         table, y, weight = self._check_data(X, y, sample_weight)

@@ -16,16 +16,22 @@ import saddleback as sb
 
 from ..common.arrays import Vector
 from ..places.torch import on_host
+from ..tall.dask_rows import in_blocks, is_dask, mean_of
+from ..tall.rows import Rows
+from .certified import seed_of
 from .design import Design
 from .documentation import FITTED, documented, entries
 from .linear import LinearModel, Target, check_weight
 from .objective import REGRESSION, Objective
 from .path import coefficients
 from .table import Table, checked
+from .tall_fit import surveyed
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
     """Base of the regressors."""
+
+    losses = REGRESSION
 
     several_outputs = False
     """Whether y may have several columns."""
@@ -34,15 +40,13 @@ class LinearRegressor(RegressorMixin, LinearModel):
     """Whether several columns of y are fitted together, with a common penalty; one by one otherwise."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
-        self._objective().check(REGRESSION)
+        self._objective().check(self.losses)
         table, y = checked(self, X, y, self.least_samples, y_numeric=True, multi_output=self.several_outputs)
         y = np.asarray(y, dtype=np.float64)
         self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
         y = y[:, 0] if self._one_column else y
-        if self._objective().log_link and y.size and y.min() < 0:
-            raise ValueError(
-                f"y has the value {y.min():g}: loss={self._objective().loss!r} expects counts that are at least 0"
-            )
+        if self._objective().log_link and y.size:
+            self._check_counts(float(y.min()))
         return table, y, check_weight(sample_weight, table)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
@@ -50,6 +54,26 @@ class LinearRegressor(RegressorMixin, LinearModel):
         moves = not self._objective().log_link  # counts minus their mean are not counts
         shifts = [design.shift(column, weight) if moves else np.zeros(column.shape[1:]) for column in columns]
         return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
+
+    def _columns(self, y: Any) -> list[Vector]:
+        return [y]
+
+    def _row_targets(self, rows: Rows) -> tuple[list[Rows], float]:
+        if self.joint:
+            raise ValueError(f"{type(self).__name__} fits several targets: rows in chunks have one target")
+        self._one_column = False
+        survey = surveyed(rows, self._objective(), self.fit_intercept, seed_of(self.random_state), labelled=False)
+        if not survey.weight > 0:
+            raise ValueError("the weights are zero everywhere: expected at least one positive weight")
+        if self._objective().log_link:
+            self._check_counts(survey.smallest)
+        return [rows], survey.weight
+
+    def _check_counts(self, smallest: float) -> None:
+        if smallest < 0:
+            raise ValueError(
+                f"y has the value {smallest:g}: loss={self._objective().loss!r} expects counts that are at least 0"
+            )
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
@@ -66,14 +90,22 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def predict(self, X: Any) -> Any:
         """Return the predictions for samples: with a log link, the means exp(x'w + b)."""
-        scores = self._scores(X)
+        scores = self._scores(X)  # lazy if X is
         return np.exp(scores) if self._objective().log_link else scores
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 of the predictions; for loss="poisson", D^2, the share of the deviance that is explained."""
+        if is_dask(X) and not self._objective().log_link:
+            return self._score_in_blocks(X, in_blocks(y), sample_weight)
         if self._objective().log_link:
             return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
         return float(super().score(X, y, sample_weight))
+
+    def _score_in_blocks(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return R^2 for data of Dask, by two passes over them."""
+        mean = mean_of(y, sample_weight)
+        left, spread = (mean_of((y - other) ** 2, sample_weight) for other in (self.predict(X), mean))
+        return 1.0 - left / spread
 
 
 class WithOffset(LinearRegressor):
@@ -95,16 +127,16 @@ class WithOffset(LinearRegressor):
         self : object
             The fitted model.
         """
-        table, y, weight = self._check_data(X, y, sample_weight)
         if offset is None:
-            return self._fit(table, self._prepare(table, y, weight))
+            return super().fit(X, y, sample_weight)
+        table, y, weight = self._check_data(X, y, sample_weight)
         known = self._checked_offset(offset, table, y)
         if not self._objective().log_link:
-            return self._fit(table, self._prepare(table, y - known, weight))
+            return self._fit_table(table, y - known, weight)
         # exp(u + o) - y u = exp(o) (exp(u) - y exp(-o) u)
         total = float(y.size if weight is None else weight.sum())
         scaled = np.exp(known) if weight is None else weight * np.exp(known)
-        return self._fit(table, self._prepare(table, y * np.exp(-known), scaled, total))
+        return self._fit(table.dtype, self._prepare(table, y * np.exp(-known), scaled, total))
 
     @staticmethod
     def _checked_offset(offset: ArrayLike, X: Table, y: Vector) -> Vector:

@@ -24,6 +24,7 @@ from ..operators import as_operator
 from ..operators.sparse_input import canonical
 from ..places.files.operator import is_streamed
 from ..places.torch import on_host
+from ..tall.dask_rows import is_dask
 
 Keys = NDArray[np.uint64]
 
@@ -283,6 +284,8 @@ def _given(X: Any) -> Any:
     """Return X on the host, and in memory if its file is small; raise if it is the name of a file."""
     if isinstance(X, (str, PathLike)):
         raise TypeError(f"X is the name {str(X)!r}: pass np.load(X, mmap_mode='r'), or sb.Streamed(X)")
+    if is_dask(X):
+        raise TypeError("X is a collection of Dask: expected data in memory; call X.compute() if it fits there")
     X = on_host(unmasked("X", X))
     if sparse.issparse(X):
         canonical(X, "X")  # raises before scikit-learn and scipy use an index out of range

@@ -125,7 +125,7 @@ class Descent(Method[DescentState]):
             return "its loss has no Lipschitz gradient in closed form"
         if penalty is None or not penalty.closed:
             return "its penalty is not one that the kernels know"
-        if not model.f_star.domain.has_zero():
+        if not (model.fit or model.f_star.domain.has_zero()):
             return "its penalty is unbounded below"
         if model.blocks.sizes.max() > LARGEST_BLOCK:
             return f"a block has {model.blocks.sizes.max()} columns, more than {LARGEST_BLOCK}"

@@ -286,7 +286,7 @@ class Model:
     @cached_property
     def penalty_infimum(self) -> float:
         """The infimum of f; -inf if it is not finite or not known."""
-        return _infimum(self.f_star, self._nothing(self.A.shape[1]))
+        return infimum(self.f_star, self._nothing(self.A.shape[1]))
 
     @shared
     def loss_is_curved(self) -> bool:
@@ -300,7 +300,7 @@ class Model:
     def loss_at_zero(self) -> tuple[float, float]:
         """g(0) and inf g, which is -inf if it is not finite or not known."""
         zero = self._nothing(self.A.shape[0])
-        return self.g.value(zero), _infimum(self.g_star, zero)
+        return self.g.value(zero), infimum(self.g_star, zero)
 
     @shared
     def loss_bounded_below(self) -> bool:
@@ -502,7 +502,7 @@ class Model:
         return value if np.isfinite(value) and value > 0 else 1.0
 
 
-def _infimum(conjugate: Convex, zero: Vector) -> float:
+def infimum(conjugate: Convex, zero: Vector) -> float:
     """Return inf f = -f*(0); -inf if that is not finite or not known."""
     if not conjugate.domain.has_zero():
         return -np.inf

@@ -175,7 +175,7 @@ class Streamed(Operator):
             buffer = buffers.get()
             try:
                 block, read = self.store.read(tile, buffer)
-                found = piece(tile, _floating(block))
+                found = piece(tile, floating(block))
                 return read, None if found is None else (found.rows, found.columns, work(found))
             finally:
                 buffers.put(buffer)
@@ -219,7 +219,7 @@ class Streamed(Operator):
             with ThreadPoolExecutor(1) as reader:
                 for tile, (block, read) in zip(tiles, _in_turn(reader, reading, AHEAD), strict=True):
                     self.count[0] += read
-                    yield tile, _floating(block)
+                    yield tile, floating(block)
         finally:
             _native.reserve_threads(left)
 
@@ -480,7 +480,8 @@ def _floating_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
-def _floating(block: NDArray[Any]) -> NDArray[Any]:
+def floating(block: NDArray[Any]) -> NDArray[Any]:
+    """Return entries as floating-point numbers; float32 and float64 stay as they are."""
     return block.astype(_floating_type(block.dtype), copy=False)
 
 
@@ -504,16 +505,16 @@ def _tile_bytes(memory: float, dtype: np.dtype[Any]) -> int:
 def _store(source: Any, memory: float) -> tuple[Store, Indices, Indices]:
     """Return the store of a source, and rows and columns in it; raise if it is not a dense real matrix."""
     if isinstance(source, (str, PathLike)):
-        source = _opened(Path(source))
+        source = opened(Path(source))
     if is_zarr(source):
-        _check(source)
+        check_matrix(source)
         return (
             Chunked.of(source, _tile_bytes(memory, np.dtype(source.dtype))),
             np.arange(source.shape[0]),
             np.arange(source.shape[1]),
         )
     if isinstance(source, np.memmap):
-        _check(source)
+        check_matrix(source)
         part = window(source)
         if part is None:
             raise ValueError(
@@ -527,7 +528,8 @@ def _store(source: Any, memory: float) -> tuple[Store, Indices, Indices]:
     )
 
 
-def _opened(path: Path) -> Any:
+def opened(path: Path) -> Any:
+    """Return a memory map of an .npy file, or the Zarr array of a folder."""
     if path.is_dir():
         try:
             import zarr
@@ -542,7 +544,8 @@ def _opened(path: Path) -> Any:
         raise ValueError(f"source={str(path)!r} is not a whole .npy file as numpy.save writes it ({error})") from None
 
 
-def _check(source: Any) -> None:
+def check_matrix(source: Any) -> None:
+    """Raise if a source is not a dense real matrix."""
     if len(source.shape) != 2 or 0 in source.shape:
         raise ValueError(f"source has the shape {tuple(source.shape)}: expected a matrix with rows and columns")
     dtype = np.dtype(source.dtype)

@@ -230,7 +230,7 @@ class Window(NamedTuple):
 def window(array: np.memmap[Any, Any]) -> Window | None:
     """Return the rows and columns of a file that a memory map, or a slice of one, shows; None for any other part."""
     whole: Any = array
-    while isinstance(whole, np.memmap) and not _whole(whole):
+    while isinstance(whole, np.memmap) and not is_whole_map(whole):
         whole = whole.base
     if not isinstance(whole, np.memmap) or array.ndim != 2 or whole.ndim != 2 or 0 in array.shape:
         return None
@@ -253,7 +253,7 @@ def _window(array: Any, whole: Any) -> Window | None:
     return Window(whole, *places) if between == 0 else None
 
 
-def _whole(array: Any) -> bool:
+def is_whole_map(array: Any) -> bool:
     """Return whether a memory map is the whole map of its file: a slice only knows the offset of the whole map."""
     if array._mmap is None or not (array.flags.f_contiguous or array.flags.c_contiguous):
         return False

@@ -1,0 +1,145 @@
+"""The first reading: it checks all entries, and draws a sample of the rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..common.arrays import Indices
+from .rows import Chunk, Rows, blocks
+
+MOST_CLASSES = 1000
+"""Largest number of classes; a target with more values is taken for a number."""
+
+TARGET, WEIGHT = -1, -2
+"""What stands for a column in an error about a target or a weight."""
+
+
+class BadEntry(ValueError):
+    """An entry that is not finite, or a negative weight: number of the chunk, row in it, column and value."""
+
+    def __init__(self, number: int, row: int, column: int, value: float) -> None:
+        super().__init__(number, row, column, value)
+        self.number, self.row, self.column, self.value = number, row, column, value
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A rule for which rows to keep: a random share of each chunk, the same at each reading."""
+
+    share: float
+    seed: int
+
+    def keep(self, chunk: Chunk) -> Indices:
+        """Return the rows to keep."""
+        counted = np.arange(len(chunk)) if chunk.weight is None else np.flatnonzero(chunk.weight > 0)
+        count = min(int(np.ceil(self.share * counted.size)), counted.size)
+        draw = np.random.default_rng((self.seed, chunk.number))
+        return counted[np.sort(draw.choice(counted.size, count, replace=False))] if count else counted
+
+
+@dataclass
+class Survey:
+    """What has to be known of the rows before the first step.
+
+    Attributes
+    ----------
+    weight : sum of the weights, or the number of rows.
+    sample : a sample of the rows, whose weights make up for the others.
+    labels : the weight of each distinct value of the target, if these were asked for.
+    smallest : the smallest target, if it is a number.
+    """
+
+    weight: float
+    sample: list[Chunk]
+    labels: Counter[Any]
+    smallest: float
+
+    def __add__(self, other: Survey) -> Survey:
+        labels, smallest = Counter(self.labels), min(self.smallest, other.smallest)
+        labels.update(other.labels)  # a sum would leave out those of weight 0
+        return Survey(self.weight + other.weight, self.sample + other.sample, labels, smallest)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The visit of the first reading: check the entries, and draw a sample.
+
+    ``labelled`` says that the targets are classes, and ``checked`` that the entries are known to be finite.
+    """
+
+    sample: Sample
+    labelled: bool = False
+    checked: bool = False
+
+    def __call__(self, chunk: Chunk) -> Survey:
+        """Return what is known after a visit of a chunk."""
+        if not self.checked:
+            check(chunk, self.labelled)
+        rows = self.sample.keep(chunk)
+        part = chunk.part(rows)
+        counted = len(chunk) if chunk.weight is None else np.count_nonzero(chunk.weight)
+        factor = counted / max(rows.size, 1)
+        weight = np.full(rows.size, factor) if part.weight is None else part.weight * factor
+        total = float(len(chunk)) if chunk.weight is None else float(chunk.weight.sum())
+        labels = _counted(chunk) if self.labelled else Counter()
+        smallest = np.inf if self.labelled else float(np.min(chunk.target))
+        return Survey(total, [replace(part, weight=weight)], labels, smallest)
+
+
+def _counted(chunk: Chunk) -> Counter[Any]:
+    """Return the distinct targets of a chunk with their weights."""
+    values, codes = np.unique(chunk.target, return_inverse=True)
+    if values.size > MOST_CLASSES:
+        raise ValueError(
+            f"the target has more than {MOST_CLASSES} different values, such as {values[0]!r}: expected classes; "
+            "for numbers use a regressor"
+        )
+    return Counter(dict(zip(values.tolist(), np.bincount(codes, chunk.weight).tolist(), strict=True)))
+
+
+def check(chunk: Chunk, labelled: bool = False) -> None:
+    """Raise if an entry of a chunk is not finite, or a weight is negative."""
+    if not labelled and chunk.target.dtype.kind not in "biuf":
+        raise ValueError(
+            f"the target has values such as {chunk.target[0]!r}: expected numbers; for classes use a classifier"
+        )
+    if labelled and any(value != value for value in np.unique(chunk.target).tolist()):
+        raise ValueError(f"the target has missing values in chunk {chunk.number}: expected a class in every row")
+    numbers = {WEIGHT: chunk.weight, TARGET: None if labelled else chunk.target}
+    for column, values in numbers.items():
+        if values is not None and not np.all(fine := np.isfinite(values)):
+            row = int(np.argmin(fine))
+            raise BadEntry(chunk.number, row, column, float(values[row]))
+    if chunk.weight is not None and np.any(chunk.weight < 0):
+        raise BadEntry(chunk.number, int(np.argmax(chunk.weight < 0)), WEIGHT, float(chunk.weight.min()))
+    entries = chunk.X.data if sparse.issparse(chunk.X) else chunk.X.sum(axis=0, dtype=np.float64)
+    if not np.all(np.isfinite(entries)):
+        _check_entries(chunk)
+
+
+def _check_entries(chunk: Chunk) -> None:
+    for start, block in blocks(chunk, chunk.X.shape[1]):
+        X = block.X.toarray() if sparse.issparse(block.X) else block.X
+        if not np.all(fine := np.isfinite(X)):
+            at = np.argwhere(~fine)[0]
+            raise BadEntry(chunk.number, start + int(at[0]), int(at[1]), float(X[tuple(at)]))
+
+
+@contextmanager
+def named_error(rows: Rows) -> Iterator[None]:
+    """Raise the error of an entry with the name of its column and its place."""
+    try:
+        yield
+    except BadEntry as error:
+        names = {TARGET: "the target", WEIGHT: "the weight"}
+        what = names.get(error.column) or f"column {rows.names[error.column]!r}"
+        where = rows.place(error.number, error.row)
+        expected = "weights of at least 0" if error.value < 0 else "finite numbers; remove or fill in such rows first"
+        raise ValueError(f"{what} has the value {error.value} in {where}: expected {expected}") from None
