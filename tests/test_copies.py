@@ -203,7 +203,9 @@ def test_a_large_sparse_matrix_is_copied_as_a_sparse_one():
     n, groups = 20_002, 2000
     step = n // groups
     members = [np.arange(step * g, min(step * g + step + 3, n)) for g in range(groups)]
-    A = sparse.random(20_000, n, 1e-4, random_state=0, format="csc")
+    rng = np.random.default_rng(0)
+    at = rng.integers(0, 20_000, 40_000), rng.integers(0, n, 40_000)
+    A = sparse.coo_array((rng.random(40_000), at), shape=(20_000, n)).tocsc()
     terms = [sb.Squared(np.ones(20_000)), sb.GroupL2(50.0, [each.size for each in members])]
     problem = sb.Problem(sb.Zero(), [A, sb.Repeat(np.concatenate(members), n)], terms)
     assert isinstance(copy_groups(problem.model), Copied)

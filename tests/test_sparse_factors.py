@@ -71,11 +71,12 @@ def test_a_band_is_solved_like_a_dense_matrix(width, seed, n):
 
 
 @examples(20)
-@given(seed=seeds, n=st.integers(5, 40), order=st.integers(1, 3), spread=st.integers(0, 11))
+@given(seed=seeds, n=st.integers(5, 40), order=st.integers(1, 3), spread=st.integers(0, 9))
 def test_a_band_keeps_its_digits_when_weights_differ_widely(seed, n, order, spread):
     """Against elimination in rational numbers: doubles alone lose all digits if the weights differ by 1e16.
 
-    Some digits may be missing, which iterative refinement with exact residuals finds.
+    Some digits may be missing, which iterative refinement with exact residuals finds. The condition number is up to
+    64 * 10 ** (3 * spread) for third differences; twice the digits of a double are lost at 1e32.
     """
     rng = np.random.default_rng(seed)
     T = differences(n, order)

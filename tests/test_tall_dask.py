@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+import saddleback as sb
 from saddleback.tall.dask_rows import DaskRows, import_dask, is_dask, predicted
 from saddleback.tall.rows import ArrayRows
 
@@ -449,6 +450,44 @@ def test_a_killed_worker_changes_no_sum(data, tmp_path, persist):
         assert np.array_equal(found.gram, expected.gram)
         assert np.array_equal(found.sums, expected.sums)
         assert found.rows == expected.rows
+
+
+class DeadlyLoss:
+    """The absolute loss, which kills the first worker that evaluates it."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __call__(self, target, *, sample_weight):
+        if in_a_worker() and not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sb.Absolute(target, sample_weight=sample_weight)
+
+
+def in_a_worker():
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_during_a_solve_changes_nothing_but_the_time(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 5))
+    target = X[:, 0] + rng.standard_t(2, 100_000)
+    with cluster(2, processes=True) as two, distributed.Client(two) as client:
+        rows = DaskRows(da.from_array(X, chunks=(5_000, 5)), target)
+        expected, found = (
+            sb.solve(sb.TallProblem(sb.L1(100.0), rows, loss)) for loss in (sb.Absolute, DeadlyLoss(tmp_path / "mark"))
+        )
+        client.wait_for_workers(2, timeout=60)
+    assert (tmp_path / "mark").exists()
+    assert (found.status, found.passes) == (sb.Status.OPTIMAL, expected.passes)
+    # two undisturbed solves differ as much: how numpy adds up depends on where in memory a chunk arrives
+    np.testing.assert_allclose(np.concatenate(found.x), np.concatenate(expected.x), rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow
