@@ -21,15 +21,37 @@ inline RowNumbers row_numbers(const Anything& array, Index rows, Index height) {
   return with_type(array, [&]<class T>(T) -> RowNumbers { return PerRow<T>(data<T>(array), array.stride(0), height); });
 }
 
+/// Rows that are one matrix, or one vector for each column.
+template <class T> DenseRows<T> dense_rows(const std::vector<Anything>& parts) {
+  const Anything& first = parts.front();
+  const auto rows = static_cast<Index>(first.shape(0));
+  if (first.ndim() == 1) {
+    DenseRows<T> result{rows, length(parts), {}};
+    for (const Anything& part : parts) {
+      require(
+          holds<T>(part) && part.ndim() == 1 && static_cast<Index>(part.shape(0)) == rows && contiguous_along(part, 0),
+          "the columns must be contiguous, with the same type and length");
+      result.apart.push_back(data<T>(part));
+    }
+    return result;
+  }
+  DenseRows<T> result{rows, static_cast<Index>(first.shape(1)), {}, data<T>(first), first.stride(0), first.stride(1)};
+  if (contiguous_along(first, 0))
+    for (Index j = 0; j < result.columns; ++j) result.apart.push_back(result.data + j * result.column_stride);
+  return result;
+}
+
 using RowEvaluation =
-    std::tuple<double, double, double, NewArray<>, NewArray<>, NewArray<>, NewArray<Index>, NewArray<>>;
+    std::tuple<double, double, double, NewArray<>, NewArray<>, NewArray<>, NewArray<>, NewArray<Index>, NewArray<>>;
 
 template <class Loss>
-RowEvaluation evaluate(const Anything& X, const std::vector<Anything>& numbers, const Anything& weight,
+RowEvaluation evaluate(const std::vector<Anything>& X, const std::vector<Anything>& numbers, const Anything& weight,
                        const Input& centre, bool intercept, const Input& x, const Input& leverage, double width,
                        double resolved, const std::optional<Indices>& chosen, bool curved) {
-  require(X.ndim() == 2 && X.size() > 0, "X must be a matrix that is not empty");
-  const auto rows = static_cast<Index>(X.shape(0)), columns = static_cast<Index>(X.shape(1));
+  require(!X.empty() && X[0].size() > 0 && (X[0].ndim() == 1 || (X[0].ndim() == 2 && X.size() == 1)),
+          "X must be a matrix or columns, and not empty");
+  const auto rows = static_cast<Index>(X[0].shape(0));
+  const Index columns = X[0].ndim() == 1 ? length(X) : static_cast<Index>(X[0].shape(1));
   require_length(columns, "there must be a centre for each column", centre);
   require_length(columns + intercept, "x and leverage must have a number for each column and the intercept", x,
                  leverage);
@@ -47,8 +69,8 @@ RowEvaluation evaluate(const Anything& X, const std::vector<Anything>& numbers, 
   std::vector<RowNumbers> of_rows;
   for (const Anything& each : numbers) of_rows.push_back(row_numbers(each, rows, evaluator.height()));
   of_rows.push_back(row_numbers(weight, rows, evaluator.height()));
-  RowResult found = with_type(X, [&]<class T>(T) {
-    const DenseRows<T> from{data<T>(X), rows, columns, X.stride(0), X.stride(1)};
+  RowResult found = with_type(X[0], [&]<class T>(T) {
+    const DenseRows<T> from = dense_rows<T>(X);
     nb::gil_scoped_release released;
     return evaluator.evaluate(from, of_rows);
   });
@@ -58,6 +80,7 @@ RowEvaluation evaluate(const Anything& X, const std::vector<Anything>& numbers, 
           found.rise,
           handed_over(std::vector{sums.y, sums.z, sums.data}),
           handed_over(std::move(found.pull)),
+          handed_over(std::move(found.diagonal)),
           handed_over(std::move(found.gram)),
           handed_over(std::move(found.near)),
           handed_over(std::move(found.kept_y))};
@@ -71,9 +94,11 @@ template <class Loss> void bind_evaluation(nb::module_& m, const char* name, con
 inline void bind_row_evaluation(nb::module_& m) {
   bind_evaluation<PiecewiseRows>(
       m, "evaluate_piecewise_rows",
-      "Evaluate a loss of dense rows, given by the five parameters of its conjugate, in the calling thread.\n\n"
-      "Return the sums of values and of tangents at 0, the rise, the squares of y, z and data, A'y, A'DA or nothing, "
-      "the rows close to a kink unless rows are chosen, and the y of the rows that are kept.");
+      "Evaluate a loss of dense rows, a list with one matrix or of all columns, given by the five parameters of its "
+      "conjugate, in the calling thread.\n\n"
+      "Return the sums of values and of tangents at 0, the rise, the squares of y, z and data, A'y, the diagonal of "
+      "A'DA if rows are chosen, A'DA or nothing, the rows close to a kink unless rows are chosen, and the y of the "
+      "rows that are kept.");
   bind_evaluation<LogisticRows>(m, "evaluate_logistic_rows", "The same for the logistic loss, given by its labels.");
 }
 

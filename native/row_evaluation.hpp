@@ -16,10 +16,12 @@
 
 namespace saddleback {
 
-/// Rows of float32 or float64 numbers in any order of memory.
+/// Rows of float32 or float64 numbers: columns, each of which is contiguous, or a matrix in any order of memory.
 template <class T> struct DenseRows {
-  const T* data;
-  Index rows, columns, row_stride, column_stride;
+  Index rows, columns;
+  std::vector<const T*> apart;  ///< the columns, if they are contiguous
+  const T* data = nullptr;      ///< otherwise the matrix
+  Index row_stride = 0, column_stride = 0;
 };
 
 /// One number per row, or the same for all rows if the stride is 0, as float64 numbers of a tile.
@@ -157,11 +159,10 @@ class RowTile {
   std::array<const double*, 4> four(Index j) const { return {column(j), column(j + 1), column(j + 2), column(j + 3)}; }
 
   template <class T> void read(const DenseRows<T>& from, Range rows, const double* centre) {
-    const T* first = from.data + rows.begin * from.row_stride;
-    if (from.row_stride == 1) copy_columns(first, from.column_stride, rows.size(), columns_, centre, at(0), stride_);
+    if (!from.apart.empty()) copy_columns(from.apart.data(), rows, columns_, centre, at(0), stride_);
     else
-      copy_rows(first, from.row_stride, from.column_stride, rows.size(), columns_, centre, four_.data(), padded_, at(0),
-                stride_);
+      copy_rows(from.data + rows.begin * from.row_stride, from.row_stride, from.column_stride, rows.size(), columns_,
+                centre, four_.data(), padded_, at(0), stride_);
   }
 
  private:
@@ -170,13 +171,13 @@ class RowTile {
   double* at(Index j) { return &entries_[j * stride_]; }
 
   template <class T>
-  SADDLEBACK_CLONES static void copy_columns(const T* from, Index from_stride, Index rows, Index columns,
-                                             const double* centre, double* to, Index stride) {
+  SADDLEBACK_CLONES static void copy_columns(const T* const* from, Range rows, Index columns, const double* centre,
+                                             double* to, Index stride) {
     for (Index j = 0; j < columns; ++j) {
-      const T* own = from + j * from_stride;
+      const T* own = from[j] + rows.begin;
       double *column = to + j * stride, middle = centre[j];
 #pragma omp simd
-      for (Index i = 0; i < rows; ++i) column[i] = static_cast<double>(own[i]) - middle;
+      for (Index i = 0; i < rows.size(); ++i) column[i] = static_cast<double>(own[i]) - middle;
     }
   }
 
@@ -228,6 +229,19 @@ SADDLEBACK_CLONES static void project4(const double* const columns[4], const dou
   }
 }
 
+/// out[k] = sum of (root * columns[k])^2.
+SADDLEBACK_CLONES static void weighted_squares4(const double* const columns[4], const double* root, Index rows,
+                                                double out[4]) {
+  const double *a = columns[0], *b = columns[1], *c = columns[2], *d = columns[3];
+  double sa = 0, sb = 0, sc = 0, sd = 0;
+#pragma omp simd reduction(+ : sa, sb, sc, sd)
+  for (Index i = 0; i < rows; ++i) {
+    const double r = root[i], ai = r * a[i], bi = r * b[i], ci = r * c[i], di = r * d[i];
+    sa += ai * ai, sb += bi * bi, sc += ci * ci, sd += di * di;
+  }
+  out[0] = sa, out[1] = sb, out[2] = sc, out[3] = sd;
+}
+
 /// v = factor sqrt(v).
 SADDLEBACK_CLONES static void scale_roots(double* v, double factor, Index rows) {
 #pragma omp simd
@@ -271,9 +285,9 @@ struct RowTask {
 struct RowResult {
   RowSums sums;
   double rise = 0;
-  std::vector<double> pull, gram;  ///< A'y, and A'DA if it was asked for
-  std::vector<Index> near;         ///< the rows close to a kink
-  std::vector<double> kept_y;      ///< of the rows that are chosen or near
+  std::vector<double> pull, diagonal, gram;  ///< A'y; the diagonal of A'DA if rows are chosen; A'DA if it is asked for
+  std::vector<Index> near;                   ///< the rows close to a kink
+  std::vector<double> kept_y;                ///< of the rows that are chosen or near
 };
 
 /// Evaluates rows in one reading by the calling thread.
@@ -284,6 +298,7 @@ template <class Loss> class RowEvaluator {
         leverage_(padded(task.leverage)), z_(height()), y_(height()), distance_(height()), threshold_(height()),
         root_(height()), scaled_(task.curved ? size_ * tile_.stride() : 0) {
     result_.pull.resize(tile_.padded());
+    result_.diagonal.resize(task.chosen ? tile_.padded() : 0);
     result_.gram.resize(task.curved ? size_ * size_ : 0);
   }
 
@@ -298,11 +313,16 @@ template <class Loss> class RowEvaluator {
       evaluate_losses_of(rows, numbers);
       add_pull(rows.size());
       if (task_.curved) add_gram(rows.size());
-      if (task_.chosen) keep_chosen(rows);
-      else keep_near(rows);
+      if (task_.chosen) {
+        add_diagonal(rows.size());
+        keep_chosen(rows);
+      } else {
+        keep_near(rows);
+      }
     }
     result_.rise = Loss::rise(result_.sums);
     result_.pull.resize(size_);
+    if (task_.chosen) result_.diagonal.resize(size_);
     if (task_.curved)
       for (Index j = 0; j < size_; ++j)
         for (Index i = 0; i < j; ++i) result_.gram[j * size_ + i] = result_.gram[i * size_ + j];
@@ -339,6 +359,14 @@ template <class Loss> class RowEvaluator {
       double sums[4];
       simd::dot4(tile_.four(j).data(), y_.data(), rows, sums);
       for (int k = 0; k < 4; ++k) result_.pull[j + k] += sums[k];
+    }
+  }
+
+  void add_diagonal(Index rows) {
+    for (Index j = 0; j < tile_.padded(); j += 4) {
+      double sums[4];
+      weighted_squares4(tile_.four(j).data(), root_.data(), rows, sums);
+      for (int k = 0; k < 4; ++k) result_.diagonal[j + k] += sums[k];
     }
   }
 

@@ -353,3 +353,19 @@ def test_a_start_outside_of_the_domain_is_moved_into_it():
         sb.solve(problem, x0=[[1.0, 2.0], [0.0]])
     with pytest.raises(ValueError, match="y0 has no meaning"):
         sb.solve(problem, y0=np.zeros(ROWS))
+
+
+@pytest.mark.parametrize("name", ["huber", "logistic"])
+def test_rare_rows_that_a_sample_misses_do_not_spoil_newton_steps(name):
+    """Without them a column equals the intercept, so that the curvature of the sample says nothing about it."""
+    loss, labels = LOSSES[name]
+    X, target = data(labels, rows=60_000)
+    sample = sb.TallProblem(sb.L1(0.1), InChunks(X, target, chunks=1), loss).sample(seed=0)
+    missed = np.setdiff1d(np.arange(60_000), sample.keep(Chunk(0, 0, X, target)))[:6]
+    X[:, 5] = 1.0
+    X[missed, 5] = 0.0
+    target[missed] *= [1, -1, 1, -1, 1, -1]
+    rows = InChunks(sparse.csr_array(X), target, chunks=1)
+    result = sb.solve(sb.TallProblem(sb.L1(0.1), rows, loss), seed=0)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.passes <= 7

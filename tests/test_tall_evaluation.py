@@ -16,6 +16,7 @@ from scipy import sparse
 import saddleback as sb
 from saddleback.functions.traits import is_smooth
 from saddleback.machine.threads import limited
+from saddleback.tall.columns import Columns
 from saddleback.tall.evaluation import Evaluate, Evaluation, bound
 from saddleback.tall.frame import Frame
 from saddleback.tall.rows import ArrayRows, Chunk
@@ -35,7 +36,7 @@ LOSSES: dict[str, Any] = {
 SHAPES = st.tuples(st.one_of(st.integers(1, 40), st.sampled_from([1021, 1024, 1025, 3000])), st.integers(1, 9))
 
 
-def laid_out(X: np.ndarray, how: str) -> np.ndarray:
+def laid_out(X: np.ndarray, how: str) -> Any:
     """Return the same matrix in another order of memory."""
     if how == "every other row":
         larger = np.full((2 * X.shape[0], X.shape[1] + 1), np.nan, X.dtype)
@@ -45,12 +46,14 @@ def laid_out(X: np.ndarray, how: str) -> np.ndarray:
         larger = np.full((X.shape[0] + 3, X.shape[1]), np.nan, X.dtype, order="F")
         larger[1:-2] = X
         return larger[1:-2]
+    if how == "columns apart":
+        return Columns([X[:, j].copy() for j in range(X.shape[1])])
     if how == "every other column":
         return np.repeat(X, 2, axis=1)[:, ::2]
     return np.array(X, order="F" if how == "columns" else "C")
 
 
-LAYOUTS = ["rows", "columns", "every other row", "rows of columns", "every other column"]
+LAYOUTS = ["rows", "columns", "columns apart", "every other row", "rows of columns", "every other column"]
 
 
 def example(seed: int, rows: int, columns: int, weighted: bool = False, intercept: bool = True) -> tuple[Chunk, Frame]:
@@ -67,7 +70,7 @@ def example(seed: int, rows: int, columns: int, weighted: bool = False, intercep
 def assert_equal(found: Evaluation, expected: Evaluation, terms: float) -> None:
     """Compare sums, whose terms add up to ``terms`` in size, and the rows that were kept."""
     close = partial(np.testing.assert_allclose, rtol=1e-11)
-    for name in ("value", "tangents", "lowest", "pull", "curvature", "squares", "rise"):
+    for name in ("value", "tangents", "lowest", "pull", "diagonal", "curvature", "squares", "rise"):
         close(getattr(found, name), getattr(expected, name), atol=1e-12 * terms)
     assert found.kept_rows == expected.kept_rows
     for (rows, y), (others, expected_y) in zip(found.kept, expected.kept, strict=True):
@@ -117,6 +120,22 @@ def test_rows_have_the_same_bits_at_any_number_of_threads(name, monkeypatch):
         kept = [array.tobytes() for part, y in at.kept for array in (part.X, y)]
         bits.add((at.value, at.tangents, at.rise, at.pull.tobytes(), at.curvature.tobytes(), *kept))
     assert len(bits) == 1
+
+
+@pytest.mark.parametrize("name", ["huber", "logistic", "squared"])
+def test_a_sample_gives_the_curvature_of_all_rows(name):
+    chunk, frame = example(4, 20_000, 5, weighted=True)
+    chunk.X[:, 3] = frame.centre[3]
+    chunk.X[[7, 8], 3] += 1.0  # a rare event, which a sample need not contain
+    x = np.full(6, 0.1)
+    exact = Evaluate(LOSSES[name], frame, x, True, Sample(1.0, 0))(chunk)
+    np.testing.assert_allclose(exact.curvature_of_sample(LOSSES[name], frame, x), exact.curvature, rtol=1e-11)
+    found = Evaluate(LOSSES[name], frame, x, False, Sample(0.2, 0))(chunk)
+    assert found.curvature.size == 0
+    estimated = found.curvature_of_sample(LOSSES[name], frame, x)
+    np.testing.assert_allclose(np.diag(estimated), np.diag(exact.curvature), rtol=1e-12)
+    # after a step with the estimate, this share of the distance from the minimum is left
+    assert np.abs(np.linalg.eigvals(np.eye(6) - np.linalg.solve(estimated, exact.curvature))).max() < 0.1
 
 
 def test_a_tile_that_is_not_full_counts_no_other_rows():

@@ -6,7 +6,8 @@ With :math:`z_i = a_i'x` and :math:`y_i` the slope of the loss :math:`g_i` at :m
 
     \sum_i g_i(z_i), \qquad \sum_i y_i a_i, \qquad \sum_i g_i(z_i) - y_i z_i, \qquad \sum_i g_i''(z_i)\, a_i a_i'
 
-and the rows that the next step treats one by one.
+and the rows that the next step treats one by one. The last sum, the curvature, takes longer than all others. If the
+rows that are kept are a large sample, they give it with a small error, and only its diagonal is summed over all rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..model.model import RESOLVED, infimum
 from .frame import Frame, Room, weighted_gram
 from .native_evaluation import evaluate_rows, readable
 from .rows import Chunk, block_height, blocks, joined, merged
-from .survey import Sample, check
+from .survey import Sample, check_entries
 
 LEAST_KEPT = 1000
 """Number of rows of a chunk that may be kept in any case."""
@@ -48,7 +49,8 @@ class Evaluation:
     tangents : g_i(z_i) - y_i z_i: the loss of the tangents at z = 0.
     lowest : the smallest values of the losses.
     pull : A'y.
-    curvature : A'DA with the second derivatives D; empty if it was not asked for.
+    diagonal : the diagonal of A'DA with the second derivatives D, if the rows to keep are a sample.
+    curvature : A'DA; empty if it was not asked for.
     squares : sums of squares of y, of z and of the data of the loss.
     rise : how much the loss changes if z changes by what the data resolve.
     kept : the rows that were kept, each part with its slopes y.
@@ -58,6 +60,7 @@ class Evaluation:
     tangents: float
     lowest: float
     pull: Vector
+    diagonal: Vector
     curvature: NDArray[np.float64]
     squares: Vector
     rise: float
@@ -69,6 +72,7 @@ class Evaluation:
             self.tangents + other.tangents,
             self.lowest + other.lowest,
             self.pull + other.pull,
+            self.diagonal + other.diagonal,
             self.curvature + other.curvature,
             self.squares + other.squares,
             self.rise + other.rise,
@@ -80,6 +84,20 @@ class Evaluation:
         """Number of rows that were kept."""
         return sum(len(chunk) for chunk, _ in self.kept)
 
+    def curvature_of_sample(self, make_loss: MakeLoss, frame: Frame, x: Vector) -> NDArray[np.float64]:
+        """Return A'DA at x, estimated from the rows that were kept, with the diagonal of all rows."""
+        size = frame.size
+        gram = np.zeros((size, size))
+        for chunk, _ in self.kept:
+            design = frame.design(chunk.X)
+            gram += weighted_gram(design, curvature_at(bound(make_loss, chunk), design @ x))
+        own = np.diag(gram)
+        # a column that is 0 in the sample has no other entry than that on the diagonal
+        scale = np.sqrt(np.divide(self.diagonal, own, out=np.zeros(size), where=own > 0))
+        gram *= np.outer(scale, scale)
+        np.fill_diagonal(gram, self.diagonal)
+        return gram
+
 
 @dataclass(frozen=True)
 class Evaluate:
@@ -90,8 +108,8 @@ class Evaluate:
     loss : the loss of some rows.
     frame : the columns of x.
     x : the point.
-    curved : whether to add up the curvature.
-    sample : which rows to keep, if they are a sample.
+    curved : whether to add up the curvature, if there is a sample.
+    sample : which rows to keep, if they are a sample, as for a smooth loss.
     width : otherwise, rows are kept if their distance from a kink, relative to their leverage, is at most this.
     most : largest share of the rows of a chunk that is kept.
     """
@@ -109,7 +127,7 @@ class Evaluate:
         chosen = None if self.sample is None else self.sample.keep(chunk)
         total = self._compiled(chunk, chosen) or self._in_blocks(chunk, chosen)
         if not np.isfinite(total.value + total.pull.sum()):
-            check(chunk)  # if it finds nothing, the loss is too large at this point
+            check_entries(chunk)  # if it finds nothing, the loss is too large at this point
         most = max(LEAST_KEPT, int(self.most * len(chunk)))
         if self.sample is None and total.kept_rows > most:
             total.kept = [self._fewer(total.kept, most)]
@@ -129,6 +147,7 @@ class Evaluate:
             tangents=found.tangents,
             lowest=0.0,
             pull=found.pull,
+            diagonal=found.diagonal,
             curvature=found.curvature,
             squares=found.squares,
             rise=found.rise,
@@ -171,12 +190,14 @@ class Evaluate:
         near = self._near(loss, z, design, rooms[1]) if chosen is None else chosen
         data = np.broadcast_to(subgradient_scale(loss.conjugate()), z.shape)
         kept = block.part(near)
+        second = np.zeros(0) if chosen is None else curvature_at(loss, z)
         return Evaluation(
             value=value,
             tangents=value - float(y @ z),
             lowest=lowest(loss, z.size),
             pull=design.T @ y,
-            curvature=weighted_gram(design, curvature_at(loss, z), rooms[1]) if self.curved else np.zeros((0, 0)),
+            diagonal=second if chosen is None else self.frame.squares(design, rooms[1]).T @ second,
+            curvature=weighted_gram(design, second, rooms[1]) if self.curved else np.zeros((0, 0)),
             squares=np.array([y @ y, z @ z, data @ data]),
             rise=rise_within(loss, RESOLVED * np.maximum(np.abs(z), data)),
             kept=[(kept, y[near])] if near.size else [],

@@ -75,14 +75,15 @@ class Frame:
 
     def leverage(self, design: Any, room: Room | None = None) -> Vector:
         """Return the length of each row relative to that of a typical row."""
-        if sparse.issparse(design):
-            squares = design.power(2)
-        elif room is None:
-            squares = design * design
-        else:
-            squares = np.multiply(design, design, out=_like(design, room))
-        lengths: Vector = np.sqrt(squares @ self.square_factors)
+        lengths: Vector = np.sqrt(self.squares(design, room) @ self.square_factors)
         return lengths
+
+    @staticmethod
+    def squares(design: Any, room: Room | None = None) -> Any:
+        """Return the squares of all entries."""
+        if sparse.issparse(design):
+            return design.power(2)
+        return np.multiply(design, design, out=None if room is None else _like(design, room))
 
     @property
     def square_factors(self) -> Vector:

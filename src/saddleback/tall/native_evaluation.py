@@ -19,6 +19,7 @@ from ..functions.losses import SeparableLoss
 from ..machine.blas_threads import single_threaded
 from ..machine.tiled_blas import tiled
 from ..model.model import RESOLVED
+from .columns import Columns
 from .frame import Frame
 
 
@@ -30,13 +31,16 @@ class RowSums(NamedTuple):
     rise: float
     squares: Vector
     pull: Vector
+    diagonal: Vector
     curvature: NDArray[np.float64]
     near: Indices
     y: Vector
 
 
 def readable(X: Any) -> bool:
-    """Return whether the core can read rows: an array of float32 or float64 numbers in any order of memory."""
+    """Return whether the core can read rows: float32 or float64 numbers, in any order of memory or by columns."""
+    if isinstance(X, Columns):
+        return all(map(readable, X.parts))
     return isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64) and X.flags.aligned
 
 
@@ -65,16 +69,17 @@ def evaluate_rows(
     else:
         return None
     weight = loss.scale if loss.sample_weight is None else loss.scale * loss.sample_weight
+    parts = X.parts if isinstance(X, Columns) else [X]
     with single_threaded() if curved else nullcontext():
         found = RowSums(*kernel(
-            X, [_by_row(number, X) for number in numbers], _by_row(weight, X), frame.centre, frame.intercept, x,
+            parts, [_by_row(number, X) for number in numbers], _by_row(weight, X), frame.centre, frame.intercept, x,
             frame.square_factors, width, RESOLVED, chosen, curved,
         ))  # fmt: skip
     size = frame.size if curved else 0
     return found._replace(curvature=found.curvature.reshape(size, size))
 
 
-def _by_row(number: Any, X: NDArray[Any]) -> NDArray[Any]:
+def _by_row(number: Any, X: Any) -> NDArray[Any]:
     """Return one number per row; a single one takes no memory."""
     array = np.asarray(number)
     return np.broadcast_to(array if array.dtype == np.float32 else array.astype(np.float64, copy=False), X.shape[:1])

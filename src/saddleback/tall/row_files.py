@@ -66,10 +66,10 @@ class TableRows(Rows):
             choice.check_same(other, sources[0])
         if not any(source.n_rows for source in sources):
             raise ValueError("the table has no rows: expected at least one")
-        self._columns, self._height = choice.used, max(1, CHUNK_BYTES // choice.row_bytes)
+        self._columns, height = choice.used, max(1, CHUNK_BYTES // choice.row_bytes)
         for source in sources:
-            _check_groups(source, LARGEST_GROUP * self._height)
-        self._parts = tuple(_parts(sources, self._height))
+            _check_groups(source, LARGEST_GROUP * height)
+        self._parts = tuple(_parts(sources, height))
         self.lengths = tuple(part.rows for part in self._parts)
         self._firsts = tuple(accumulate(self.lengths, initial=0))
         self._layout = choice.layout(self._labels(choice))
@@ -106,8 +106,8 @@ class TableRows(Rows):
             yield self._layout.chunk(number, self._firsts[number], rows, batches.take(rows), self._placing(number))
 
     def _batches(self, run: Sequence[int], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        part, rows = self._parts[run[0]], sum(self.lengths[number] for number in run)
-        return part.source.batches(part.start, rows, columns, self._height)
+        part, lengths = self._parts[run[0]], [self.lengths[number] for number in run]
+        return part.source.batches(part.start, sum(lengths), columns, max(lengths))
 
     def _placing(self, number: int) -> Any:
         return lambda row: self.place(number, row)

@@ -51,7 +51,7 @@ class Chunk:
     ----------
     number : number of the chunk.
     first : number of its first row, counted over all chunks.
-    X : rows by columns; an array of float32 or float64 numbers, or a sparse matrix with contiguous rows.
+    X : rows by columns; an array of float32 or float64 numbers, ``Columns``, or a sparse matrix with contiguous rows.
     target : one value per row.
     weight : one value per row, or None.
     """

@@ -1,4 +1,4 @@
-"""The first reading: it checks all entries, and draws a sample of the rows."""
+"""The first reading: it checks the targets, and draws a sample of the rows. The second one checks all entries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..common.arrays import Indices
@@ -69,9 +70,10 @@ class Survey:
 
 @dataclass(frozen=True)
 class Look:
-    """The visit of the first reading: check the entries, and draw a sample.
+    """The visit of the first reading: check the targets, and draw a sample.
 
-    ``labelled`` says that the targets are classes, and ``checked`` that the entries are known to be finite.
+    ``labelled`` says that the targets are classes, and ``checked`` that the entries are known to be finite. Only those
+    of the sample are looked at: whoever evaluates all rows notices the others, in sums that are not finite.
     """
 
     sample: Sample
@@ -80,10 +82,11 @@ class Look:
 
     def __call__(self, chunk: Chunk) -> Survey:
         """Return what is known after a visit of a chunk."""
-        if not self.checked:
-            check(chunk, self.labelled)
+        check_targets(chunk, self.labelled)
         rows = self.sample.keep(chunk)
         part = chunk.part(rows)
+        if not self.checked and not np.all(np.isfinite(part.X.data if sparse.issparse(part.X) else part.X)):
+            check_entries(chunk)
         counted = len(chunk) if chunk.weight is None else np.count_nonzero(chunk.weight)
         factor = counted / max(rows.size, 1)
         weight = np.full(rows.size, factor) if part.weight is None else part.weight * factor
@@ -95,7 +98,9 @@ class Look:
 
 def _counted(chunk: Chunk) -> Counter[Any]:
     """Return the distinct targets of a chunk with their weights."""
-    values, codes = np.unique(chunk.target, return_inverse=True)
+    values, codes = _distinct(chunk.target)
+    if any(value != value for value in values.tolist()):
+        raise ValueError(f"the target has missing values in chunk {chunk.number}: expected a class in every row")
     if values.size > MOST_CLASSES:
         raise ValueError(
             f"the target has more than {MOST_CLASSES} different values, such as {values[0]!r}: expected classes; "
@@ -104,14 +109,24 @@ def _counted(chunk: Chunk) -> Counter[Any]:
     return Counter(dict(zip(values.tolist(), np.bincount(codes, chunk.weight).tolist(), strict=True)))
 
 
-def check(chunk: Chunk, labelled: bool = False) -> None:
-    """Raise if an entry of a chunk is not finite, or a weight is negative."""
+def _distinct(target: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """Return the distinct values of a target, and the place of each value among them; small integers are not sorted."""
+    if target.dtype.kind in "iu" and target.size:
+        low = int(target.min())
+        if int(target.max()) - low < MOST_CLASSES:
+            codes = target.astype(np.int64) - low
+            occurs = np.bincount(codes) > 0
+            return np.flatnonzero(occurs) + low, (np.cumsum(occurs) - 1)[codes]
+    values, codes = np.unique(target, return_inverse=True)
+    return values, codes
+
+
+def check_targets(chunk: Chunk, labelled: bool = False) -> None:
+    """Raise if a target or a weight of a chunk is not finite, or a weight is negative."""
     if not labelled and chunk.target.dtype.kind not in "biuf":
         raise ValueError(
             f"the target has values such as {chunk.target[0]!r}: expected numbers; for classes use a classifier"
         )
-    if labelled and any(value != value for value in np.unique(chunk.target).tolist()):
-        raise ValueError(f"the target has missing values in chunk {chunk.number}: expected a class in every row")
     numbers = {WEIGHT: chunk.weight, TARGET: None if labelled else chunk.target}
     for column, values in numbers.items():
         if values is not None and not np.all(fine := np.isfinite(values)):
@@ -119,12 +134,10 @@ def check(chunk: Chunk, labelled: bool = False) -> None:
             raise BadEntry(chunk.number, row, column, float(values[row]))
     if chunk.weight is not None and np.any(chunk.weight < 0):
         raise BadEntry(chunk.number, int(np.argmax(chunk.weight < 0)), WEIGHT, float(chunk.weight.min()))
-    entries = chunk.X.data if sparse.issparse(chunk.X) else chunk.X.sum(axis=0, dtype=np.float64)
-    if not np.all(np.isfinite(entries)):
-        _check_entries(chunk)
 
 
-def _check_entries(chunk: Chunk) -> None:
+def check_entries(chunk: Chunk) -> None:
+    """Raise if an entry of the rows of a chunk is not finite."""
     for start, block in blocks(chunk, chunk.X.shape[1]):
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
         if not np.all(fine := np.isfinite(X)):

@@ -34,8 +34,8 @@ class Feature(ABC):
         """The names of its columns of X."""
 
     @abstractmethod
-    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes | None) -> None:
-        """Write the entries of some rows, and their columns of X if X is sparse."""
+    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes) -> None:
+        """Write the entries of some rows of a sparse X, and their columns of X."""
 
 
 class Number(Feature):
@@ -45,10 +45,9 @@ class Number(Feature):
     def names(self) -> list[str]:
         return [self.name]
 
-    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes | None) -> None:
+    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes) -> None:
         entries[:] = column.to_numpy(zero_copy_only=False)
-        if places is not None:
-            places[:] = self.start
+        places[:] = self.start
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ class Category(Feature):
     def names(self) -> list[str]:
         return [f"{self.name}={value}" for value in self.values.to_pylist()]
 
-    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes | None) -> None:
-        assert places is not None
+    def write(self, column: pa.Array, entries: NDArray[Any], places: Codes) -> None:
         encoded = with_dictionary(column)
         labels = encoded.dictionary.cast(self.values.type)  # files may have different types of text
         order = pc.index_in(labels, value_set=self.values).fill_null(-1).to_numpy(zero_copy_only=False)

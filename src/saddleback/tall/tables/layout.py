@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..columns import Columns
 from ..rows import Chunk
 from .column_types import NARROW, comparable, is_category, is_number
 from .features import Category, Feature, Number, labels_in, sorted_labels, values_of, with_dictionary
@@ -21,6 +22,9 @@ MOST_CATEGORIES = 5000
 """Largest number of columns of X that are made of categories: a tall problem has few columns."""
 
 Place = Callable[[int], str]
+
+Parts = Callable[[str], Iterator[pa.Array]]
+"""Returns the parts of the column with a name, in order."""
 
 
 @dataclass(frozen=True)
@@ -162,32 +166,43 @@ class Layout:
 
     def chunk(self, number: int, first: int, rows: int, batches: Iterable[pa.RecordBatch], place: Place) -> Chunk:
         """Return a chunk of rows that come in batches; ``place`` names a row of it in messages."""
-        shape = (rows, len(self.features))
-        entries = np.empty(shape, self.dtype, order="C" if self.sparse else "F")
-        places = np.empty(shape, np.int32) if self.sparse else None
-        weight = np.empty(rows) if self.weights else None
-        targets = []
-        row = 0
-        for batch in batches:
-            here = slice(row, row + batch.num_rows)
-            for j, feature in enumerate(self.features):
-                column = _complete(batch.column(feature.name), feature.name, row, place)
-                feature.write(column, entries[here, j], None if places is None else places[here, j])
-            targets.append(values_of(_complete(batch.column(self.target), self.target, row, place), self.text))
-            if weight is not None:
-                column = _complete(batch.column(self.weights), str(self.weights), row, place)
-                weight[here] = column.to_numpy(zero_copy_only=False)
-            row = here.stop
-        X = entries if places is None else self._compressed(entries, places)
-        return Chunk(number, first, X, np.concatenate(targets), weight)
+        read = list(batches)
 
-    def _compressed(self, entries: NDArray[Any], places: NDArray[np.int32]) -> Any:
+        def column(name: str) -> Iterator[pa.Array]:
+            row = 0
+            for batch in read:
+                yield _complete(batch.column(name), name, row, place)
+                row += batch.num_rows
+
+        X = self._compressed(rows, column) if self.sparse else self._apart(column)
+        target = _one([values_of(part, self.text) for part in column(self.target)])
+        weight = _one([values_of(part, False) for part in column(self.weights)]) if self.weights else None
+        return Chunk(number, first, X, target, None if weight is None else weight.astype(np.float64, copy=False))
+
+    def _apart(self, column: Parts) -> Columns:
+        """Return a matrix of numbers: a column that was read at once, and has the right type, is not copied."""
+        numbers = (_one([values_of(part, False) for part in column(feature.name)]) for feature in self.features)
+        return Columns([np.ascontiguousarray(each, dtype=self.dtype) for each in numbers])
+
+    def _compressed(self, rows: int, column: Parts) -> Any:
         """Return the matrix with one entry per row and feature, whose indices are in order as the features are."""
-        rows, width = entries.shape
+        width = len(self.features)
+        entries, places = np.empty((rows, width), self.dtype), np.empty((rows, width), np.int32)
+        for j, feature in enumerate(self.features):
+            row = 0
+            for part in column(feature.name):
+                here = slice(row, row + len(part))
+                feature.write(part, entries[here, j], places[here, j])
+                row = here.stop
         starts = np.arange(0, rows * width + 1, width, dtype=np.int32)
         X = sparse.csr_array((entries.reshape(-1), places.reshape(-1), starts), shape=(rows, len(self.names)))
         X.has_canonical_format = True
         return X
+
+
+def _one(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the parts of a column as one array, without a copy if there is a single one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _complete(column: pa.Array, name: str, row: int, place: Place) -> pa.Array:
