@@ -300,3 +300,17 @@ def test_classes_of_weight_0_do_not_depend_on_chunks(rng):
         model = SparseClassifier("hinge").fit(da.from_array(X, chunks=(chunks, 2)), labels, weight)
         assert model.classes_.tolist() == ["u", "v", "z"]
     assert 0.0 <= model.score(da.from_array(X, chunks=(1000, 2)), labels) <= 1.0
+
+
+@pytest.mark.parametrize("separable", [False, True])
+def test_a_logistic_regression_without_a_penalty_notices_separable_classes(separable):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 3))
+    y = X[:, 0] + (0.0 if separable else rng.standard_normal(100_000)) > 0
+    model = SparseClassifier("logistic", penalty=None)
+    if separable:
+        with pytest.warns(ConvergenceWarning, match="separable"):
+            model.fit(X, y)
+        assert model.result_.status is sb.Status.DIVERGED
+    else:
+        assert model.fit(X, y).result_.method == "readings"

@@ -41,6 +41,7 @@ from .io.problem_files import read_problem
 from .linear_constraint import LinearConstraint
 from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
+from .paths.many import solve_many
 from .paths.path import path
 from .places.torch import open_device
 from .problem import Problem
@@ -107,4 +108,5 @@ __all__ = [
     "path",
     "read_problem",
     "solve",
+    "solve_many",
 ]

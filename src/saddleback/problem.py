@@ -212,6 +212,20 @@ class Problem:
 
         return write(self.refreshed())
 
+    def with_loss(self, loss: Any) -> Problem:
+        """Return the problem with another loss on the same rows; A and the penalty are shared."""
+        losses = (
+            [as_term(own, f"loss[{r}]") for r, own in enumerate(loss)] if self.has_rows else [as_term(loss, "loss")]
+        )
+        if len(losses) != len(self.losses):
+            raise ValueError(f"loss has {len(losses)} terms: expected one for each of the {len(self.losses)} before")
+        other = twin(self)
+        other.loss, other.losses = loss, losses
+        bound = [term.bind(shape) for term, shape in zip(losses, self.y_shapes, strict=True)]
+        g = one_above_the_other(bound, [prod(shape) for shape in self.y_shapes])
+        other.model = self.model.with_loss(g)
+        return other
+
     def flatten_x(self, x: Any, name: str = "x", largest: float = np.inf) -> Point:
         """Return a copy of x, which has the shape of the problem, as flat float64 vectors; raise if it is too large."""
         return BlockPoint(_flattened(x, self.x_shapes if self.is_list else self.x_shapes[0], name, "block", largest))

@@ -43,16 +43,43 @@ SEPARABLE = (
 )
 
 
+SEPARABLE_ROWS, SEPARABLE_PER_COLUMN = 1000, 20
+"""Size of the sample that shows that classes are not separable: a number of samples, and a number per feature."""
+
+POSITIVE = 0.5
+"""Relative gap at which it is known that the minimum is positive."""
+
+
 class LinearClassifier(ClassifierMixin, LinearModel):
     """Base of the classifiers."""
 
     class_weight: Any = None
     losses = CLASSIFICATION
 
-    def _can_be_tall(self, n_features: int) -> bool:
-        objective = self._objective()  # without a penalty, a test after every step ends a fit to separable classes
-        endless = objective.loss == "logistic" and (objective.penalty is None or objective.alpha == 0)
-        return not endless and super()._can_be_tall(n_features)
+    def _can_be_tall(self, table: Table, y: Any) -> bool:
+        return super()._can_be_tall(table, y) and (not self._is_endless() or self._has_a_minimum(table, y))
+
+    def _is_endless(self) -> bool:
+        """Return whether the objective has no minimum if the classes are separable."""
+        objective = self._objective()
+        return objective.loss == "logistic" and (objective.penalty is None or objective.alpha == 0)
+
+    def _has_a_minimum(self, table: Table, y: Any) -> bool:
+        """Return whether a logistic loss without a penalty has a minimum, as a sample shows.
+
+        If its classes are not separable, then those of all samples are not. A gap below the objective proves it, since
+        the bound is then positive.
+        """
+        size = min(SEPARABLE_ROWS + SEPARABLE_PER_COLUMN * table.shape[1], y.size)
+        rows = np.sort(np.random.default_rng(seed_of(self.random_state)).choice(y.size, size, replace=False))
+        if np.unique(y[rows]).size < self.classes_.size:
+            return False
+        trial = self._unfitted(tol=POSITIVE)
+        trial.classes_ = self.classes_
+        return all(
+            result.status is sb.Status.OPTIMAL
+            for result in trial._solve(trial._prepare(table.rows(rows), y[rows], None))
+        )
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(self.losses)
@@ -113,9 +140,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls towards 0
         as t grows, but is positive everywhere. The solve ends at the first such w.
         """
-        objective = ready.objective
-        penalised = objective.penalty is not None and objective.alpha > 0
-        if objective.loss != "logistic" or penalised or isinstance(ready, TallFit):
+        if not self._is_endless() or isinstance(ready, TallFit):
             return super()._solve_one(ready, target, start, options)
 
         def separates(x: Any) -> bool:

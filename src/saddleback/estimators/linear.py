@@ -315,7 +315,7 @@ class LinearModel(Certified, ABC):
     def _fit_table(self, table: Table, y: Any, weight: Vector | None) -> Any:
         """Fit the model to checked data."""
         here = self.comm is None and self.device is None and not self.warm_start
-        if here and tall_fit.pays(table, y) and self._can_be_tall(table.shape[1]):
+        if here and tall_fit.pays(table, y) and self._can_be_tall(table, y):
             targets = [ArrayRows(table.matrix, own, weight, checked=True) for own in self._columns(y)]
             total = float(y.size if weight is None else weight.sum())
             return self._fit(
@@ -323,8 +323,9 @@ class LinearModel(Certified, ABC):
             )
         return self._fit(table.dtype, self._prepare(table, y, weight))
 
-    def _can_be_tall(self, n_features: int) -> bool:
+    def _can_be_tall(self, table: Table, y: Any) -> bool:
         """Return whether a fit to rows in chunks has all that the model asks for."""
+        n_features = table.shape[1]
         return not tall_fit.lacking(self._with_indices(n_features), n_features, self.constraints, None)
 
     def _fit(self, dtype: Any, ready: Fit | TallFit) -> Any:

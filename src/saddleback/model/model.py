@@ -105,6 +105,14 @@ class Model:
         vars(other).update(of_data=self.of_data, blocks=self.blocks, penalty_at_zero=self.penalty_at_zero)
         return other
 
+    def with_loss(self, g: Convex) -> Model:
+        """Return the problem with another loss."""
+        other = Model(self.f, self.A, g, self.linear_norm, self.constant, self.fit)
+        vars(other)["blocks"] = self.blocks
+        if DESCENT_KERNEL in self.of_data:
+            other.of_data[DESCENT_KERNEL] = None
+        return other
+
     @derived
     def of_blocks(self, blocks: Indices, A: Operator) -> Model:
         """Return the problem of some of the blocks; A contains the columns of these blocks."""

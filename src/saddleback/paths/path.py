@@ -72,20 +72,24 @@ def path(
     problem = Problem(penalty, A, loss).columnar()
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
-    team = communicator_of(options.get("comm"))
-    threads = team.threads(options.get("threads"))
+    x0, y0 = options.pop("x0", None), options.pop("y0", None)
     if alphas is None:
-        with limited(threads):
+        with limited(communicator_of(options.get("comm")).threads(options.get("threads"))):
             first = threshold(problem)
-        values = grid(first.alpha, n_alphas, eps)
-        options = {"x0": problem.shape_x(DensePoint(first.x)), "y0": problem.shape_y(first.y)} | options
-    else:
-        values = _descending(alphas)
+        alphas = grid(first.alpha, n_alphas, eps)
+        x0 = problem.shape_x(DensePoint(first.x)) if x0 is None else x0
+        y0 = problem.shape_y(first.y) if y0 is None else y0
+    return along(problem, alphas, x0, y0, options)
+
+
+def along(problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any]) -> list[Result]:
+    """Solve a problem for many alphas, the largest first; x0 and y0 are the start of the first solve."""
+    values = _descending(alphas)
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all alphas
     results: list[Result] = []
-    x0, y0, trusted = options.pop("x0", None), options.pop("y0", None), False
-    with Session(Options.of(options)) as session, Interrupts(team):
+    trusted = False
+    with Session(Options.of(options)) as session, Interrupts(session.team):
         for alpha in values:
             if results:
                 x0, y0 = _start(results[-2:], alpha), None
