@@ -89,6 +89,12 @@ class Options:
         """Whether the run is written to a file or read from one."""
         return not (self.checkpoint is None and self.resume is None)
 
+    @property
+    def any_method(self) -> bool:
+        """Whether nothing but accuracy, seed and threads was asked for, so that a solve may go any way it likes."""
+        defaults = Options(tol=self.tol, max_passes=self.max_passes, seed=self.seed, threads=self.threads)
+        return self == defaults
+
     def same_everywhere(self) -> dict[str, Any]:
         """Return the arguments that have to be equal on all processes of a run."""
         alike = ("layers", "eliminate", "tol", "max_passes", "seed", "blocks_per_iteration", "check_every", "device")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..batches.chord import Chord
+from ..batches.form import Certifier, Matrix, Together, form_of, in_batches
+from ..batches.near_kinks import NearKinks
+from ..common.arrays import Vector
 from ..common.checks import finite
 from ..common.checks import weights as checked_weights
+from ..engine.clock import Clock
 from ..engine.interrupts import Interrupts
 from ..engine.options import Options
 from ..engine.session import Session
@@ -72,20 +78,19 @@ def solve_many(
     x0, y0 = options.pop("x0", None), options.pop("y0", None)
     if alphas is not None:
         return _for_alphas(problem, alphas, x0, y0, options)
-    others = _with_losses(problem, losses) if weights is None else _with_weights(problem, weights)
-    results: list[Result] = []
-    with Session(Options.of(options)) as session, Interrupts(session.team):
-        if weights is not None and x0 is None:
-            x0 = session.solve(problem, None, y0)  # the weights of most problems are close to those of this one
-            y0 = None
-        for other in others:
-            result = session.solve(other, x0, y0)
-            results.append(result)
-            if result.status is Status.INTERRUPTED or session.stopped:
+    factors = None if weights is None else _factors(problem, weights)
+    with Session(Options.of(options)) as session, Interrupts(session.team) as interrupts:
+        results = (
+            _for_losses(problem, losses, session, x0, y0)
+            if factors is None
+            else _for_weights(problem, factors, session, x0, y0)
+        )
+        found: list[Result] = []
+        for result in results:
+            found.append(result)
+            if result.status is Status.INTERRUPTED or session.stopped or interrupts.requested:
                 break
-            if weights is None:
-                x0, y0 = result, None
-    return results
+    return found
 
 
 def _for_alphas(problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any]) -> list[Result]:
@@ -95,13 +100,42 @@ def _for_alphas(problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: 
     return [results[place] for place in np.argsort(order, kind="stable")]
 
 
-def _with_losses(problem: Problem, losses: Any) -> Iterator[Problem]:
+def _for_losses(problem: Problem, losses: Any, session: Session, x0: Any, y0: Any) -> Iterator[Result]:
+    """Yield the results, each from the solution before it."""
     if not isinstance(losses, (list, tuple)) or not losses:
         raise TypeError(f"losses is {type(losses).__name__}: expected a list with at least one loss")
-    return (problem.with_loss(loss) for loss in losses)
+    for loss in losses:
+        result = session.solve(problem.with_loss(loss), x0, y0)
+        yield result
+        x0, y0 = result, None
 
 
-def _with_weights(problem: Problem, weights: ArrayLike) -> Iterator[Problem]:
+def _for_weights(problem: Problem, factors: Matrix, session: Session, x0: Any, y0: Any) -> Iterator[Result]:
+    """Yield the results, each from the solution for the given weights."""
+    loss = problem.loss
+    base = session.solve(problem, x0, y0)
+
+    def other(own: Vector) -> Problem:
+        return problem.with_loss(_weighted(loss, own))
+
+    solver = batch_solver(problem, base, session) if session.options.any_method else None
+    results = repeat(None, len(factors)) if solver is None else in_batches(factors, other, solver)
+    for own, result in zip(factors, results, strict=True):
+        yield session.solve(other(own), base) if result is None else result
+
+
+def batch_solver(problem: Problem, base: Result, session: Session) -> Together | None:
+    """Return what solves problems with other weights together, near one that was solved; None if nothing does."""
+    model, form = problem.model, form_of(problem.model)
+    if form is None or base.status is not Status.OPTIMAL:
+        return None
+    certified = Certifier(session.options.tol, Clock(None, session.team))
+    if model.loss_form is not None and NearKinks.suits(form, model.loss_form.parameters):
+        return NearKinks(problem, base, form, certified)
+    return Chord(problem, base, form, certified) if Chord.suits(problem, base, form) else None
+
+
+def _factors(problem: Problem, weights: ArrayLike) -> Matrix:
     loss = problem.loss
     if not isinstance(loss, Loss) or loss.shape is None:
         raise TypeError(f"weights: the loss is {type(loss).__name__}: expected one loss of the catalogue with weights")
@@ -111,7 +145,7 @@ def _with_weights(problem: Problem, weights: ArrayLike) -> Iterator[Problem]:
             f"weights has shape {factors.shape}: expected one row per problem, with a weight for each of the "
             f"{loss.shape[0]} rows of A"
         )
-    return (problem.with_loss(_weighted(loss, own)) for own in factors)
+    return factors
 
 
 def _weighted(loss: Loss, factors: Any) -> Loss:

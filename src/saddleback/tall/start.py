@@ -87,10 +87,10 @@ class Start:
         # a width below the rounding of Ax would miss rows that are on a kink
         size = np.maximum(np.abs(design @ x), subgradient_scale(self._loss.conjugate()))
         least = max(float(least), RESOLVED * float(np.mean(size)))
-        return max(WIDTH * _uncertainty(self._loss, design, x, far), least), max(float(most), least)
+        return max(WIDTH * uncertainty(self._loss, design, x, far), least), max(float(most), least)
 
 
-def _uncertainty(loss: SumOverRows, design: Any, x: Vector, far: Vector) -> float:
+def uncertainty(loss: SumOverRows, design: Any, x: Vector, far: Vector) -> float:
     r"""Return the standard deviation of a'x for a typical row, if x is the solution of a sample.
 
     For a loss whose slope jumps, the covariance of x is :math:`H^{-1} G H^{-1}` with :math:`G = \sum_i y_i^2 a_i a_i'`

@@ -1,0 +1,1 @@
+"""Many problems with one matrix, solved together."""
