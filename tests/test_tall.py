@@ -369,3 +369,20 @@ def test_rare_rows_that_a_sample_misses_do_not_spoil_newton_steps(name):
     result = sb.solve(sb.TallProblem(sb.L1(0.1), rows, loss), seed=0)
     assert result.status is sb.Status.OPTIMAL
     assert result.passes <= 7
+
+
+@pytest.mark.parametrize("name", ["quantile", "huber"])
+def test_a_rare_category_without_a_penalty(name):
+    """Its rows are kept, since the sample has none of them; all categories together equal the intercept."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, ROWS)
+    codes[[5, 7000]] = 3
+    X = sparse.csr_array((np.ones(ROWS), (np.arange(ROWS), codes)), shape=(ROWS, 4))
+    target = 0.1 * codes + rng.standard_t(3, ROWS)
+    loss, _ = LOSSES[name]
+    result = sb.solve(sb.TallProblem(sb.Zero(), InChunks(X, target), loss))
+    assert result.status is sb.Status.OPTIMAL
+    assert result.passes <= 7
+    expected = sb.solve(sb.Problem([sb.Zero(), sb.Zero()], [X, np.ones(ROWS)], loss(target)), tol=1e-8)
+    np.testing.assert_allclose(result.objective, expected.objective, rtol=2e-6)
+    assert np.max(np.abs(np.concatenate(result.x))) < 100.0

@@ -222,6 +222,14 @@ def test_the_command_line(rng, tmp_path):
     missing = CliRunner().invoke(app, ["fit", str(folder), "--target", "targt"])
     assert missing.exit_code == 2
     assert "did you mean 'target'?" in missing.stderr
+    for given, said in {
+        ("--quantile", "0.9"): "--quantile 0.9 has no meaning for --loss squared and --penalty l1: it belongs to",
+        ("--penalty", "group"): "--penalty group: expected one of none, l1, elasticnet",
+        ("--loss", "sqrt"): "--loss sqrt: expected one of squared, ",
+    }.items():
+        refused = CliRunner().invoke(app, ["fit", str(folder), "--target", "target", *given])
+        assert refused.exit_code == 2
+        assert said in refused.stderr.replace("\n", " ")
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ from .bench import runner
 from .bench.case import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .estimators.objective import CLASSIFICATION, REGRESSION
-from .fit_command import Fit, check_table, print_model, told, write_table
+from .fit_command import LOSSES, PENALTIES_OF_FILES, Fit, check_table, print_model, told, write_table
 from .io.problem_files import check_writable, read_together, write_solution
 from .places.mpi.communicator import communicator_of, world
 from .reproduce import EXPERIMENTS
@@ -300,10 +299,19 @@ def fit(
         list[str], typer.Argument(help="Parquet or Arrow files, folders or patterns.", show_default=False)
     ],
     target: Annotated[str, typer.Option(help="Name of the column with the targets.", show_default=False)],
-    loss: Annotated[str, typer.Option(help=f"One of {', '.join([*REGRESSION, *CLASSIFICATION])}.")] = "squared",
-    quantile: Annotated[float, typer.Option(help="The quantile of loss quantile.")] = 0.5,
-    penalty: Annotated[str, typer.Option(help="l1, elasticnet or none.")] = "l1",
+    loss: Annotated[str, typer.Option(help=f"One of {', '.join(LOSSES)}.")] = "squared",
+    quantile: Annotated[float | None, typer.Option(help="The quantile of loss quantile.", show_default="0.5")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Residual up to which loss huber is quadratic.", show_default="1")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Residual up to which loss epsilon_insensitive is 0.", show_default="0.1")
+    ] = None,
+    penalty: Annotated[str, typer.Option(help=f"One of {', '.join(PENALTIES_OF_FILES)}.")] = "l1",
     alpha: Annotated[float, typer.Option(help="Weight of the penalty.")] = 0.01,
+    l1_ratio: Annotated[
+        float | None, typer.Option(help="Share of the L1 norm in penalty elasticnet.", show_default="0.5")
+    ] = None,
     weights: Annotated[
         str | None, typer.Option(help="Name of the column with the weights of the rows.", show_default="none")
     ] = None,
@@ -327,7 +335,8 @@ def fit(
     with _input_errors():
         comm = world()
     aloud = comm is None or comm.rank == 0
-    asked = Fit(files, target, weights, column, loss, quantile, penalty, alpha, tol, time_limit)
+    parameters = {"quantile": quantile, "delta": delta, "epsilon": epsilon, "l1_ratio": l1_ratio}
+    asked = Fit(files, target, weights, column, loss, penalty, alpha, parameters, tol, time_limit)
     with _input_errors(aloud), _quiet_warnings():
         if out is not None:
             check_table(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,15 @@ import numpy as np
 import typer
 
 from .estimators import SparseClassifier, SparseRegressor
-from .estimators.objective import CLASSIFICATION
+from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
+
+LOSSES: Mapping[str, Choice] = {name: own for name, own in {**REGRESSION, **CLASSIFICATION}.items() if name != "sqrt"}
+"""The losses of tables in files: all that are sums over rows."""
+
+PENALTIES_OF_FILES: Mapping[str, Choice] = {
+    name or "none": own for name, own in PENALTIES.items() if "groups" not in own.reads
+}
+"""The penalties that need no groups, for which the command has no option."""
 
 SHOWN = 20
 """Largest number of coefficients that are printed, the largest first."""
@@ -30,15 +38,31 @@ class Fit:
     weights: str | None
     columns: Sequence[str] | None
     loss: str
-    quantile: float
     penalty: str
     alpha: float
+    parameters: Mapping[str, float | None]
     tol: float
     time_limit: float | None
 
+    def check(self) -> None:
+        """Raise if a name is not known, or loss and penalty do not use a parameter that was given."""
+        for option, found, known in (("loss", self.loss, LOSSES), ("penalty", self.penalty, PENALTIES_OF_FILES)):
+            if found not in known:
+                raise ValueError(f"--{option} {found}: expected one of {', '.join(known)}")
+        for name, value in self.parameters.items():
+            if value is not None and name not in {*LOSSES[self.loss].reads, *PENALTIES_OF_FILES[self.penalty].reads}:
+                tables = {"loss": LOSSES, "penalty": PENALTIES_OF_FILES}
+                readers = [f"--{of} {own}" for of, table in tables.items() for own in table if name in table[own].reads]
+                raise ValueError(
+                    f"--{name.replace('_', '-')} {value:g} has no meaning for --loss {self.loss} and --penalty "
+                    f"{self.penalty}: it belongs to {' and '.join(readers)}"
+                )
+
     def fitted(self, comm: Any, progress: bool) -> Any:
         """Return the fitted model."""
-        shared: dict[str, Any] = {
+        self.check()
+        shared: dict[str, Any] = {name: value for name, value in self.parameters.items() if value is not None}
+        shared |= {
             "loss": self.loss,
             "penalty": None if self.penalty == "none" else self.penalty,
             "alpha": self.alpha,
@@ -47,8 +71,6 @@ class Fit:
             "verbose": progress,
             "comm": comm,
         }
-        if self.loss == "quantile":
-            shared["quantile"] = self.quantile
         model: Any = SparseClassifier(**shared) if self.loss in CLASSIFICATION else SparseRegressor(**shared)
         files = [*self.files] if len(self.files) > 1 else self.files[0]
         return model.fit_files(files, self.target, self.weights, list(self.columns) if self.columns else None)
@@ -85,9 +107,9 @@ def print_model(model: Any) -> None:
         typer.echo(f"{name:<22}{value}")
     for said in content["message"]:
         typer.echo(said)
-    table = {"intercept": content["intercept"], **content["coefficients"]}
-    nonzero = {name: value for name, value in table.items() if np.any(value)}
-    typer.echo(f"{len(nonzero)} of {len(table)} coefficients are not 0, the largest first:")
+    typer.echo(f"{'intercept':<22}" + " ".join(f"{entry:.6g}" for entry in np.atleast_1d(content["intercept"])))
+    nonzero = {name: value for name, value in content["coefficients"].items() if np.any(value)}
+    typer.echo(f"{len(nonzero)} of {len(content['coefficients'])} coefficients are not 0, the largest first:")
     for name, value in sorted(nonzero.items(), key=lambda item: -np.max(np.abs(item[1])))[:SHOWN]:
         typer.echo(f"  {name:<30}" + " ".join(f"{entry: .6g}" for entry in np.atleast_1d(value)))
 

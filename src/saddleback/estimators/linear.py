@@ -264,9 +264,9 @@ class LinearModel(Certified, ABC):
         ----------
         path : str, path, list of these, pyarrow Dataset or DataFrame
             A Parquet or Arrow file, a folder of them or a pattern such as "data/*.parquet". A DataFrame of pandas or
-            polars, or a Table of pyarrow, is accepted too.
-        target : str
-            Name of the column with the targets.
+            polars, or a Table of pyarrow, is accepted too, and so is a row-major .npy file or a Zarr array.
+        target : str or array-like
+            Name of the column with the targets; for a .npy file or a Zarr array, the targets.
         weights : str, optional
             Name of the column with the weights of the samples.
         columns : sequence of str, optional

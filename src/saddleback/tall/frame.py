@@ -16,6 +16,11 @@ Room = NDArray[np.float64]
 """Memory that is used again and again: new memory has to be cleared by the operating system each time."""
 
 
+ABSENT = 1e-100
+"""Standard deviation of a column that is constant in the sample. Rows in which it has another value are few, and alone
+determine its coefficient: with their huge leverage they are kept in any case."""
+
+
 @dataclass(frozen=True)
 class Frame:
     """The columns of x: those of the rows, less a centre, and a column of ones if there is an intercept.
@@ -117,6 +122,6 @@ def frame_of(sample: Chunk, intercept: bool) -> Frame:
         spread = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
     else:
         mean, spread = np.zeros(X.shape[1]), np.sqrt(X.power(2).T @ share)
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = np.where(spread > 0, spread, ABSENT)
     centre = mean if intercept and isinstance(X, np.ndarray) else np.zeros(X.shape[1])
     return Frame(centre, np.append(spread, [1.0] * intercept), intercept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..common.checks import number
 from ..functions import Loss, Term, as_term
 from ..places.mpi.communicator import Communicator
 from .evaluation import MakeLoss, has_no_kinks
@@ -78,6 +79,8 @@ class TallProblem:
             )
         if not rows.n_rows or not rows.n_columns:
             raise ValueError(f"rows has {rows.n_rows} rows and {rows.n_columns} columns: expected at least one of each")
+        if not number("memory", memory) > 0:
+            raise ValueError(f"memory={memory}: expected a positive number of bytes")
         self.penalty: Term = as_term(penalty, "penalty")
         self.smooth = has_no_kinks(loss)
         self.rows, self.loss, self.intercept, self.memory = rows, loss, bool(intercept), memory

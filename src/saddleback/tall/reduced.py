@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf as pstrf
 
-from ..common.arrays import Vector
+from ..common.arrays import Indices, Vector
 from ..engine.certify import certify
 from ..engine.solve import solve
-from ..functions import Linear, Pinball, Squared, Zero
+from ..functions import Box, Linear, Pinball, Squared, Zero
+from ..functions.domains import fixed
 from ..problem import Problem
 from ..result import Certificate, Result, Status
 from .evaluation import Evaluation, bound, lowest
@@ -24,6 +27,10 @@ LOOSEST, TIGHTEST = 1e-3, 1e-12
 
 TIGHTER, NEARLY = 1e-3, 2.0
 """How much more accurately a problem is solved again if its judged gap is above this multiple of what was asked."""
+
+DEPENDENT = 1e-12
+"""Square of the distance of a column from those before it, relative to that of its length, up to which it depends on
+them."""
 
 RIDGE = 1e-13
 """Added to the curvature, relative to its trace, so that its factor exists if columns are dependent."""
@@ -65,8 +72,9 @@ class InMemory:
     frame : the columns of x.
     rows : the rows of this problem.
     matrices : the rows as ``frame.matrices`` returns them.
-    tangents : the other rows; None if there are none.
     smooth : whether the loss is smooth.
+    x : a point, at which columns stay that are not needed because they depend on others.
+    tangents : the other rows; None if there are none.
     """
 
     def __init__(
@@ -76,21 +84,20 @@ class InMemory:
         rows: Chunk,
         matrices: list[Any],
         smooth: bool,
+        x: Vector,
         tangents: Tangents | None = None,
     ) -> None:
         self.frame, self.smooth, self.tangents = frame, smooth, tangents
-        n, penalty, loss = frame.centre.size, problem.penalty, problem.loss(rows.target, sample_weight=rows.weight)
-        penalties: list[Any] = [penalty, Zero()][: len(matrices)]
+        n, loss = frame.centre.size, problem.loss(rows.target, sample_weight=rows.weight)
+        penalties: list[Any] = [problem.penalty, Zero()][: len(matrices)]
+        held = [_without_redundant(problem.penalty, matrices, x[:n]), *penalties[1:]]
         if tangents is None:
-            self.problem = self.judged = Problem(penalties, matrices, loss)
+            self.problem, self.judged = Problem(held, matrices, loss), Problem(penalties, matrices, loss)
             return
         parts = [tangents.pull[:n], tangents.pull[n:]][: len(matrices)]
-        tilted = [each + Linear(part) for each, part in zip(penalties, parts, strict=True)]
-        self.problem = Problem(tilted, matrices, loss)
-        # the linear term comes from losses: the problem is a fit, which the functions that are left do not show
-        self.problem.model = replace(self.problem.model, fit=True)
+        self.problem = _tilted(held, parts, matrices, loss)
         if not np.isfinite(tangents.lowest):
-            self.judged = self.problem
+            self.judged = _tilted(penalties, parts, matrices, loss)
             return
         ramp = Pinball([tangents.lowest - tangents.value], quantile=0.0)  # max(u - b, 0)
         self.judged = Problem(penalties, [matrices, [part[None, :] for part in parts]], [loss, ramp])
@@ -116,13 +123,56 @@ class InMemory:
         return Solved(np.concatenate(result.x), solved, lower if np.isfinite(lower) else -np.inf, proof)
 
     def _proof(self, result: Result) -> tuple[Certificate, float]:
-        """Return the certificate of a solution, and what its values lack."""
+        """Return the certificate of a solution in the problem without held columns, and what its values lack."""
         tangents = self.tangents
         if tangents is None:
-            return result.certificate, 0.0
-        if self.judged is self.problem:
-            return result.certificate, tangents.value
+            return certify(self.judged, result.x, result.y), 0.0
+        if not np.isfinite(tangents.lowest):
+            return certify(self.judged, result.x, result.y), tangents.value
         return certify(self.judged, result.x, [result.y, [1.0]]), tangents.lowest
+
+
+def _tilted(penalties: list[Any], parts: list[Vector], matrices: list[Any], loss: Any) -> Problem:
+    """Return the problem with a linear term, which comes from losses.
+
+    It is a fit, which the functions that are left do not show.
+    """
+    problem = Problem([each + Linear(part) for each, part in zip(penalties, parts, strict=True)], matrices, loss)
+    problem.model = replace(problem.model, fit=True)
+    return problem
+
+
+def _without_redundant(penalty: Any, matrices: list[Any], x: Vector) -> Any:
+    """Return the penalty with those columns held at x that have no penalty and depend on others without one.
+
+    All categories of a column add up to the intercept. Along such a direction the objective changes by rounding alone,
+    and an interior point may go far.
+    """
+    free = fixed(penalty.bind(x.shape).conjugate().domain)
+    if not free.size:
+        return penalty
+    redundant = free[_dependent([matrices[0][:, free], *matrices[1:]])]
+    if not redundant.size:
+        return penalty
+    lower, upper = np.full(x.size, -np.inf), np.full(x.size, np.inf)
+    lower[redundant] = upper[redundant] = x[redundant]
+    return penalty + Box(lower, upper)
+
+
+def _dependent(matrices: list[Any]) -> Indices:
+    """Return the columns of the first matrix that depend on others or on the second one, by pivoted elimination."""
+    others = [np.ones((matrices[0].shape[0], 1)) for _ in matrices[1:]]
+    if sparse.issparse(matrices[0]):
+        A = sparse.hstack([matrices[0], *others], format="csc")
+        gram = (A.T @ A).toarray()
+    else:
+        A = np.column_stack([matrices[0], *others])
+        gram = A.T @ A
+    lengths = np.sqrt(np.diag(gram))
+    lengths[lengths == 0] = 1.0
+    lengths[matrices[0].shape[1] :] *= 0.5  # an intercept is never left out: it is longer than the others
+    _, pivots, rank, _ = pstrf(gram / np.outer(lengths, lengths), tol=DEPENDENT)
+    return np.sort(pivots[rank:] - 1)
 
 
 def reduced(problem: TallProblem, frame: Frame, at: Evaluation, x: Vector, smooth: bool) -> tuple[InMemory, Vector]:
@@ -137,7 +187,7 @@ def reduced(problem: TallProblem, frame: Frame, at: Evaluation, x: Vector, smoot
     own = np.concatenate([matrix.reshape(y.size, -1).T @ y for matrix in matrices])
     value = at.tangents - (loss.finite_value(z) - float(y @ z))
     others = Tangents(at.pull - own, value, at.lowest - lowest(loss, y.size))
-    return InMemory(problem, frame, rows, matrices, smooth, others), y
+    return InMemory(problem, frame, rows, matrices, smooth, x, others), y
 
 
 def newton_step(

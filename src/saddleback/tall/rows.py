@@ -230,6 +230,8 @@ class ArrayRows(Rows):
     def __init__(
         self, X: Any, target: NDArray[Any], weight: Vector | None = None, names: Any = None, checked: bool = False
     ) -> None:
+        if len(getattr(X, "shape", ())) != 2:
+            raise TypeError(f"X is {type(X).__name__}: expected an array or a sparse matrix of rows by columns")
         self.X, self.target = X, one_per_row("target", target, X.shape[0])
         self.weight: Vector | None = None if weight is None else one_per_row("weight", weight, X.shape[0])
         self.named, self.checked = names is not None, checked

@@ -363,7 +363,7 @@ class Run:
             x=self.frame.to_given(state.best.x),
             y=None,
             status=status,
-            message=said if status is Status.OPTIMAL else f"{said} {self._remedy(status)}{advice}",
+            message=said if status is Status.OPTIMAL else f"{said}{self._remedy(status)}{advice}",
             certificate=self.certificate,
             passes=float(state.readings),
             seconds=self.clock.seconds(),
@@ -376,7 +376,7 @@ class Run:
         """Return what helps a run that has ended at its limit of readings."""
         if status is not Status.MAX_PASSES or self.state.readings < MOST_READINGS:
             return ""
-        return f"With more memory than memory={self.problem.memory:g} a reading keeps more rows, and fewer are needed."
+        return f" With more memory than memory={self.problem.memory:g} a reading keeps more rows, and fewer are needed."
 
 
 def _floor(at: Evaluation, value: float) -> float:

@@ -71,7 +71,8 @@ class Start:
         """
         accuracy = inner * tol if self.is_whole else max(STATISTICAL * self.frame.size / self.size, tol)
         matrices = self.frame.matrices(self._rows.X)
-        problem = InMemory(self.problem, self.frame, self._rows, matrices, self.problem.smooth)
+        origin = np.zeros(self.frame.size)
+        problem = InMemory(self.problem, self.frame, self._rows, matrices, self.problem.smooth, origin)
         return problem.solve(None, None, accuracy, **limits)
 
     def widths(self, x: Vector) -> tuple[float, float]:
