@@ -14,6 +14,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import saddleback as sb
 from saddleback import functions
 from saddleback.functions import Term
+from saddleback.functions.concave import Concave
 from saddleback.interop import writing
 
 A = np.random.default_rng(5).standard_normal((SIZE, SIZE))
@@ -60,6 +61,7 @@ def test_every_function_of_the_catalogue_has_a_translation():
     terms = [
         term for term in terms if isinstance(term, type) and issubclass(term, Term) and not term.__abstractmethods__
     ]
+    terms = [term for term in terms if not issubclass(term, Concave)]  # no problem has them
     assert len(terms) > 20
     unknown = writing.written.dispatch(Term)
     assert [term.__name__ for term in terms if writing.written.dispatch(term) is unknown] == []

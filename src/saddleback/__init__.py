@@ -11,7 +11,10 @@ from .engine.registry import methods
 from .engine.solve import solve
 from .functions import (
     L1,
+    MCP,
+    SCAD,
     Absolute,
+    Adaptive,
     Box,
     ElasticNet,
     EpsilonInsensitive,
@@ -23,6 +26,7 @@ from .functions import (
     Linear,
     LInf,
     Logistic,
+    LogSum,
     NonNegative,
     Norm2,
     Nuclear,
@@ -43,6 +47,7 @@ from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
 from .paths.many import solve_many
 from .paths.path import path
+from .paths.reweighted import reweighted
 from .places.torch import open_device
 from .problem import Problem
 from .result import Certificate, History, Result, Status
@@ -55,7 +60,10 @@ __version__ = _version("saddleback")
 
 __all__ = [
     "L1",
+    "MCP",
+    "SCAD",
     "Absolute",
+    "Adaptive",
     "ArrayRows",
     "Box",
     "Certificate",
@@ -74,6 +82,7 @@ __all__ = [
     "LInf",
     "Linear",
     "LinearConstraint",
+    "LogSum",
     "Logistic",
     "NonNegative",
     "Norm2",
@@ -107,6 +116,7 @@ __all__ = [
     "open_device",
     "path",
     "read_problem",
+    "reweighted",
     "solve",
     "solve_many",
 ]

@@ -141,11 +141,15 @@ class Problem:
 
         A penalty in the place of a loss keeps its alpha.
         """
+        return self.with_terms([term.with_alpha(alpha) for term in self.terms])
+
+    def with_terms(self, terms: list[Term]) -> Problem:
+        """Return the problem with penalties that have the same blocks and the same value at 0, one per block of x."""
         other = twin(self)
-        other.terms = [term.with_alpha(alpha) for term in self.terms]
+        other.terms = terms
         other.penalty = other.terms if self.is_list else other.terms[0]
         f, linear_norm = other._penalties()
-        other.model = self.model.with_alpha(f, linear_norm)
+        other.model = self.model.with_penalty(f, linear_norm)
         return other
 
     def __repr__(self) -> str:

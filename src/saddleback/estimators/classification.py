@@ -226,6 +226,7 @@ class SparseClassifier(LinearClassifier):
         alpha: float = 0.01,
         *,
         l1_ratio: float = 0.5,
+        gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         class_weight: Any = None,
@@ -248,6 +249,7 @@ class SparseClassifier(LinearClassifier):
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.gamma = gamma
         self.groups = groups
         self.weights = weights
         self.class_weight = class_weight
@@ -272,6 +274,7 @@ class SparseClassifier(LinearClassifier):
             self.penalty,
             self.alpha,
             l1_ratio=self.l1_ratio,
+            gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
             positive=self.positive,

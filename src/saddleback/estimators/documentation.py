@@ -37,12 +37,15 @@ PARAMETERS = entries("""
 loss : str
     Name of the loss; ``SparseRegressor`` and ``SparseClassifier`` have the tables.
 penalty : str or None
-    Name of the penalty: "l1", "elasticnet", "group", "sparse_group", or None for no penalty. A parameter that neither
-    the loss nor the penalty reads gives a warning if it is set.
+    Name of the penalty: "l1", "elasticnet", "group", "sparse_group", "mcp", "scad", "log_sum", "adaptive", or None for
+    no penalty. A parameter that neither the loss nor the penalty reads gives a warning if it is set.
 alpha : float
     Strength of the penalty, at least 0.
 l1_ratio : float
     Share of the L1 norm in the penalty, between 0 and 1.
+gamma : float or None
+    Shape of the penalties "mcp", "scad", "log_sum" and "adaptive": the smaller, the less are coefficients shrunk that
+    are larger than gamma * alpha. None is 3.7 for "scad" and 3 for the others.
 groups : int, list or dict
     Groups of features: a size, for neighbouring groups of that size; a list of sizes; a list of lists of columns; a
     dict from the name of each group to a list of columns; or a list with one label (a string) per column, where

@@ -73,7 +73,7 @@ class Fit:
         parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
         # the mean is the best constant for the losses that depend only on the sum of squared residuals
         possible = self.objective.mean_is_best and self.samples.X.dense and not self.design.column
-        possible = possible and not self._further(self.targets[0])
+        possible = possible and self.objective.convex and not self._further(self.targets[0])
         ends = np.cumsum([part.shape[1] for part in parts])
         if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
             return self
@@ -104,13 +104,19 @@ class Fit:
     def solve(self, target: Target, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the solution for the data as given, from a result for similar data or from 0."""
         x0 = None if start is None else self._from_given(start, target)
-        return self._to_given(sb.solve(sb.Problem(*self.terms(target)), x0=x0, **options), target)
+        return self._to_given(self._solved(target, x0, options), target)
+
+    def _solved(self, target: Target, x0: Any, options: dict[str, Any]) -> sb.Result:
+        """Return the solution for the data of the design."""
+        if self.objective.convex:
+            return sb.solve(sb.Problem(*self.terms(target)), x0=x0, **options)
+        return sb.reweighted(*self.terms(target), x0=None if self.objective.weighs_once else x0, **options)
 
     def path(self, k: int, few: Fit, options: dict[str, Any]) -> list[sb.Result]:
         """Return the solutions of problem k for many alphas, for the data as given; ``few`` is the fit to solve for."""
         results = (
             few.along(few.targets[k], options)
-            if self.objective.overlapping
+            if self.objective.overlapping or not self.objective.convex
             else sb.path(*few.terms(few.targets[k]), **options)
         )
         if results[-1].status is sb.Status.INTERRUPTED:
@@ -121,14 +127,19 @@ class Fit:
         return [self._to_given(result, self.targets[k]) for result in results]
 
     def along(self, target: Target, options: dict[str, Any]) -> list[sb.Result]:
-        """Return the solutions for many alphas, of a penalty that is not on x alone, each from the one before it."""
+        """Return the solutions for many alphas, each from the one before it, of penalties that ``sb.path`` refuses.
+
+        They are not on x alone, or not convex.
+        """
         options = {name: value for name, value in options.items() if name not in ("n_alphas", "eps")}
         results: list[sb.Result] = []
         for alpha in np.sort(np.asarray(options.pop("alphas"), dtype=np.float64))[::-1]:
             one = replace(self, objective=replace(self.objective, alpha=float(alpha)))
             start = results[-1] if results else None
-            result = sb.solve(sb.Problem(*one.terms(target)), x0=start, **options)
+            result = one._solved(target, start, options)
             results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
+            if result.status is sb.Status.INTERRUPTED:
+                break
         return results
 
     def _on_all_rows(self, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any]) -> list[sb.Result]:
@@ -156,7 +167,9 @@ class Fit:
         """Return the smallest alpha with all coefficients 0."""
         if self.objective.overlapping:
             raise ValueError("alphas=None: the largest alpha is not known for groups that overlap; pass alphas")
-        return sb.alpha_max(*self.terms(target))
+        penalty, *others = self.terms(target)
+        at_zero = [term.majoriser() for term in penalty] if isinstance(penalty, list) else penalty.majoriser()
+        return sb.alpha_max(at_zero, *others)
 
     def multipliers(self, results: Sequence[sb.Result]) -> list[Vector]:
         """Return the multipliers of each constraint; one row per problem or task if there are several."""
@@ -434,7 +447,7 @@ class LinearModel(Certified, ABC):
         if alphas is None:
             largest = max(ready.alpha_max(target) for target in ready.targets)
             # any grid if all coefficients are 0; one grid for all classes; that of the data as given
-            if largest == 0 or len(ready.targets) > 1 or few is not ready:
+            if largest == 0 or len(ready.targets) > 1 or few is not ready or not ready.objective.convex:
                 options["alphas"] = (largest or 1.0) * shares
         results = [ready.path(k, few, options) for k in range(len(ready.targets))]
         pairs = [[coefficients(result) for result in along] for along in results]

@@ -175,6 +175,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         penalty: str = "l1",
         *,
         l1_ratio: float = 0.5,
+        gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
@@ -200,6 +201,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.gamma = gamma
         self.groups = groups
         self.weights = weights
         self.quantile = quantile
@@ -227,6 +229,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
             self.loss,
             self.penalty,
             l1_ratio=self.l1_ratio,
+            gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
             quantile=self.quantile,
@@ -254,6 +257,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         penalty: str = "l1",
         *,
         l1_ratio: float = 0.5,
+        gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         class_weight: Any = None,
@@ -277,6 +281,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.gamma = gamma
         self.groups = groups
         self.weights = weights
         self.class_weight = class_weight
@@ -302,6 +307,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
             self.loss,
             self.penalty,
             l1_ratio=self.l1_ratio,
+            gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
             positive=self.positive,

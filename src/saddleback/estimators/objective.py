@@ -37,6 +37,7 @@ class Choice:
     mean_is_best : whether the constant with the least loss is the mean of the targets.
     polyhedral : whether a loss is piecewise linear.
     log_link : whether the mean of the targets is the exponential of the linear predictor.
+    convex : whether a penalty is convex; others are for ``saddleback.reweighted``.
     """
 
     make: Callable[..., Any]
@@ -45,6 +46,7 @@ class Choice:
     mean_is_best: bool = False
     polyhedral: bool = False
     log_link: bool = False
+    convex: bool = True
 
 
 REGRESSION: Mapping[str, Choice] = {
@@ -83,12 +85,19 @@ PENALTIES: Mapping[str | None, Choice] = {
     "elasticnet": Choice(sb.ElasticNet, ("alpha", "l1_ratio")),
     "group": Choice(sb.GroupL2, ("alpha", "groups", "weights")),
     "sparse_group": Choice(sb.SparseGroup, ("alpha", "groups", "l1_ratio", "weights")),
+    "mcp": Choice(sb.MCP, ("alpha", "gamma", "groups", "weights"), convex=False),
+    "scad": Choice(sb.SCAD, ("alpha", "gamma", "groups", "weights"), convex=False),
+    "log_sum": Choice(sb.LogSum, ("alpha", "gamma", "groups", "weights"), convex=False),
+    "adaptive": Choice(sb.Adaptive, ("alpha", "gamma", "groups", "weights"), convex=False),
 }
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Loss and penalty of a linear model. ``groups=None`` is one group per feature."""
+    """Loss and penalty of a linear model.
+
+    ``groups=None`` is one group per feature, and ``gamma=None`` the default of the penalty.
+    """
 
     loss: str = "squared"
     penalty: str | None = "l1"
@@ -102,6 +111,7 @@ class Objective:
     positive: bool = False
     lower: Any = None
     upper: Any = None
+    gamma: float | None = None
 
     def check(self, losses: Mapping[str, Choice]) -> None:
         """Raise if a name is not known, and warn of a parameter that loss and penalty do not use.
@@ -145,7 +155,17 @@ class Objective:
     @property
     def grouped(self) -> bool:
         """Whether the penalty is a sum over groups of features."""
-        return "groups" in PENALTIES[self.penalty].reads
+        return "groups" in PENALTIES[self.penalty].reads and (self.convex or self.groups is not None)
+
+    @property
+    def convex(self) -> bool:
+        """Whether the penalty is convex."""
+        return PENALTIES[self.penalty].convex
+
+    @property
+    def weighs_once(self) -> bool:
+        """Whether a first solution gives the weights of the penalty, so that a start would change the answer."""
+        return PENALTIES[self.penalty].make is sb.Adaptive
 
     @property
     def overlapping(self) -> bool:
@@ -189,8 +209,12 @@ class Objective:
         """Return the penalty on the coefficients, without the parts that ``further_terms`` returns."""
         choice = PENALTIES[self.penalty]
         given = self._given(choice.reads)
-        if given.get("groups", 1) is None:
+        if given.get("groups", 1) is None and self.convex:
             given["groups"] = 1
+        if given.get("gamma", 0) is None:
+            del given["gamma"]
+        if self.overlapping and not self.convex:
+            raise ValueError(f"groups overlap: expected groups without common columns for penalty={self.penalty!r}")
         if self.overlapping:
             share = given.get("l1_ratio", 0.0)
             penalty: Any = sb.L1(self.alpha * share) if share else sb.Zero()

@@ -172,8 +172,13 @@ class SparseRegressor(WithOffset):
     "elasticnet"             alpha (l1_ratio norm1(w) + (1 - l1_ratio) / 2 norm2(w)^2)
     "group"                  alpha sum_g weights_g norm2(w_g)
     "sparse_group"           alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
+    "mcp", "scad", "log_sum" not convex: less shrinkage of large coefficients (``sb.MCP``, ``sb.SCAD``, ``sb.LogSum``)
+    "adaptive"               weights from a first fit with "l1" or "group" (``sb.Adaptive``)
     None                     none
     =======================  ===================================================================================
+
+    Penalties that are not convex are solved by ``sb.reweighted``: ``certificate_`` is that of the last convex problem,
+    and it is not proved that the coefficients are a global minimum.
 
     Examples
     --------
@@ -196,6 +201,7 @@ class SparseRegressor(WithOffset):
         alpha: float = 1.0,
         *,
         l1_ratio: float = 0.5,
+        gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
@@ -220,6 +226,7 @@ class SparseRegressor(WithOffset):
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.gamma = gamma
         self.groups = groups
         self.weights = weights
         self.quantile = quantile
@@ -246,6 +253,7 @@ class SparseRegressor(WithOffset):
             self.penalty,
             self.alpha,
             l1_ratio=self.l1_ratio,
+            gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
             quantile=self.quantile,

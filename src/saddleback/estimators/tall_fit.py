@@ -77,6 +77,7 @@ def lacking(objective: Objective, n_features: int, constraints: Any, device: Any
     asked = {
         "constraints": constraints is not None,
         "groups that overlap": objective.overlapping,
+        f"penalty={objective.penalty!r}, which is not convex": not objective.convex,
         "a penalty on more than the single coefficients or groups": bool(objective.further_terms((n_features,))),
         "loss='sqrt', which is no sum over samples": objective.loss == "sqrt",
         "device": device is not None,

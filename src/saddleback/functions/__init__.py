@@ -1,5 +1,6 @@
 """What f and g may be."""
 
+from .concave import MCP, SCAD, Adaptive, LogSum
 from .contract import Convex
 from .linf import LInf
 from .losses import (
@@ -24,7 +25,10 @@ from .user import as_term
 
 __all__ = [
     "L1",
+    "MCP",
+    "SCAD",
     "Absolute",
+    "Adaptive",
     "Box",
     "Convex",
     "ElasticNet",
@@ -36,6 +40,7 @@ __all__ = [
     "Interval",
     "LInf",
     "Linear",
+    "LogSum",
     "Logistic",
     "Loss",
     "NonNegative",

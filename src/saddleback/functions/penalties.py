@@ -322,6 +322,7 @@ class Sum(Penalty):
 
     def __init__(self, terms: tuple[Term, ...]) -> None:
         self.terms = terms
+        self.rounds = min((term.rounds for term in terms if term.rounds is not None), default=None)
         self.shape = next((term.shape for term in terms if term.shape is not None), None)
 
     def __repr__(self) -> str:
@@ -340,6 +341,19 @@ class Sum(Penalty):
 
     def times(self, factor: float) -> Sum:
         return Sum(tuple(term.times(factor) for term in self.terms))
+
+    @property
+    def convex(self) -> bool:
+        return all(term.convex for term in self.terms)
+
+    def majoriser(self, x: ArrayLike | None = None) -> Sum:
+        return Sum(tuple(term.majoriser(x) for term in self.terms))
+
+    def below_majoriser(self, x: Vector, v: Vector) -> float:
+        return sum(term.below_majoriser(x, v) for term in self.terms)
+
+    def value(self, x: ArrayLike) -> float:
+        return super().value(x) if self.convex else sum(term.value(x) for term in self.terms)
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         return sum((term.linear(shape) for term in self.terms), constant(0.0, int(np.prod(shape))))

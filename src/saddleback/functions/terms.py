@@ -23,6 +23,9 @@ class Term(ABC):
     shape: tuple[int, ...] | None = None
     """Shape of the variable, if the term knows it."""
 
+    rounds: int | None = None
+    """After how many convex problems of ``saddleback.reweighted`` the weights are final; None if x has to settle."""
+
     device: Device | None = None
     """Device of the data of the term, if they were tensors."""
 
@@ -30,7 +33,7 @@ class Term(ABC):
         shown = {
             name: f"array{value.shape}" if isinstance(value, np.ndarray) and value.ndim else value
             for name, value in vars(self).items()
-            if value is not None and name not in ("shape", "device", "kind")
+            if value is not None and name not in ("shape", "device", "kind", "accepts")
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
@@ -40,6 +43,11 @@ class Term(ABC):
     def name(self) -> str:
         """The name of the term in messages."""
         return type(self).__name__
+
+    @property
+    def convex(self) -> bool:
+        """Whether the term is convex; a problem has convex terms alone."""
+        return True
 
     def __mul__(self, factor: object) -> Any:
         if not isinstance(factor, Real):
@@ -67,6 +75,17 @@ class Term(ABC):
     def with_alpha(self, alpha: float) -> Term:
         """Return the term with another alpha; the term itself if it has none."""
         return self
+
+    def majoriser(self, x: ArrayLike | None = None) -> Term:
+        """Return a convex term that is, up to a constant, at least this one everywhere and equal to it at x, or at 0.
+
+        For a convex term that is the term itself.
+        """
+        return self
+
+    def below_majoriser(self, x: Vector, v: Vector) -> float:
+        """Return the value at x minus that of the majoriser at v; 0 for a convex term."""
+        return 0.0
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""

@@ -17,6 +17,7 @@ from scipy import sparse
 from .. import functions
 from ..common.arrays import Vector
 from ..functions import Box, Interval, Linear, Loss
+from ..functions.concave import Concave
 from ..functions.penalties import Penalty
 from ..linear_programs.program import import_highspy
 from ..operators.sparse_input import SparseArrays, canonical
@@ -235,7 +236,7 @@ def _class(arrays: Mapping[str, Any], role: str, default: str, kind: type) -> ty
     catalogue = {
         name: cls
         for name, cls in vars(functions).items()
-        if inspect.isclass(cls) and issubclass(cls, kind) and not inspect.isabstract(cls)
+        if inspect.isclass(cls) and issubclass(cls, kind) and not (inspect.isabstract(cls) or issubclass(cls, Concave))
     }
     name = arrays.get(role, default)
     if not isinstance(name, str) or name not in catalogue:

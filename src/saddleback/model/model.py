@@ -99,8 +99,8 @@ class Model:
         part.__dict__["column_lengths"] = self.column_lengths if columns is None else self.column_lengths[columns]
         return part
 
-    def with_alpha(self, f: Convex, linear_norm: float) -> Model:
-        """Return the problem with another alpha in its penalty, which changes neither f(0) nor the blocks."""
+    def with_penalty(self, f: Convex, linear_norm: float) -> Model:
+        """Return the problem with another alpha or other weights in its penalty: with the same f(0) and blocks."""
         other = Model(f, self.A, self.g, linear_norm, self.constant, self.fit)
         vars(other).update(of_data=self.of_data, blocks=self.blocks, penalty_at_zero=self.penalty_at_zero)
         return other
