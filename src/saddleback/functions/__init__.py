@@ -16,6 +16,7 @@ from .losses import (
     Squared,
     SquaredHinge,
 )
+from .multiclass import MulticlassHinge, Multinomial
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
 from .poisson import Poisson
 from .terms import Term
@@ -38,6 +39,8 @@ __all__ = [
     "Linear",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
+    "Multinomial",
     "NonNegative",
     "Norm2",
     "Nuclear",

@@ -6,7 +6,7 @@ A function has a trait if its class derives from it. The helpers in this file re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,11 @@ class Smooth(ABC):
     @abstractmethod
     def curvature_at(self, x: Vector) -> Vector:
         """Return the second derivatives at x, or upper bounds of them, per coordinate."""
+
+    def hessian_at(self, x: Vector) -> Callable[[Vector], Vector]:
+        """Return the product of the second derivatives at x with a vector, as a function of that vector."""
+        curvature = self.curvature_at(x)
+        return lambda d: curvature * d
 
 
 class Lipschitz(ABC):
