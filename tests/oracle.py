@@ -47,6 +47,8 @@ LOSSES = [
     "Norm2",
     "Equality",
     "Interval",
+    "Multinomial",
+    "MulticlassHinge",
 ]
 
 STORAGES = {
@@ -147,6 +149,10 @@ def loss_of(name: str, b: np.ndarray, feasible: np.ndarray, rng: np.random.Gener
             return sb.Poisson(np.floor(np.abs(3.0 * b)), **kw)
         case "Norm2":
             return sb.Norm2(b, **kw)
+        case "Multinomial":
+            return sb.Multinomial(np.abs(np.round(b, 1)).reshape(-1, 2), None, w[::2], s)
+        case "MulticlassHinge":
+            return sb.MulticlassHinge((b > 0)[::2], 2, w[::2], s)
         case "Equality":
             return sb.Equality(feasible)
         case "Interval":

@@ -17,7 +17,6 @@ that a dual point is :math:`y_i = s_i (\pi_i - p_i)` with shares :math:`\pi_i` i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -112,7 +111,7 @@ class Multinomial(_ClassLoss):
 
     def bind(self, shape: tuple[int, ...]) -> SoftmaxLoss:
         self._check_shape(shape)
-        totals = self.counts.sum(axis=1)
+        totals = _total(self.counts)
         shares = self.counts / np.where(totals > 0, totals, 1.0)[:, None]
         shares[totals == 0] = 1.0 / self.counts.shape[1]
         return SoftmaxLoss(shares, weights("counts * sample_weight", totals * self._weights(totals.shape)))
@@ -195,13 +194,14 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         u = self.rows(multiple(x, factor))
-        return float(self.weight @ (self.maximum(u) - (self.target * u).sum(axis=1)))
+        return float(self.weight @ (self.maximum(u) - _total(self.target * u)))
 
     def subgradient(self, x: Vector) -> Vector:
         return (self.weight[:, None] * (self.shares(self.rows(x)) - self.target)).ravel()
 
     def subgradient_scale(self) -> Vector:
-        return self._spread(self.weight)
+        scale: Vector = self.spread(self.weight)
+        return scale
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         """Return the prox of phi at v + step s p, with the step s step."""
@@ -214,8 +214,8 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def recession(self, direction: Vector) -> Ray:
         d = self.rows(direction)
-        largest, mean = _largest(d), (self.target * d).sum(axis=1)
-        size = float(self.weight @ (np.abs(largest) + (self.target * np.abs(d)).sum(axis=1)))
+        largest, mean = _largest(d), _total(self.target * d)
+        size = float(self.weight @ (np.abs(largest) + _total(self.target * np.abs(d))))
         return Ray(float(self.weight @ (largest - mean)), np.zeros_like(direction), size)
 
     def conjugate(self) -> OnSimplices:
@@ -225,7 +225,7 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
         # the infimum may not be attained, but no two points of a simplex are further apart than sqrt(2)
         return float(np.sqrt(2.0) * np.linalg.norm(self.weight)) * distance
 
-    def _spread(self, of_rows: Vector) -> Vector:
+    def spread(self, of_rows: Any) -> Any:
         """Return one value per entry of u, given one per row."""
         return np.repeat(of_rows, self.target.shape[1])
 
@@ -235,17 +235,17 @@ class SoftmaxLoss(SumOverClasses, Smooth):
 
     def maximum(self, u: Vector) -> Vector:
         largest = _largest(u)
-        return largest + np.log(np.exp(u - largest[:, None]).sum(axis=1))
+        return largest + np.log(_total(np.exp(u - largest[:, None])))
 
     def shares(self, u: Vector) -> Vector:
         exponential = np.exp(u - _largest(u)[:, None])
-        return exponential / exponential.sum(axis=1)[:, None]
+        return exponential / _total(exponential)[:, None]
 
     def conjugate_of_maximum(self, shares: Vector) -> Vector:
-        return (shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1)
+        return _total(shares * np.log(np.where(shares > 0, shares, 1.0)))
 
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
-        r"""Solve :math:`u_k + t_k e^{u_k - L} = v_k` for all k, where L is the logarithm of the sum of the exponentials.
+        r"""Solve :math:`u_k + t_k e^{u_k - L} = v_k` for all k, with L the logarithm of the sum of exponentials.
 
         With :math:`z_k = v_k + \log t_k - L` and :math:`q_k + e^{q_k} = z_k` it is :math:`u_k = q_k + L - \log t_k`,
         and L is the root of :math:`\sum_k e^{q_k} / t_k = 1`. The left side is convex and decreasing in L: Newton's
@@ -256,8 +256,8 @@ class SoftmaxLoss(SumOverClasses, Smooth):
         for _ in range(NEWTON_STEPS):
             root = root_of_sum_with_exponential(v + log_reach - level[:, None], root)
             exponential = np.exp(root)
-            excess = (exponential / reach).sum(axis=1) - 1.0
-            change = excess / (exponential / (1.0 + exponential) / reach).sum(axis=1)
+            excess = _total(exponential / reach) - 1.0
+            change = excess / _total(exponential / (1.0 + exponential) / reach)
             level = level + change
             if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(level))):
                 break
@@ -266,22 +266,19 @@ class SoftmaxLoss(SumOverClasses, Smooth):
 
     def curvature(self) -> Vector:
         """Return s / 2: the matrix diag(pi) - pi pi' has no eigenvalue above 1/2 (Boehning, 1992)."""
-        return self._spread(0.5 * self.weight)
+        bound: Vector = self.spread(0.5 * self.weight)
+        return bound
 
     def curvature_at(self, x: Vector) -> Vector:
-        """Return 2 s pi (1 - pi), a bound: s (diag(pi) - pi pi') is the Laplacian of a graph, at most twice its diagonal."""
+        """Return 2 s pi (1 - pi): s (diag(pi) - pi pi') is the Laplacian of a graph, at most twice its diagonal."""
         shares = self.shares(self.rows(x))
         return (2.0 * self.weight[:, None] * shares * (1.0 - shares)).ravel()
 
-    def hessian_at(self, x: Vector) -> Callable[[Vector], Vector]:
+    def hessian_at(self, x: Vector) -> Vector:
+        """Return s (diag(pi) - pi pi') per row."""
         shares = self.shares(self.rows(x))
-        weighted = self.weight[:, None] * shares
-
-        def product(d: Vector) -> Vector:
-            own = self.rows(d)
-            return (weighted * (own - (shares * own).sum(axis=1)[:, None])).ravel()
-
-        return product
+        unit = np.eye(shares.shape[1])
+        return (self.weight[:, None] * shares)[:, :, None] * (unit - shares[:, None, :])
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
         gradient = self.subgradient(x)
@@ -297,10 +294,10 @@ class MaximumLoss(SumOverClasses):
     def shares(self, u: Vector) -> Vector:
         moved = u + (1.0 - self.target)
         largest = np.where(moved == _largest(moved)[:, None], 1.0, 0.0)
-        return largest / largest.sum(axis=1)[:, None]
+        return largest / _total(largest)[:, None]
 
     def conjugate_of_maximum(self, shares: Vector) -> Vector:
-        return (shares * self.target).sum(axis=1) - 1.0
+        return _total(shares * self.target) - 1.0
 
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
         margin = 1.0 - self.target
@@ -310,8 +307,8 @@ class MaximumLoss(SumOverClasses):
         """Return the gradient; nan in the rows in which another class is as large as the largest."""
         moved, room = self.rows(x) + (1.0 - self.target), self.rows(tolerance)
         near = moved >= _largest(moved - room)[:, None] - room
-        alone = (np.where(near, 1.0, 0.0).sum(axis=1) == 1) | (self.weight == 0)
-        gradient = np.where(self._spread(alone), self.subgradient(x), np.nan)
+        alone = (_total(np.where(near, 1.0, 0.0)) == 1) | (self.weight == 0)
+        gradient = np.where(self.spread(alone), self.subgradient(x), np.nan)
         return gradient, gradient
 
 
@@ -329,24 +326,24 @@ class Simplices(Domain):
 
     def project(self, x: Vector) -> Vector:
         shares, weight = self.shares(x), self.loss.weight
-        outside = (_largest(-shares) > self._rounding) | (np.abs(shares.sum(axis=1) - 1.0) > self._rounding)
+        outside = (_largest(-shares) > self._rounding) | (np.abs(_total(shares) - 1.0) > self._rounding)
         outside = np.where(weight > 0, outside, _largest(np.abs(self.loss.rows(x))) > 0)
         if not np.any(outside):
             return x
         inside = np.maximum(shares - _level(shares, np.ones_like(shares))[:, None], 0.0)
-        inside = inside / inside.sum(axis=1)[:, None]
-        return np.where(self.loss._spread(outside), (weight[:, None] * (inside - self.loss.target)).ravel(), x)
+        inside = inside / _total(inside)[:, None]
+        return np.where(self.loss.spread(outside), (weight[:, None] * (inside - self.loss.target)).ravel(), x)
 
     @cached_property
     def _rounding(self) -> float:
         """Rounding of a sum over the classes."""
-        return 4.0 * float(np.finfo(float).eps) * self.loss.target.shape[1]
+        return 4.0 * float(np.finfo(float).eps) * float(self.loss.target.shape[1])
 
     def largest_multiple(self, x: Vector) -> float:
         """Return 0 unless each row sums to 0: p + t y / s sums to 1 for t = 0 alone otherwise."""
         y, weight, target = self.loss.rows(x), self.loss.weight[:, None], self.loss.target
-        unit = weight[:, 0] + np.abs(y).sum(axis=1)
-        if np.any(np.abs(y.sum(axis=1)) > ROUNDING * unit) or np.any((weight == 0) & (y != 0)):
+        unit = weight[:, 0] + _total(np.abs(y))
+        if np.any(np.abs(_total(y)) > ROUNDING * unit) or np.any((weight == 0) & (y != 0)):
             return 0.0
         below = y + weight * target < -ROUNDING * weight
         if not np.any(below):
@@ -372,13 +369,19 @@ class OnSimplices(Conjugate[SumOverClasses], Scaled):
         return Ray(0.0, direction)
 
     def subgradient_scale(self) -> Vector:
-        return np.where(self.of._spread(self.of.weight) > 0, 1.0, 0.0)
+        return np.where(self.of.spread(self.of.weight) > 0, 1.0, 0.0)
 
 
 def _largest(rows: Vector) -> Vector:
     """Return the largest value of each row."""
     largest: Vector = rows.max(axis=1)
     return largest
+
+
+def _total(rows: Vector) -> Vector:
+    """Return the sum of each row."""
+    total: Vector = rows.sum(axis=1)
+    return total
 
 
 def _level(v: Vector, reach: Vector) -> Vector:
@@ -390,7 +393,7 @@ def _level(v: Vector, reach: Vector) -> Vector:
     level = _largest(v - reach)
     for _ in range(v.shape[1]):
         above = np.where(v > level[:, None], 1.0 / reach, 0.0)
-        risen = ((above * v).sum(axis=1) - 1.0) / above.sum(axis=1)
+        risen = (_total(above * v) - 1.0) / _total(above)
         if not np.any(risen > level):
             break
         level = np.maximum(level, risen)

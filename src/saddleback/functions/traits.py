@@ -6,7 +6,7 @@ A function has a trait if its class derives from it. The helpers in this file re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,9 @@ class Smooth(ABC):
     def curvature_at(self, x: Vector) -> Vector:
         """Return the second derivatives at x, or upper bounds of them, per coordinate."""
 
-    def hessian_at(self, x: Vector) -> Callable[[Vector], Vector]:
-        """Return the product of the second derivatives at x with a vector, as a function of that vector."""
-        curvature = self.curvature_at(x)
-        return lambda d: curvature * d
+    def hessian_at(self, x: Vector) -> Vector:
+        """Return the second derivatives at x: one per coordinate, or an array of q x q matrices, one per block of q."""
+        return self.curvature_at(x)
 
 
 class Lipschitz(ABC):
@@ -186,6 +185,13 @@ def curvature_at(function: Convex, x: Vector) -> Vector:
     if not isinstance(function, Smooth):
         raise TypeError(f"{type(function).__name__} has no second derivatives")
     return function.curvature_at(x)
+
+
+def hessian_at(function: Convex, x: Vector) -> Vector:
+    """Return the second derivatives at x: one per coordinate, or an array of q x q matrices, one per block of q."""
+    if not isinstance(function, Smooth):
+        raise TypeError(f"{type(function).__name__} has no second derivatives")
+    return function.hessian_at(x)
 
 
 def is_smooth(function: Convex) -> bool:
