@@ -37,6 +37,9 @@ class Choice:
     mean_is_best : whether the constant with the least loss is the mean of the targets.
     polyhedral : whether a loss is piecewise linear.
     log_link : whether the mean of the targets is the exponential of the linear predictor.
+    joint : whether one problem has the coefficients of all classes; its targets have a column of zeros and ones per
+        class.
+    probabilities : whether the model says how probable each class is.
     """
 
     make: Callable[..., Any]
@@ -45,6 +48,12 @@ class Choice:
     mean_is_best: bool = False
     polyhedral: bool = False
     log_link: bool = False
+    joint: bool = False
+    probabilities: bool = False
+
+
+def _multiclass_hinge(classes: Vector, **given: Any) -> sb.MulticlassHinge:
+    return sb.MulticlassHinge(np.argmax(classes, axis=1), classes.shape[1], **given)
 
 
 REGRESSION: Mapping[str, Choice] = {
@@ -60,11 +69,14 @@ REGRESSION: Mapping[str, Choice] = {
 CLASSIFICATION: Mapping[str, Choice] = {
     "hinge": Choice(sb.Hinge, polyhedral=True),
     "squared_hinge": Choice(sb.SquaredHinge),
-    "logistic": Choice(sb.Logistic),
+    "logistic": Choice(sb.Logistic, probabilities=True),
+    "multinomial": Choice(sb.Multinomial, joint=True, probabilities=True),
+    "multiclass_hinge": Choice(_multiclass_hinge, polyhedral=True, joint=True),
 }
 
 OTHER_NAMES: Mapping[str, str] = {
     "absolute_error": "'absolute'",
+    "crammer_singer": "'multiclass_hinge'",
     "enet": "'elasticnet'",
     "group_lasso": "'group'",
     "l2": "'elasticnet' with l1_ratio=0, which is alpha / 2 times the sum of the squares",
@@ -72,6 +84,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "mae": "'absolute'",
     "mse": "'squared'",
     "none": "None",
+    "softmax": "'multinomial'",
     "pinball": "'quantile'",
     "squared_error": "'squared'",
 }
@@ -143,6 +156,16 @@ class Objective:
         return self.loss in REGRESSION and REGRESSION[self.loss].log_link
 
     @property
+    def joint(self) -> bool:
+        """Whether one problem has the coefficients of all classes."""
+        return self.loss in CLASSIFICATION and CLASSIFICATION[self.loss].joint
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether the model says how probable each class is."""
+        return self.loss in CLASSIFICATION and CLASSIFICATION[self.loss].probabilities
+
+    @property
     def grouped(self) -> bool:
         """Whether the penalty is a sum over groups of features."""
         return "groups" in PENALTIES[self.penalty].reads
@@ -179,7 +202,7 @@ class Objective:
 
     def loss_term(self, target: Vector, weight: Vector | None, total: float) -> Any:
         """Return the loss over samples, divided by the sum of their weights."""
-        if weight is not None and target.ndim == 2:
+        if weight is not None and target.ndim == 2 and not self.joint:
             weight = np.repeat(weight[:, None], target.shape[1], axis=1)
         return self._loss.make(
             target, sample_weight=weight, scale=total**-self._loss.power, **self._given(self._loss.reads)
