@@ -150,8 +150,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _solve_one(self, ready: Any, target: Any, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the result of one problem.
 
-        A loss with probabilities, without a penalty, has no minimum if some w separates the classes: along t w it falls towards 0
-        as t grows, but is positive everywhere. The solve ends at the first such w.
+        A loss with probabilities, without a penalty, has no minimum if some w separates the classes: along t w it falls
+        towards 0 as t grows, but is positive everywhere. The solve ends at the first such w.
         """
         if not self._is_endless() or isinstance(ready, TallFit):
             return super()._solve_one(ready, target, start, options)
@@ -169,13 +169,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return replace(result, status=sb.Status.DIVERGED, message=SEPARABLE) if separates(result.x) else result
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
-        coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
+        pairs = [coefficients(result) for result in results]
+        coefs, intercepts = (np.array(side) for side in zip(*pairs, strict=True))
         if self._objective().joint:
             coefs, intercepts = coefs[0].T, np.broadcast_to(intercepts[0], self.classes_.shape)
             if self.classes_.size == 2:
                 coefs, intercepts = np.diff(coefs, axis=0), np.diff(intercepts)
-        self.coef_ = np.array(coefs, dtype=dtype)
-        self.intercept_ = np.array(intercepts, dtype=dtype)
+        self.coef_ = coefs.astype(dtype)
+        self.intercept_ = intercepts.astype(dtype)
         self._judgement(results)
 
     def decision_function(self, X: Any) -> Any:
