@@ -47,6 +47,8 @@ LOSSES = [
     "Norm2",
     "Equality",
     "Interval",
+    "Multinomial",
+    "MulticlassHinge",
 ]
 
 STORAGES = {
@@ -147,6 +149,10 @@ def loss_of(name: str, b: np.ndarray, feasible: np.ndarray, rng: np.random.Gener
             return sb.Poisson(np.floor(np.abs(3.0 * b)), **kw)
         case "Norm2":
             return sb.Norm2(b, **kw)
+        case "Multinomial":
+            return sb.Multinomial(np.abs(np.round(b, 1)).reshape(-1, 2), None, w[::2], s)
+        case "MulticlassHinge":
+            return sb.MulticlassHinge((b > 0)[::2], 2, w[::2], s)
         case "Equality":
             return sb.Equality(feasible)
         case "Interval":
@@ -228,10 +234,14 @@ def _rows_for(kind: str, n: int, rng: np.random.Generator) -> Any:
 
 def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     """Return whether a logistic loss has no minimiser: along some direction no margin falls and one margin grows."""
-    if not isinstance(problem.loss, sb.Logistic):
+    if not isinstance(problem.loss, sb.Logistic | sb.Multinomial):
         return False
     A = problem.model.A.entries(np.arange(problem.model.A.shape[1]))
-    margins = problem.loss.labels[:, None] * A
+    if isinstance(problem.loss, sb.Multinomial):  # two classes; counts of both classes leave no direction
+        first, second = A[::2] - A[1::2], A[1::2] - A[::2]
+        margins = np.concatenate([first[problem.loss.counts[:, 0] > 0], second[problem.loss.counts[:, 1] > 0]])
+    else:
+        margins = problem.loss.labels[:, None] * A
     lower = np.full(A.shape[1], -1.0)
     if "NonNegative" in penalty:
         lower[: A.shape[1] - problem.is_list] = 0.0
@@ -239,6 +249,6 @@ def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     if penalty not in ("Zero", "NonNegative"):  # every other penalty bounds all columns except an unpenalised one
         lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
     found = linprog(
-        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))
+        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=list(zip(lower, upper, strict=True))
     )
     return bool(found.fun < -1e-9)

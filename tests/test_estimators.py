@@ -111,6 +111,11 @@ def test_columns_with_large_means(rng, loss, dtype, mean, weighted):
     assert np.allclose(near.coef_, far.coef_, atol=2e-5)
 
 
+@pytest.mark.parametrize("loss", ["multinomial", pytest.param("multiclass_hinge", marks=pytest.mark.slow)])
+def test_scikit_learns_checks_of_models_of_all_classes(loss):
+    check(se.SparseClassifier(loss, tol=1e-4))
+
+
 MODELS = {
     "Lasso": se.Lasso(0.2),
     "ElasticNet": se.ElasticNet(0.4, l1_ratio=0.9),

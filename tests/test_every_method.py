@@ -29,6 +29,7 @@ W = np.arange(1.0, 6.0)
 Z = np.where(B > 0, 1.0, -1.0)
 GROUPS = [3, 3, 2]
 MATRIX = np.outer([1.0, 2.0, -1.0, 0.5], [1.0, -1.0, 2.0]) + np.diag([0.0, 3.0, 0.0, 0.0])[:, :3]
+LABELS = np.arange(M) % 3
 TARGETS = np.column_stack([B, B[::-1]])
 
 
@@ -43,6 +44,8 @@ CASES: dict[str, Callable[[], sb.Problem]] = {
     "pinball intercept": lambda: sb.Problem([sb.ElasticNet(0.4, 0.5), sb.Zero()], [A, np.ones(M)], sb.Pinball(B, 0.3)),
     "square root lasso": lambda: sb.Problem(sb.L1(0.2), A, sb.Norm2(B)),
     "tasks": lambda: sb.Problem(sb.GroupL2(0.5, 1), A, sb.Squared(TARGETS)),
+    "multinomial": lambda: sb.Problem(sb.GroupL2(0.8, 1), A, sb.Multinomial(LABELS)),
+    "multiclass hinge": lambda: sb.Problem(sb.ElasticNet(2.0, 0.4), A, sb.MulticlassHinge(LABELS)),
     "basis pursuit": lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Equality(B[:5])),
     "linear program": lambda: sb.Problem(
         sb.Linear(np.arange(9) - 4.0) + sb.Box(-1, 1), WIDE, sb.Interval(-1.0, np.full(5, 0.5))
@@ -63,7 +66,9 @@ OPTIONS: dict[tuple[str, str], dict[str, Any]] = {
     ("fista", "square root lasso"): {"smoothing": 0.01},
 }
 
-WRONG = {("sp-bcd-published", case) for case in ("linear program", "pinball intercept", "hinge group")}
+WRONG = {
+    ("sp-bcd-published", case) for case in ("linear program", "pinball intercept", "hinge group", "multiclass hinge")
+}
 """Cases in which the published method does not converge (docs/theory.md). Its certificate must still be true."""
 
 WRONG_TOGETHER = {("sp-bcd-published", "basis pursuit")}

@@ -78,6 +78,7 @@ ROWS, COLUMNS = 48, 24
 A = some.normal(ROWS, COLUMNS)
 B, Z, W = some.target(A), some.labels(A), some.row_weights(ROWS)
 C = some.row_weights(COLUMNS) - 1.0
+CLASSES = np.digitize(B, [-1.0, 1.0])
 
 LOSSES: dict[str, Callable[[], Any]] = {
     "Squared": lambda: sb.Squared(B, W, 0.5),
@@ -356,7 +357,8 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "FusedLasso": (lambda: estimators.FusedLasso(0.1, 0.05), B),
     "JointQuantileRegressor": (lambda: estimators.JointQuantileRegressor([0.3, 0.5], alpha=0.01), B),
     "SparseClassifier": (lambda: estimators.SparseClassifier("hinge", alpha=0.02), Z),
-    "three classes": (lambda: estimators.SparseClassifier("logistic", alpha=0.02), np.digitize(B, [-1.0, 1.0])),
+    "three classes": (lambda: estimators.SparseClassifier("logistic", alpha=0.02), CLASSES),
+    "three classes together": (lambda: estimators.SparseClassifier("multinomial", "group", alpha=0.02), CLASSES),
     "SparseSVC": (lambda: estimators.SparseSVC(0.02), Z),
     "LassoCV": (lambda: estimators.LassoCV(n_alphas=8, cv=3), B),
     "GroupLassoCV": (lambda: estimators.GroupLassoCV(groups=4, n_alphas=6, cv=3), B),
@@ -472,6 +474,8 @@ ALONE: dict[str, Callable[[Path], Any]] = {
     "reweighted LogSum": lambda folder: sb.reweighted(sb.LogSum(2.0), A, sb.Absolute(B), threads=1),
     "reweighted Adaptive": lambda folder: sb.reweighted(sb.Adaptive(2.0), A, sb.Logistic(Z), threads=1),
     "alpha_max": largest_alphas,
+    "Multinomial": lambda folder: sb.solve(sb.Problem(sb.GroupL2(1.0, 1), A, sb.Multinomial(CLASSES, 3, W)), threads=1),
+    "MulticlassHinge": lambda folder: sb.solve(sb.Problem(sb.L1(1.0), A, sb.MulticlassHinge(CLASSES, 3, W)), threads=1),
     "alpha_max Poisson": lambda folder: sb.alpha_max(sb.L1(1.0), A, LOSSES["Poisson"](), np.ones((ROWS, 1))),
     "warm start": warm_started,
     "callback": watched,

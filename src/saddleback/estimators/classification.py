@@ -1,4 +1,4 @@
-"""Linear classification with every loss and penalty; with more than two classes, one problem per class."""
+"""Linear classification with every loss and penalty; with several classes, one problem per class or for all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -31,13 +31,15 @@ from .tall_fit import OneAgainstTheRest, TallFit, surveyed
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model._objective().loss != "logistic":
-        raise AttributeError("predict_proba is there for loss='logistic' alone: other losses know no probabilities")
+    if not model._objective().probabilities:
+        raise AttributeError(
+            "predict_proba is there for loss='logistic' and 'multinomial' alone: other losses know no probabilities"
+        )
     return True
 
 
 SEPARABLE = (
-    "the classes are separable, so without a penalty the logistic loss falls to 0 as the coefficients grow, and no "
+    "the classes are separable, so without a penalty the loss falls to 0 as the coefficients grow, and no "
     "finite coefficients are the best. Those of this model separate the classes, but their size means nothing. Add a "
     "penalty: penalty='l1' with a positive alpha"
 )
@@ -48,6 +50,14 @@ SEPARABLE_ROWS, SEPARABLE_PER_COLUMN = 1000, 20
 
 POSITIVE = 0.5
 """Relative gap at which it is known that the minimum is positive."""
+
+
+def _separates(scores: Vector, targets: Vector) -> bool:
+    """Return whether the scores of all samples have the sign of their target, or are largest for their class."""
+    if targets.ndim == 1:
+        return bool(np.all(targets * scores > 0))
+    own = np.max(np.where(targets > 0, scores, -np.inf), axis=1)
+    return bool(np.all(own > np.max(np.where(targets > 0, -np.inf, scores), axis=1)))
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
@@ -62,10 +72,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _is_endless(self) -> bool:
         """Return whether the objective has no minimum if the classes are separable."""
         objective = self._objective()
-        return objective.loss == "logistic" and (objective.penalty is None or objective.alpha == 0)
+        return objective.probabilities and (objective.penalty is None or objective.alpha == 0)
 
     def _has_a_minimum(self, table: Table, y: Any) -> bool:
-        """Return whether a logistic loss without a penalty has a minimum, as a sample shows.
+        """Return whether a loss with probabilities, without a penalty, has a minimum, as a sample shows.
 
         If its classes are not separable, then those of all samples are not. A gap below the objective proves it, since
         the bound is then positive.
@@ -105,6 +115,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return given
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
+        if self._objective().joint:
+            return [Target(np.eye(self.classes_.size)[y], np.zeros(()))]
         return [Target(signs, np.zeros(())) for signs in self._columns(y)]
 
     def _columns(self, y: Any) -> list[Vector]:
@@ -132,20 +144,21 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return [Retargeted(rows, change) for change in targets], float(weights @ factors)
 
     def _panels(self, ready: Fit) -> list[str]:
-        return [f"class {name}" for name in self.classes_] if self.classes_.size > 2 else []
+        several = self.classes_.size > 2 or ready.objective.joint
+        return [f"class {name}" for name in self.classes_] if several else []
 
     def _solve_one(self, ready: Any, target: Any, start: sb.Result | None, options: dict[str, Any]) -> sb.Result:
         """Return the result of one problem.
 
-        A logistic loss without a penalty has no minimum if some w separates the classes: along t w it falls towards 0
-        as t grows, but is positive everywhere. The solve ends at the first such w.
+        A loss with probabilities, without a penalty, has no minimum if some w separates the classes: along t w it falls
+        towards 0 as t grows, but is positive everywhere. The solve ends at the first such w.
         """
         if not self._is_endless() or isinstance(ready, TallFit):
             return super()._solve_one(ready, target, start, options)
 
         def separates(x: Any) -> bool:
             coef, intercept = split(x)
-            return bool(np.all(target.values * (ready.samples.X @ coef + intercept) > 0))
+            return _separates(ready.samples.X @ coef + intercept, target.values)
 
         def watch(info: Any) -> bool:
             return separates(ready.design.to_given(info.x, target.shift))
@@ -156,9 +169,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return replace(result, status=sb.Status.DIVERGED, message=SEPARABLE) if separates(result.x) else result
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
-        coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
-        self.coef_ = np.array(coefs, dtype=dtype)
-        self.intercept_ = np.array(intercepts, dtype=dtype)
+        pairs = [coefficients(result) for result in results]
+        coefs, intercepts = (np.array(side) for side in zip(*pairs, strict=True))
+        if self._objective().joint:
+            coefs, intercepts = coefs[0].T, np.broadcast_to(intercepts[0], self.classes_.shape)
+            if self.classes_.size == 2:
+                coefs, intercepts = np.diff(coefs, axis=0), np.diff(intercepts)
+        self.coef_ = coefs.astype(dtype)
+        self.intercept_ = intercepts.astype(dtype)
         self._judgement(results)
 
     def decision_function(self, X: Any) -> Any:
@@ -184,10 +202,17 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return the probability of every class: 1 / (1 + exp(-(x'w + b))), of several classes divided by their sum."""
+        """Return the probability of every class.
+
+        It is 1 / (1 + exp(-(x'w + b))), divided by the sum of all classes if there are more than two. For
+        loss="multinomial" it is exp(x'w_k + b_k), divided by the sum of all classes.
+        """
         if is_dask(X):
             return predicted(X, self.predict_proba, outputs=self.classes_.size)
-        chances = expit(self.decision_function(X))
+        scores = self.decision_function(X)
+        if self._objective().joint and scores.ndim == 2:
+            return softmax(scores, axis=1)
+        chances = expit(scores)
         if chances.ndim == 1:
             return np.column_stack([1.0 - chances, chances])
         total = chances.sum(axis=1, keepdims=True)
@@ -204,7 +229,7 @@ class SparseClassifier(LinearClassifier):
     r"""Linear classification with any loss under any penalty.
 
     Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(z_i (x_i'w + b)) + \text{penalty}(w)`, with labels z of -1
-    and +1. More than two classes are fitted one against the rest.
+    and +1. More than two classes are fitted one against the rest, or with the last two losses all together.
 
     =======================  ===================================================================================
     loss                     l(u)
@@ -212,9 +237,16 @@ class SparseClassifier(LinearClassifier):
     "hinge"                  max(0, 1 - u)
     "squared_hinge"          max(0, 1 - u)^2 / 2
     "logistic"               log(1 + exp(-u)); with ``predict_proba``
+    "multinomial"            log(sum_k exp(u_k)) - u_z for the class z; with ``predict_proba``
+    "multiclass_hinge"       max_k (1[k != z] + u_k) - u_z for the class z (Crammer and Singer)
     =======================  ===================================================================================
 
-    The penalties are those of ``SparseRegressor``.
+    The last two have one linear predictor :math:`u_k = x'w_k + b_k` per class, which are fitted in one problem. Their
+    intercepts have the mean 0. With two classes, ``coef_`` and ``intercept_`` are those of the second class minus
+    those of the first.
+
+    The penalties are those of ``SparseRegressor``. With the last two losses a group has the coefficients of its
+    features for all classes, so that by default a feature is used for all classes or for none.
     """
 
     passes_parameter = "max_passes"

@@ -180,9 +180,12 @@ class Fit:
         return found
 
     def _to_given(self, result: sb.Result, target: Target) -> sb.Result:
+        x = self.design.to_given(result.x, target.shift)
+        if self.objective.joint and self.design.intercept:  # the loss does not change if all intercepts do alike
+            x = [x[0], x[1] - np.mean(x[1])]
         return replace(
             result,
-            x=self.design.to_given(result.x, target.shift),
+            x=x,
             y=self._on_samples(result.y, self.samples.to_given),
         )
 

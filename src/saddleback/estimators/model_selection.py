@@ -94,19 +94,20 @@ class CrossValidated(LinearModel):
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
         ready = self._prepare(X.rows(train), y[train], of_train)
         path = self._path(ready.compressed(alphas.size), alphas, alphas.size, self.eps)
-        coefs = path.coefs.reshape(-1, *path.coefs.shape[-2:])
-        intercepts = path.intercepts.reshape(-1, alphas.size)
         loss = np.zeros(alphas.size)
         if of_test is not None and not np.any(of_test):
             return loss, 0.0, furthest(path.flat())
         total = float(len(y[test]) if of_test is None else of_test.sum())
         held_out = X.rows(test)
         targets = self._targets(y[test], of_test, ready.design)
+        coefs = path.coefs.reshape(len(targets), -1, *path.coefs.shape[-2:])
+        intercepts = path.intercepts.reshape(len(targets), -1, alphas.size)
         for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
             with single_threaded():  # threads would still wait for work in the next fold
-                scores = (held_out @ coef + intercept - target.shift).T
+                columns = [held_out @ own + constant for own, constant in zip(coef, intercept, strict=True)]
+            scores = np.stack(columns, axis=1) - np.reshape(target.shift, (-1, 1))
             function = ready.objective.loss_term(target.values, of_test, total).bind(target.values.shape)
-            loss += [function.value(np.ascontiguousarray(u)) for u in scores]
+            loss += [function.value(np.ravel(u)) for u in np.moveaxis(scores, -1, 0)]
         return loss, total, furthest(path.flat())
 
     def _warn_of_grid(self, best: int) -> None:

@@ -38,6 +38,9 @@ class Choice:
     polyhedral : whether a loss is piecewise linear.
     log_link : whether the mean of the targets is the exponential of the linear predictor.
     convex : whether a penalty is convex; others are for ``saddleback.reweighted``.
+    joint : whether one problem has the coefficients of all classes; its targets have a column of zeros and ones per
+        class.
+    probabilities : whether the model says how probable each class is.
     """
 
     make: Callable[..., Any]
@@ -47,6 +50,12 @@ class Choice:
     polyhedral: bool = False
     log_link: bool = False
     convex: bool = True
+    joint: bool = False
+    probabilities: bool = False
+
+
+def _multiclass_hinge(classes: Vector, **given: Any) -> sb.MulticlassHinge:
+    return sb.MulticlassHinge(np.argmax(classes, axis=1), classes.shape[1], **given)
 
 
 REGRESSION: Mapping[str, Choice] = {
@@ -62,11 +71,14 @@ REGRESSION: Mapping[str, Choice] = {
 CLASSIFICATION: Mapping[str, Choice] = {
     "hinge": Choice(sb.Hinge, polyhedral=True),
     "squared_hinge": Choice(sb.SquaredHinge),
-    "logistic": Choice(sb.Logistic),
+    "logistic": Choice(sb.Logistic, probabilities=True),
+    "multinomial": Choice(sb.Multinomial, joint=True, probabilities=True),
+    "multiclass_hinge": Choice(_multiclass_hinge, polyhedral=True, joint=True),
 }
 
 OTHER_NAMES: Mapping[str, str] = {
     "absolute_error": "'absolute'",
+    "crammer_singer": "'multiclass_hinge'",
     "enet": "'elasticnet'",
     "group_lasso": "'group'",
     "l2": "'elasticnet' with l1_ratio=0, which is alpha / 2 times the sum of the squares",
@@ -74,6 +86,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "mae": "'absolute'",
     "mse": "'squared'",
     "none": "None",
+    "softmax": "'multinomial'",
     "pinball": "'quantile'",
     "squared_error": "'squared'",
 }
@@ -153,6 +166,16 @@ class Objective:
         return self.loss in REGRESSION and REGRESSION[self.loss].log_link
 
     @property
+    def joint(self) -> bool:
+        """Whether one problem has the coefficients of all classes."""
+        return self.loss in CLASSIFICATION and CLASSIFICATION[self.loss].joint
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether the model says how probable each class is."""
+        return self.loss in CLASSIFICATION and CLASSIFICATION[self.loss].probabilities
+
+    @property
     def grouped(self) -> bool:
         """Whether the penalty is a sum over groups of features."""
         return "groups" in PENALTIES[self.penalty].reads and (self.convex or self.groups is not None)
@@ -199,7 +222,7 @@ class Objective:
 
     def loss_term(self, target: Vector, weight: Vector | None, total: float) -> Any:
         """Return the loss over samples, divided by the sum of their weights."""
-        if weight is not None and target.ndim == 2:
+        if weight is not None and target.ndim == 2 and not self.joint:
             weight = np.repeat(weight[:, None], target.shape[1], axis=1)
         return self._loss.make(
             target, sample_weight=weight, scale=total**-self._loss.power, **self._given(self._loss.reads)

@@ -80,6 +80,7 @@ def lacking(objective: Objective, n_features: int, constraints: Any, device: Any
         f"penalty={objective.penalty!r}, which is not convex": not objective.convex,
         "a penalty on more than the single coefficients or groups": bool(objective.further_terms((n_features,))),
         "loss='sqrt', which is no sum over samples": objective.loss == "sqrt",
+        f"loss={objective.loss!r}, one problem for all classes": objective.joint,
         "device": device is not None,
     }
     return ", ".join(name for name, is_asked in asked.items() if is_asked)

@@ -17,6 +17,7 @@ from .losses import (
     Squared,
     SquaredHinge,
 )
+from .multiclass import MulticlassHinge, Multinomial
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
 from .poisson import Poisson
 from .terms import Term
@@ -43,6 +44,8 @@ __all__ = [
     "LogSum",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
+    "Multinomial",
     "NonNegative",
     "Norm2",
     "Nuclear",

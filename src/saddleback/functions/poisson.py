@@ -79,22 +79,14 @@ class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         r"""Solve :math:`u + t e^u = v + t b` with t = step * weight.
 
-        With p = u + log t and z = v + t b + log t it is :math:`p + e^p = z`. The left side is convex and increasing:
-        Newton's method never overshoots from a point above the root, which min(z, log z) is for z > 1, and z otherwise.
+        With p = u + log t and z = v + t b + log t it is :math:`p + e^p = z`.
         """
         if blocks is not None:
             return self.restrict(blocks).prox(v, step)
         reach = step * self.weight
         counted = reach > 0
         log_reach = np.log(np.where(counted, reach, 1.0))
-        z = v + reach * self.counts + log_reach
-        point = np.where(z > 1.0, np.log(np.maximum(z, 1.0)), z)
-        for _ in range(NEWTON_STEPS):
-            exponential = np.exp(point)
-            change = (point + exponential - z) / (1.0 + exponential)
-            point = point - change
-            if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(point))):
-                break
+        point = root_of_sum_with_exponential(v + reach * self.counts + log_reach)
         root: Vector = np.where(counted, point - log_reach, v)
         return root
 
@@ -133,6 +125,22 @@ class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def with_row_weights(self, factors: Vector) -> PoissonLoss:
         return PoissonLoss(self.counts, self.weight * factors)
+
+
+def root_of_sum_with_exponential(z: Vector, start: Vector | None = None) -> Vector:
+    """Return the root p of p + exp(p) = z.
+
+    The left side is convex and increasing: Newton's method never overshoots from a point above the root, which
+    min(z, log z) is for z > 1, and z otherwise. ``start`` is another such point.
+    """
+    point = np.where(z > 1.0, np.log(np.maximum(z, 1.0)), z) if start is None else np.minimum(z, start)
+    for _ in range(NEWTON_STEPS):
+        exponential = np.exp(point)
+        change = (point + exponential - z) / (1.0 + exponential)
+        point = point - change
+        if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(point))):
+            break
+    return point
 
 
 class PoissonConjugate(Conjugate[PoissonLoss], SumOverCoordinates, Scaled):

@@ -28,6 +28,10 @@ class Smooth(ABC):
     def curvature_at(self, x: Vector) -> Vector:
         """Return the second derivatives at x, or upper bounds of them, per coordinate."""
 
+    def hessian_at(self, x: Vector) -> Vector:
+        """Return the second derivatives at x: one per coordinate, or an array of q x q matrices, one per block of q."""
+        return self.curvature_at(x)
+
 
 class Lipschitz(ABC):
     """A function whose change under a displacement of u is bounded, which the certificate needs."""
@@ -181,6 +185,13 @@ def curvature_at(function: Convex, x: Vector) -> Vector:
     if not isinstance(function, Smooth):
         raise TypeError(f"{type(function).__name__} has no second derivatives")
     return function.curvature_at(x)
+
+
+def hessian_at(function: Convex, x: Vector) -> Vector:
+    """Return the second derivatives at x: one per coordinate, or an array of q x q matrices, one per block of q."""
+    if not isinstance(function, Smooth):
+        raise TypeError(f"{type(function).__name__} has no second derivatives")
+    return function.hessian_at(x)
 
 
 def is_smooth(function: Convex) -> bool:

@@ -19,6 +19,8 @@ from ..functions import (
     Huber,
     LInf,
     Logistic,
+    MulticlassHinge,
+    Multinomial,
     Norm2,
     Nuclear,
     Pinball,
@@ -234,6 +236,36 @@ def _larger(first: Affine, second: Affine, weights: Vector) -> Parts:
     return Parts(rest, [Row(loss, -difference)])
 
 
+def _log_sum_exp(reader: Reader, head: Any, weights: Vector) -> Parts:
+    """Return the loss of the first class, log sum_k exp(u_k) - u_0, plus u_0."""
+    classes = _classes(head)
+    affine = _without_constant(head, affine_argument(reader, head)).rows(classes.ravel())
+    loss = Multinomial(np.zeros(len(classes)), classes.shape[1], **_weighting(weights))
+    return Parts(_inner(weights, affine.rows(np.arange(len(classes)) * classes.shape[1])), [Row(loss, affine)])
+
+
+def _max(reader: Reader, head: Any, weights: Vector) -> Parts:
+    """Return the multiclass hinge of a class plus its entry; its constant is smaller by 1 than those of the others."""
+    classes = _classes(head)
+    affine = affine_argument(reader, head).rows(classes.ravel())
+    constants = affine.constant.reshape(classes.shape)
+    label = np.argmin(constants, axis=1)
+    common = np.max(constants, axis=1, keepdims=True)
+    if not np.array_equal(constants, common - np.eye(classes.shape[1])[label]):
+        raise refusal(head, "expected constants that are equal, except for one in each maximum that is smaller by 1")
+    loss = MulticlassHinge(label, classes.shape[1], **_weighting(weights))
+    own = affine.rows(np.arange(len(classes)) * classes.shape[1] + label)
+    return Parts(_inner(weights, own), [Row(loss, affine)])
+
+
+def _classes(head: Any) -> Indices:
+    """Return the entries of the argument of each maximum, one row per maximum; raise if a maximum has one entry."""
+    found = members(head)
+    if found[0].size < 2:
+        raise refusal(head, "expected a maximum of at least two entries")
+    return np.stack(found)
+
+
 def _share(part: Affine, whole: Affine) -> float | None:
     """Return the q with part = q whole, or None if there is none."""
     size = whole.inner(whole)
@@ -389,6 +421,8 @@ RULES: dict[str, Callable[[Reader, Any, Vector], Parts]] = {
     "maximum": _maximum,
     "minimum": _minimum,
     "norm_inf": _largest,
+    "log_sum_exp": _log_sum_exp,
+    "max": _max,
     "normNuc": _nuclear,
     **dict.fromkeys(("Power", "PowerApprox", "power"), _power),
     **dict.fromkeys(EUCLIDEAN, _norm),

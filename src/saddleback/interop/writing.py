@@ -25,6 +25,8 @@ from ..functions import (
     LInf,
     Logistic,
     Loss,
+    MulticlassHinge,
+    Multinomial,
     NonNegative,
     Norm2,
     Nuclear,
@@ -168,6 +170,20 @@ def _(term: Poisson, x: Any) -> Written:
 
 
 @written.register
+def _(term: Multinomial, x: Any) -> Written:
+    rows = cp.reshape(x, term.shape, order="C")
+    totals = np.sum(term.counts, axis=1)
+    return _sum(term, cp.multiply(totals, cp.log_sum_exp(rows, axis=1)) - _row_sums(term.counts, rows))
+
+
+@written.register
+def _(term: MulticlassHinge, x: Any) -> Written:
+    rows = cp.reshape(x, term.shape, order="C")
+    own = np.eye(rows.shape[1])[term.labels]
+    return _sum(term, cp.max(1.0 - own + rows, axis=1) - _row_sums(own, rows))
+
+
+@written.register
 def _(term: Norm2, x: Any) -> Written:
     roots = 1.0 if term.sample_weight is None else np.sqrt(_each("sample_weight", term.sample_weight, x))
     return Written(term.scale * cp.norm(_flat(cp.multiply(roots, x - term.b)), 2))
@@ -274,6 +290,10 @@ def _between(x: Any, lower: ArrayLike, upper: ArrayLike) -> Written:
 def _each(name: str, parameter: ArrayLike, x: Any) -> Vector:
     """Return a parameter with one value per entry of an expression, in its shape."""
     return np.array(broadcast_parameter(name, parameter, x.shape)).reshape(x.shape)
+
+
+def _row_sums(factors: Vector, rows: Any) -> Any:
+    return cp.sum(cp.multiply(factors, rows), axis=1)
 
 
 def _flat(x: Any) -> Any:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ..certificates.candidates import Candidates
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..functions.traits import curvature_at, is_smooth
+from ..functions.traits import hessian_at, is_smooth
 from ..machine.factors import factor, solved
 from ..model.model import Model
 from ..places.choose import BackendName, descent_kernel_for, extended
 from ..places.contract import DescentKernel
-from ..places.newton import Smooth, smooth_part
+from ..places.newton import Smooth, smooth_part, weighted_gram
 from .contract import Method, Start, State
 from .report import Report
 
@@ -118,11 +118,15 @@ class Descent(Method[DescentState]):
 
     def missing(self, model: Model) -> str | None:
         traits = model.A.traits
-        if not (traits.splits and traits.reads_columns and traits.tasks == 1):
-            return "A is not a dense or sparse matrix that acts on a vector"
+        if not (traits.splits and traits.reads_columns):
+            return "A is not a dense or sparse matrix"
         penalty, loss = model.penalty_form, model.loss_form
-        if not is_smooth(model.g) or loss is None or not loss.closed:
+        if not is_smooth(model.g) or not (loss is None or loss.closed):
             return "its loss has no Lipschitz gradient in closed form"
+        if loss is None and (traits.panels is not None or traits.holders is not None):
+            return "its loss is not one that the kernels for files and processes know"
+        if loss is not None and traits.tasks > 1:
+            return "A acts on a matrix, and its loss not on whole rows of it"
         if penalty is None or not penalty.closed:
             return "its penalty is not one that the kernels know"
         if not (model.fit or model.f_star.domain.has_zero()):
@@ -219,11 +223,11 @@ class Descent(Method[DescentState]):
     @staticmethod
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
         """Return Newton's direction, and how many visits of each free column it took."""
-        weight = curvature_at(state.model.g, state.u)
+        weight = hessian_at(state.model.g, state.u)
         size = part.free.size
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
-            matrix = part.added_to(state.model.A.gram(weight, part.free))
+            matrix = part.added_to(weighted_gram(state.model.A, weight, part.free))
             # keeps the step finite where the loss is flat or columns are linearly dependent
             matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
             found = factor(matrix)

@@ -94,7 +94,10 @@ class DescentKernel(Protocol):
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
     ) -> tuple[Vector, int]:
-        """Solve (A_S' diag(weight) A_S + f'') d = right on the free coordinates; return d and the steps taken."""
+        """Solve (A_S' D A_S + f'') d = right on the free coordinates; return d and the steps taken.
+
+        D = diag(weight), unless the loss has no normal form: then D may have matrices ``weight`` on its diagonal.
+        """
 
 
 class LocalDescentKernel(DescentKernel, Protocol):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +88,22 @@ def smooth_part(penalty: NormalForm, blocks: Blocks, x: Vector) -> Smooth:
 def newton_system(
     image: Callable[[Vector], Vector], products: Callable[[Vector], Vector], part: Smooth, weight: Vector
 ) -> Callable[[Vector], Vector]:
-    """Return d -> (A_S' diag(weight) A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S."""
-    return lambda d: products(weight * image(d)) + part.hessian(d)
+    """Return d -> (A_S' D A_S + f'') d, from d -> A_S d and y -> A_S'y over the free columns S.
+
+    D is diag(weight), or has the matrices ``weight`` on its diagonal, each for as many neighbouring rows.
+    """
+    if weight.ndim == 1:
+        return lambda d: products(weight * image(d)) + part.hessian(d)
+    return lambda d: products((weight @ image(d).reshape(*weight.shape[:2], 1)).ravel()) + part.hessian(d)
+
+
+def weighted_gram(A: Operator, weight: Vector, columns: Indices) -> Any:
+    """Return A_S' D A_S for the columns S, with D as in ``newton_system``."""
+    if weight.ndim == 1:
+        return A.gram(weight, columns)
+    own = A.entries(columns)
+    count, size, _ = weight.shape
+    return own.T @ (weight @ own.reshape(count, size, columns.size)).reshape(own.shape)
 
 
 def placed(A: Operator, weight: Vector) -> Vector:

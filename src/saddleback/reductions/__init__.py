@@ -8,6 +8,7 @@ from .contract import Reduction, Unchanged
 from .copies import copy_groups
 from .eliminate import eliminate_identities
 from .empty import drop_empty
+from .lift import lift_maximum
 from .merge import merge_rows
 from .unfold import unfold_variation
 
@@ -18,6 +19,7 @@ __all__ = [
     "copy_groups",
     "drop_empty",
     "eliminate_identities",
+    "lift_maximum",
     "merge_rows",
     "reduce_problem",
     "unfold_variation",
@@ -28,10 +30,13 @@ def reduce_problem(model: Model, eliminate: bool) -> Reduction:
     """Return the problem to solve in place of the user's.
 
     ``eliminate`` makes blocks under an identity part of the loss, total variations under a loss with kinks losses of
-    differences, losses of x itself part of the penalty, and overlapping groups disjoint, if possible.
+    differences, losses of x itself part of the penalty, overlapping groups disjoint, and a multiclass hinge a sum
+    over single rows, if possible.
     """
     found: Reduction = Unchanged(model)
-    for step in (eliminate_identities, unfold_variation, absorb_identity, copy_groups) if eliminate else ():
+    for step in (
+        (eliminate_identities, unfold_variation, lift_maximum, absorb_identity, copy_groups) if eliminate else ()
+    ):
         smaller = step(found.model)
         if smaller is not None:
             found = smaller if found.model is model else found.then(smaller)

@@ -14,7 +14,7 @@ def accepts(model: Model, kernel: KernelName) -> str | None:
         return "A is not a dense or sparse matrix"
     if model.penalty_form is None:
         return "its penalty is not one that the kernels know"
-    if kernel == "pure-cd" and model.loss_form is None:
+    if kernel in ("descent", "pure-cd") and model.loss_form is None:
         return "its loss is not one that the kernels know"
     return None
 

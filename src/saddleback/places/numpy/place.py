@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...model.model import Model
-from ..contract import KernelName, Place
+from ..accelerated import AcceleratedKernel
+from ..contract import DescentKernel, Exchange, KernelName, Place
 from .block_kernel import ArrayBlockKernel
 from .descent_kernel import ArrayDescentKernel
 from .pure_cd_kernel import ArrayPureCDKernel
@@ -14,4 +15,9 @@ def accepts(model: Model, kernel: KernelName) -> str | None:
     return None
 
 
-NUMPY = Place("numpy", accepts, ArrayBlockKernel, ArrayDescentKernel, ArrayPureCDKernel)
+def descent_kernel(model: Model, width: int, exchange: Exchange | None) -> DescentKernel:
+    """Return coordinate descent; for a loss without a normal form, which is not a sum over single rows, other steps."""
+    return AcceleratedKernel(model, width) if model.loss_form is None else ArrayDescentKernel(model, width, exchange)
+
+
+NUMPY = Place("numpy", accepts, ArrayBlockKernel, descent_kernel, ArrayPureCDKernel)

@@ -172,9 +172,9 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Return where entries are not 0, an array of indices per axis."""
         return tuple(DeviceArray(places) for places in torch.nonzero(self.tensor, as_tuple=True))
 
-    def max(self) -> DeviceArray:
+    def max(self, axis: int | None = None) -> DeviceArray:
         """Return the largest entry."""
-        return DeviceArray(self.tensor.max())
+        return DeviceArray(self.tensor.max() if axis is None else self.tensor.amax(axis))
 
     def min(self) -> DeviceArray:
         """Return the smallest entry."""

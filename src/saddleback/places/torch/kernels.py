@@ -20,18 +20,15 @@ from ...common.arrays import Indices, Vector
 from ...common.conjugate_gradients import Product, conjugate_gradients
 from ...functions.contract import Convex
 from ...functions.normal_form import GroupNorm, LogisticEntropy
-from ...functions.traits import curvature as curvature_of
 from ...functions.traits import moved
 from ...model.model import Model
-from ...steps.strengths import Strengths, operator_norm
+from ...steps.strengths import Strengths
+from ..accelerated import STEPS, AcceleratedKernel
 from ..array_steps import dual_half
 from ..contract import Iterate
 from ..newton import Smooth
 from .array import DeviceArray, tensor_of
 from .operator import OnDevice, as_slice, beside, is_on_device, matrices, weighted_gram
-
-STEPS = 5
-"""Accelerated steps that replace one sweep over all blocks."""
 
 DIRECT = 8000
 """Largest number of free coordinates for which Newton's system is factored: a device multiplies faster than it
@@ -110,96 +107,26 @@ def _first_graph(device: torch.device) -> Any:
     return captured(lambda: torch.zeros(1, device=device).add_(1.0), device)
 
 
-class DeviceDescentKernel:
-    r"""Accelerated proximal steps on all blocks at once, instead of one block after the other.
-
-    With :math:`H = L\,\mathrm{diag}(s)`, s the strengths of the blocks and L the norm of the Hessian in their metric,
-
-    .. math::
-
-        x^+ = \mathrm{prox}_f^H(\bar x - H^{-1} A' \nabla g(A \bar x)), \qquad
-        \bar x^+ = x^+ + \beta (x^+ - x),
-
-    with Nesterov's :math:`\beta`, which is set back to 0 after a sweep that leads uphill (O'Donoghue and Candes, 2015).
-    """
+class DeviceDescentKernel(AcceleratedKernel):
+    """Accelerated proximal steps on a device, where the iterate stays for a batch of them."""
 
     name = "torch"
-    carries = ("course",)
 
-    def __init__(self, model: Model, width: int) -> None:
-        self.width = width
-        curvature = curvature_of(model.g)
-        assert curvature is not None
+    def load(self, model: Model) -> None:
         self.A = beside(matrices(model.A)).widened()
         self.f, self.g = (moved(function, self.place) for function in (model.f, model.g))
-        self.strength = block_sums(model, self.A.sums(2, weights=(None, np.ascontiguousarray(curvature)))[0])
-        rows, columns = self.place(np.sqrt(curvature)), self.place(1.0 / np.sqrt(self.strength))
-        norm, self.passes = operator_norm(
-            lambda z: rows * self.A.matvec(columns * z),
-            lambda z: columns * self.A.rmatvec(rows * z),
-            self.strength.size,
-        )
-        self.passes += 0.5
-        self.step = columns * columns / (norm or 1.0)
-        m, n = self.A.shape
-        self.x, self.ahead, self.u, self.ahead_u = (self.place(np.zeros(size)) for size in (n, n, m, m))
-        self.beta, self.uphill = self.place(np.zeros(1)), self.place(np.zeros(1))
-        self.left = np.empty(0)
-        self.momentum = 1.0
         penalty = model.penalty_form
         assert penalty is not None
         self.replayed = Replayed(self.A.device, waits=any(isinstance(atom, GroupNorm) for atom in penalty.atoms))
 
     def place(self, array: Any) -> Any:
-        """Return an array on the device."""
         return DeviceArray(tensor_of(array, self.A.device))
 
-    @property
-    def course(self) -> list[Any]:
-        """The iterate and its momentum, on the host."""
-        return [*(bring(v) for v in (self.x, self.u, self.ahead, self.ahead_u)), self.left, self.momentum]
+    def bring(self, array: Any) -> Vector:
+        return bring(array)
 
-    @course.setter
-    def course(self, stored: list[Any]) -> None:
-        self.x[:], self.u[:], self.ahead[:], self.ahead_u[:], self.left, self.momentum = stored
-
-    def extended(self, model: Model) -> DeviceDescentKernel:
-        return DeviceDescentKernel(model, self.width)
-
-    def sweep(self, sweeps: int, x: Vector, u: Vector, y: Vector) -> int:
-        if not np.array_equal(x, self.left):  # otherwise the momentum of the last sweep is still valid
-            self.x[:], self.u[:] = x, u
-            self._halt()
-        for _ in range(sweeps * STEPS):
-            following = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * self.momentum**2)))
-            self.beta[:] = (self.momentum - 1.0) / following
-            self.momentum = following
-            self.replayed(self._step)
-        if bool(self.uphill > 0):
-            self._halt()
-        x[:], u[:], y[:] = (bring(v) for v in (self.x, self.u, self.g.subgradient(self.u)))
-        self.left = x.copy()
-        return sweeps * STEPS * x.size
-
-    def _halt(self) -> None:
-        """Restart the momentum."""
-        self.ahead[:], self.ahead_u[:], self.momentum = self.x, self.u, 1.0
-
-    def _step(self) -> None:
-        """Take one step from the extrapolated point, and extrapolate again by beta."""
-        pull = self.A.rmatvec(self.g.subgradient(self.ahead_u))
-        x = self.f.prox(self.ahead - self.step * pull, self.step)
-        u = self.A.matvec(x)
-        moved = x - self.x
-        self.uphill[:] = (self.ahead - x) @ moved
-        self.ahead[:], self.ahead_u[:] = x + self.beta * moved, u + self.beta * (u - self.u)
-        self.x[:], self.u[:] = x, u
-
-    def products(self, columns: Indices, y: Vector) -> Vector:
-        return self.A.rmatvec(y, columns)
-
-    def image(self, columns: Indices, d: Vector) -> Vector:
-        return self.A.matvec(d, columns)
+    def repeat(self, iteration: Callable[[], Any]) -> None:
+        self.replayed(iteration)
 
     def solve(
         self, part: Smooth, weight: Vector, right: Vector, diagonal: Vector, tolerance: float, most: int
@@ -218,15 +145,6 @@ class DeviceDescentKernel:
 
         d, steps = conjugate_gradients(Product(product, self.place(diagonal)), target, tolerance, most)
         return bring(d), steps
-
-
-def block_sums(model: Model, squares: Vector) -> Vector:
-    """Return the sums over the blocks, one value per column; sums of squared lengths bound the curvature of a block."""
-    blocks = model.blocks
-    if len(blocks) < squares.size:
-        sums = np.add.reduceat(squares[blocks.order], blocks.start[:-1])
-        squares[blocks.order] = np.repeat(sums, blocks.sizes)
-    return np.maximum(squares, 1e-12 * squares.max(initial=0.0) or 1.0)
 
 
 @dataclass
