@@ -80,6 +80,15 @@ def test_the_page_on_estimators_runs(capsys):
             assert np.array_equal(names["model"].coef_, names["same"].coef_)
 
 
+def test_the_page_on_inference_runs(capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "inference.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["model"].result_.status is sb.Status.OPTIMAL
+    assert "std. error" in capsys.readouterr().out
+
+
 def test_the_page_on_robust_pca_runs():
     names = {}
     for block in python_blocks((ROOT / "docs" / "robust_pca.md").read_text(encoding="utf-8")):

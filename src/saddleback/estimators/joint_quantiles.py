@@ -47,7 +47,8 @@ intercept_ : array of shape (n_quantiles,)
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
 """)
-ATTRIBUTES.pop("constraint_multipliers_")
+for own in ("constraint_multipliers_", "formula_"):
+    ATTRIBUTES.pop(own)
 
 MARGIN = 8.0
 """Distance between neighbouring quantiles, in units of rounding, that is kept in every sample of ``fit``."""

@@ -441,9 +441,9 @@ class LinearModel(Inferential, ABC):
         )
 
     def _grouped_objective(self) -> Objective:
-        """Return the objective; a formula has one group per term, unless the model has groups of its own."""
+        """Return the objective; ``groups=None`` is one group per term of a formula, if there is one."""
         objective, encoding = self._objective(), self._encoding()
-        if encoding is None or not objective.grouped or objective.groups is not None:
+        if encoding is None or not hasattr(self, "groups") or not objective.grouped or objective.groups is not None:
             return objective
         return replace(objective, groups=encoding.groups)
 

@@ -137,8 +137,9 @@ class Bootstrap:
         level : float, default 0.95
             Probability, between 0 and 1.
         kind : str, default "percentile"
-            "percentile" has the quantiles of the draws as ends. "basic" reflects them at the coefficient b: 2 b minus
-            the upper quantile, and 2 b minus the lower one.
+            "percentile" has the quantiles of the draws as ends: the order statistics (n_boot + 1) (1 - level) / 2
+            and (n_boot + 1) (1 + level) / 2, as in Davison and Hinkley (1997). "basic" reflects them at the
+            coefficient b: 2 b minus the upper quantile, and 2 b minus the lower one.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class Bootstrap:
         """
         check_name("kind", kind, INTERVALS)
         outside = (1 - checked_level(level)) / 2
-        low, high = np.quantile(self.draws, [outside, 1 - outside], axis=0)
+        low, high = np.quantile(self.draws, [outside, 1 - outside], axis=0, method="weibull")
         if kind == "basic":
             low, high = 2 * self.coefficients - high, 2 * self.coefficients - low
         return np.column_stack([low, high])
