@@ -40,7 +40,8 @@ WORDING = {
 COMPLETE = WORDING | {"PR01"}  # a parameter is not documented
 
 READ_ONLY = {"Certificate", "GroupHingeData", "History", "Info", "LassoData", "Path", "RayCertificate", "Report"}
-READ_ONLY |= {"Bootstrap", "QuantileInference", "QuantileProcess", "Result", "RobustPCAData", "Start", "State", "Summary"}
+READ_ONLY |= {"Result", "RobustPCAData", "Start", "State"}
+READ_ONLY |= {"Bootstrap", "QuantileInference", "QuantileProcess", "Summary"}
 """Classes that users read but do not make: they have attributes instead of parameters."""
 
 INTERNAL = {f"saddleback.methods.{name}" for name in ("Checked", "Kept", "diverged", "drawn_blocks")}
