@@ -140,8 +140,6 @@ n_features_in_ : int
     Number of features.
 feature_names_in_ : array of shape (n_features,)
     Names of the features, if X had names that are all strings.
-formula_ : Encoding
-    After ``fit_formula``: how a table becomes features (``names``, and ``groups`` by term) and targets.
 """)
 """Attributes of a fitted linear model."""
 

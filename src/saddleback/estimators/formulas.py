@@ -118,7 +118,8 @@ class Formulated(Certified):
         Returns
         -------
         self : object
-            The fitted model. ``predict`` and ``score`` take tables with the same columns as ``data``.
+            The fitted model. ``predict`` and ``score`` take tables with the same columns as ``data``. ``formula_`` has
+            the ``names`` of the features, and the ``groups`` of them by term.
         """
         made = encoding(formula, data, is_classifier(self))
         has_intercept = INTERCEPT in made.features.column_names

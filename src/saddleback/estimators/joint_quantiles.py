@@ -47,8 +47,7 @@ intercept_ : array of shape (n_quantiles,)
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
 """)
-for own in ("constraint_multipliers_", "formula_"):
-    ATTRIBUTES.pop(own)
+ATTRIBUTES.pop("constraint_multipliers_")
 
 MARGIN = 8.0
 """Distance between neighbouring quantiles, in units of rounding, that is kept in every sample of ``fit``."""
