@@ -80,6 +80,15 @@ def test_the_page_on_estimators_runs(capsys):
             assert np.array_equal(names["model"].coef_, names["same"].coef_)
 
 
+def test_the_page_on_inference_runs(capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    names = {}
+    for block in python_blocks((ROOT / "docs" / "inference.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        assert names["model"].result_.status is sb.Status.OPTIMAL
+    assert "std. error" in capsys.readouterr().out
+
+
 def test_the_page_on_robust_pca_runs():
     names = {}
     for block in python_blocks((ROOT / "docs" / "robust_pca.md").read_text(encoding="utf-8")):
@@ -167,7 +176,9 @@ def test_the_examples_draw_a_picture_in_a_minute(example, tmp_path):
     before = os.times().children_user
     subprocess.run([sys.executable, str(example), str(picture)], check=True, env={**os.environ, "MPLBACKEND": "Agg"})
     assert os.times().children_user - before < 60  # CPU time, which other processes do not affect
-    assert picture.stat().st_size > 10_000
+    pictures = [picture] if picture.is_file() else list(picture.glob("*.png"))  # one argument is a file or a folder
+    assert pictures
+    assert all(each.stat().st_size > 10_000 for each in pictures)
 
 
 def test_the_counterexample_of_the_theory_page_ends_as_it_says(capsys):

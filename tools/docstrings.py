@@ -18,6 +18,7 @@ from numpydoc.validate import validate
 import saddleback
 import saddleback.datasets
 import saddleback.estimators
+import saddleback.estimators.inference
 import saddleback.methods
 
 WORDING = {
@@ -40,6 +41,7 @@ COMPLETE = WORDING | {"PR01"}  # a parameter is not documented
 
 READ_ONLY = {"Certificate", "GroupHingeData", "History", "Info", "LassoData", "Path", "RayCertificate", "Report"}
 READ_ONLY |= {"Result", "RobustPCAData", "Start", "State"}
+READ_ONLY |= {"Bootstrap", "QuantileInference", "QuantileProcess", "Summary"}
 """Classes that users read but do not make: they have attributes instead of parameters."""
 
 INTERNAL = {f"saddleback.methods.{name}" for name in ("Checked", "Kept", "diverged", "drawn_blocks")}
@@ -49,7 +51,8 @@ INTERNAL = {f"saddleback.methods.{name}" for name in ("Checked", "Kept", "diverg
 def public_objects() -> Iterator[tuple[str, Any]]:
     """Yield the public functions and classes with their import names."""
     methods = sys.modules["saddleback.methods"]  # saddleback.methods is the function that lists them
-    for package in (saddleback, saddleback.estimators, saddleback.datasets, methods):
+    inference = saddleback.estimators.inference
+    for package in (saddleback, saddleback.estimators, inference, saddleback.datasets, methods):
         for name in package.__all__:
             if f"{package.__name__}.{name}" not in INTERNAL:
                 yield f"{package.__name__}.{name}", getattr(package, name)

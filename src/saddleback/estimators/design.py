@@ -42,6 +42,12 @@ class Design:
         other.matrix, other.n_rows = matrix, matrix.shape[0]
         return other
 
+    def with_column(self) -> Design:
+        """Return the design with a column for the intercept, also if the best intercept is known; if there is one."""
+        other = copy(self)
+        other.column = self.intercept
+        return other
+
     def parts(self, penalty: Any, nothing: Any) -> tuple[Any, Any]:
         """Return penalty and A of the problem, as lists if the intercept has a column, whose penalty is ``nothing``."""
         if not self.column:

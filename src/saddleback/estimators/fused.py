@@ -22,6 +22,16 @@ class FusedObjective(Objective):
     fused_alpha: float = 1.0
     edges: Any = None
 
+    @property
+    def penalised(self) -> bool:
+        """Whether there is a penalty."""
+        return super().penalised or self.fused_alpha > 0
+
+    @property
+    def penalty_text(self) -> str:
+        """The penalty with its strength, for a summary."""
+        return f"{super().penalty_text}, fused_alpha={self.fused_alpha:.6g}"
+
     def further_terms(self, shape: tuple[int, ...]) -> list[tuple[Any, Any]]:
         """Return the parts of the penalty that need a matrix: also the norm of the differences."""
         terms = super().further_terms(shape)

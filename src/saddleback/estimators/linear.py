@@ -32,11 +32,11 @@ from ..tall.rows import ArrayRows, Rows
 from ..tall.spread import spread
 from . import constraints as of_constraints
 from . import rotation, tall_fit
-from .certified import Certified
 from .constraints import check_feasible, in_columns
 from .design import Design
 from .encoding import encoded, has_categories
 from .groups import by_index, group_names, in_order, named
+from .inference.methods import Inferential
 from .objective import Choice, Objective
 from .path import Path, coefficients
 from .samples import Samples, distinct
@@ -142,6 +142,29 @@ class Fit:
                 break
         return results
 
+    def reweighted(self, target: Target, factors: Vector, options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions with other weights of the samples, one row of factors for each, for the data as given.
+
+        The design must have a column for the intercept, since the best constant depends on the weights.
+        """
+        if not self._further(target):
+            return self._many(target, options, weights=factors)
+        weights = factors if self.samples.weight is None else factors * self.samples.weight
+        return self.with_losses(
+            target, [self.objective.loss_term(target.values, own, self.total) for own in weights], options
+        )
+
+    def with_losses(self, target: Target, losses: list[Any], options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions with other losses of the samples, for the data as given."""
+        further = [term for _, term in self._further(target)]
+        return self._many(target, options, losses=[[loss, *further] for loss in losses] if further else losses)
+
+    def _many(self, target: Target, options: dict[str, Any], **changes: Any) -> list[sb.Result]:
+        results = sb.solve_many(sb.Problem(*self.terms(target)), **changes, **options)
+        if results[-1].status is sb.Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return [self._to_given(result, target) for result in results]
+
     def _on_all_rows(self, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any]) -> list[sb.Result]:
         """Return solutions that were found on fewer rows with their dual points and certificates on all of them.
 
@@ -212,22 +235,16 @@ class Fit:
         return [change(y[0]), *y[1:]] if isinstance(y, list) else change(y)
 
 
-class LinearModel(Certified, ABC):
+class LinearModel(Inferential, ABC):
     """Base of the linear estimators."""
 
-    fit_intercept: bool
     warm_start: bool
-    constraints: Any
 
     losses: Mapping[str, Choice]
     """The losses of the model by their names."""
 
     least_samples = 1
     """Smallest number of samples of a fit."""
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """Return the objective that the parameters describe."""
 
     @abstractmethod
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
@@ -404,19 +421,15 @@ class LinearModel(Certified, ABC):
         Path
             The solutions with their certificates.
         """
-        other = self._unfitted()
+        other, X = self._unfitted(), self._features(X)
         along: Path = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
         self._warn(along.flat())
         return along
 
-    def _unfitted(self, **changes: Any) -> Any:
-        """Return a model with the same parameters, but for some."""
-        return type(self)(**(self.get_params(deep=False) | changes))
-
-    def _prepare(self, X: Table, y: Any, weight: Vector | None, total: float | None = None) -> Fit:
+    def _prepare(self, X: Table, y: Any, weight: Vector | None, total: float | None = None, merged: bool = True) -> Fit:
         """Return checked data as problems to solve, the same on all processes; ``total`` is the weight of all samples.
 
-        By default it is the sum of the weights.
+        By default it is the sum of the weights. ``merged`` says whether equal samples become one row.
         """
         with communicator_of(self.comm) as team:
             compare(team, {"X": X.sample()})
@@ -425,7 +438,7 @@ class LinearModel(Certified, ABC):
         if constraints:
             low, high = (np.broadcast_to(bound, X.shape[1]) for bound in objective.box)
             check_feasible(constraints, np.maximum(low, 0.0) if objective.positive else low, high)
-        samples = distinct(X, y, weight)
+        samples = distinct(X, y, weight) if merged else Samples(X, y, weight)
         design = Design(samples.X, samples.weight, self.fit_intercept, objective.mean_is_best)
         if total is None:
             total = float(samples.y.shape[0] if samples.weight is None else samples.weight.sum())
@@ -433,7 +446,7 @@ class LinearModel(Certified, ABC):
 
     def _with_indices(self, n_features: int) -> Objective:
         """Return the objective with indices of columns in place of their names."""
-        objective, names = self._objective(), getattr(self, "feature_names_in_", None)
+        objective, names = self._grouped_objective(), getattr(self, "feature_names_in_", None)
         weighed = ("groups", group_names(objective.groups)) if objective.grouped else ("columns of X", names)
         return replace(
             objective,
@@ -442,6 +455,13 @@ class LinearModel(Certified, ABC):
             lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, n_features, -np.inf),
             upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, n_features, np.inf),
         )
+
+    def _grouped_objective(self) -> Objective:
+        """Return the objective; ``groups=None`` is one group per term of a formula, if there is one."""
+        objective, encoding = self._objective(), self._encoding()
+        if encoding is None or not hasattr(self, "groups") or not objective.grouped or objective.groups is not None:
+            return objective
+        return replace(objective, groups=encoding.groups)
 
     def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
         options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
@@ -470,7 +490,7 @@ class LinearModel(Certified, ABC):
 
     def _labels(self, ready: Fit) -> dict[str, Any]:
         """Return the names of features, groups and targets for a picture of a path."""
-        names, groups = getattr(self, "feature_names_in_", None), self._objective().groups
+        names, groups = getattr(self, "feature_names_in_", None), self._grouped_objective().groups
         grouped = ready.objective.grouped and groups is not None and not ready.objective.overlapping
         return {
             "feature_names": None if names is None else list(names),
@@ -489,7 +509,7 @@ class LinearModel(Certified, ABC):
         check_is_fitted(self)
         if is_dask(X):
             return predicted(X, self._scores, outputs=None if self.coef_.ndim == 1 else self.coef_.shape[0])
-        names = getattr(self, "feature_names_in_", None)
+        X, names = self._features(X), getattr(self, "feature_names_in_", None)
         if names is not None and has_categories(X, names):
             return np.asarray(encoded(X, names) @ self.coef_.T + self.intercept_)
         return checked_samples(self, X) @ self.coef_.T + self.intercept_

@@ -217,6 +217,29 @@ class Objective:
         return names.get(self.loss, f"mean {self.loss.replace('_', ' ')} loss"), 2.0 if self.loss == "squared" else 1.0
 
     @property
+    def penalised(self) -> bool:
+        """Whether there is a penalty."""
+        return self.penalty is not None and self.alpha > 0
+
+    @property
+    def quantile_of_loss(self) -> float | None:
+        """The quantile that the loss fits: 0.5 for the absolute loss; None for losses that fit no quantile."""
+        return {"absolute": 0.5, "quantile": self.quantile}.get(self.loss)
+
+    @property
+    def loss_text(self) -> str:
+        """The loss with its parameters, for a summary."""
+        return _described(self.loss, self._given(self._loss.reads))
+
+    @property
+    def penalty_text(self) -> str:
+        """The penalty with its strength, for a summary."""
+        if not self.penalised:
+            return "none"
+        read = [name for name in ("alpha", "l1_ratio") if name in PENALTIES[self.penalty].reads]
+        return _described(str(self.penalty), self._given(tuple(read)))
+
+    @property
     def _loss(self) -> Choice:
         return {**REGRESSION, **CLASSIFICATION}[self.loss]
 
@@ -266,6 +289,11 @@ class Objective:
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
+
+
+def _described(function: str, parameters: Mapping[str, Any]) -> str:
+    given = ", ".join(f"{name}={float(value):.6g}" for name, value in parameters.items() if np.ndim(value) == 0)
+    return f"{function} ({given})" if given else function
 
 
 def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
