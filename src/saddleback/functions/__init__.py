@@ -1,6 +1,8 @@
 """What f and g may be."""
 
 from .contract import Convex
+from .expectile import Expectile
+from .kullback_leibler import KullbackLeibler
 from .linf import LInf
 from .losses import (
     Absolute,
@@ -8,18 +10,21 @@ from .losses import (
     Equality,
     Hinge,
     Huber,
+    HuberisedHinge,
     Interval,
     Logistic,
     Loss,
     Norm2,
     Pinball,
+    SmoothedPinball,
     Squared,
+    SquaredEpsilonInsensitive,
     SquaredHinge,
 )
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
-from .poisson import Poisson
 from .terms import Term
 from .total_variation import TotalVariation1D
+from .tweedie import Gamma, Poisson, Tweedie
 from .user import as_term
 
 __all__ = [
@@ -30,10 +35,14 @@ __all__ = [
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
+    "Expectile",
+    "Gamma",
     "GroupL2",
     "Hinge",
     "Huber",
+    "HuberisedHinge",
     "Interval",
+    "KullbackLeibler",
     "LInf",
     "Linear",
     "Logistic",
@@ -43,12 +52,15 @@ __all__ = [
     "Nuclear",
     "Pinball",
     "Poisson",
+    "SmoothedPinball",
     "SparseGroup",
     "Squared",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "SquaredL2",
     "Term",
     "TotalVariation1D",
+    "Tweedie",
     "Zero",
     "as_term",
 ]
