@@ -7,9 +7,9 @@ r"""The one-dimensional family to which nearly all built-in functions belong.
     \qquad \text{left} \le \text{right}.
 
 L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss in
-``losses.py`` except for the logistic loss. The absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, and an interval
-constraint is that of the two slopes ``lower`` and ``upper``. So one prox and one conjugate serve penalties and losses,
-here and in the native kernels.
+``losses.py`` except for the logistic loss. The absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, and an
+interval constraint is that of the two slopes ``lower`` and ``upper``. So one prox and one conjugate serve penalties and
+losses, here and in the native kernels.
 """
 
 from __future__ import annotations
