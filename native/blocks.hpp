@@ -14,14 +14,15 @@ struct Block {
   double weight;  ///< of the norm of the block; with 0 its columns are separate
 };
 
-/// Replaces the products of the columns of a block with y by b = shrink(h x - product), and returns the rho of
-/// `group_radius`: x_i = b_i rho / (h_i rho + weight) is the proximal step of the block. `Blocks::require_groups`
-/// checks that the penalty has nothing else than slopes and the weight.
-inline double shrink_group(const Block& block, const std::vector<Coordinate>& penalty, const double* x, const double* h,
+/// Replaces the products of the columns of a block with y by b = shrink(h x - product), adds the quadratic terms of the
+/// penalty to h, and returns the rho of `group_radius`: x_i = b_i rho / (h_i rho + weight), with the new h, is the
+/// proximal step of the block. `Blocks::require_groups` checks that the penalty has no bounds.
+inline double shrink_group(const Block& block, const std::vector<Coordinate>& penalty, const double* x, double* h,
                            double* b) {
   for (Index k = 0; k < block.size; ++k) {
     const Coordinate& f = penalty[block.column[k]];
     b[k] = shrink(h[k] * x[block.column[k]] - b[k], f.left, f.right);
+    h[k] += f.quadratic;
   }
   return group_radius(b, h, block.size, block.weight);
 }
@@ -58,15 +59,15 @@ class Blocks {
   auto begin() const { return block_.begin(); }
   auto end() const { return block_.end(); }
 
-  /// Throws unless columns that step as a group have neither a quadratic term nor bounds. Blocks with a weight always
-  /// step as a group, others if `together` is set and they have several columns.
+  /// Throws unless columns that step as a group have no bounds. Blocks with a weight always step as a group, others if
+  /// `together` is set and they have several columns.
   void require_groups(const std::vector<Coordinate>& penalty, bool together) const {
     for (const Block& block : block_) {
       if (!(block.weight > 0 || (together && block.size > 1))) continue;
       for (Index k = 0; k < block.size; ++k) {
         const Coordinate& f = penalty[block.column[k]];
-        if (f.quadratic != 0 || !std::isinf(f.lower) || !std::isinf(f.upper))
-          throw std::invalid_argument("the columns of a group must have no quadratic term and no bounds");
+        if (!std::isinf(f.lower) || !std::isinf(f.upper))
+          throw std::invalid_argument("the columns of a group must have no bounds");
       }
     }
   }

@@ -143,7 +143,7 @@ class Panels {
     double* h = std::copy_n(product, block.size, to);
     std::fill_n(h, block.size, strength);
     const double rho = shrink_group(block, problem.penalty, x, h, to);
-    for (Index k = 0; k < block.size; ++k) to[k] = rho > 0 ? to[k] * rho / (strength * rho + block.weight) : 0;
+    for (Index k = 0; k < block.size; ++k) to[k] = rho > 0 ? to[k] * rho / (h[k] * rho + block.weight) : 0;
   }
 
   std::vector<Panel> panels_;

@@ -12,6 +12,7 @@ B = np.array([0.9, -1.3, 0.2, 2.1, -0.4, 0.0])
 Z = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
 C = np.array([0.0, 2.0, 1.0, 5.0, 3.5, 0.0])
 W = np.array([1.0, 0.5, 2.0, 0.0, 3.0, 1.5])
+Q = np.array([0.1, 0.5, 0.9, 0.3, 0.75, 0.2])
 SCATTERED = [[0, 3], [1, 2, 5], [4]]
 
 PENALTIES: dict[str, Term] = {
@@ -21,6 +22,7 @@ PENALTIES: dict[str, Term] = {
     "SquaredL2": sb.SquaredL2(2.0),
     "ElasticNet": sb.ElasticNet(0.5, 0.3),
     "ElasticNet ridge": sb.ElasticNet(0.5, 0.0),
+    "ElasticNet weighted": sb.ElasticNet(0.5, 0.3, W),
     "GroupL2": sb.GroupL2(0.5, 3),
     "GroupL2 scattered": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]),
     "SparseGroup": sb.SparseGroup(0.5, [2, 4], 0.4),
@@ -39,6 +41,9 @@ PENALTIES: dict[str, Term] = {
     "SparseGroup + NonNegative": sb.SparseGroup(0.4, 2, 0.5) + sb.NonNegative(),
     "L1 + SquaredL2 + Box": sb.L1(0.3, W) + sb.SquaredL2(1.5) + sb.Box(-1.0, 3.0) + sb.Box(-2.0, B + 1.5),
     "GroupL2 + L1": sb.GroupL2(0.4, SCATTERED) + sb.L1(0.2, W) + sb.L1(0.1),
+    "GroupL2 + SquaredL2": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]) + sb.SquaredL2(0.4),
+    "GroupL2 + ElasticNet": sb.GroupL2(0.4, SCATTERED) + sb.ElasticNet(0.5, 0.3),
+    "SparseGroup + SquaredL2": sb.SparseGroup(0.5, [2, 4], 0.4) + sb.SquaredL2(2.0) + sb.NonNegative(),
     "Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B),
     "TotalVariation1D + Linear": sb.TotalVariation1D(0.6) + sb.Linear(0.1 * B),
     "TotalVariation1D + L1": sb.TotalVariation1D(0.6) + sb.L1(0.3),
@@ -54,16 +59,30 @@ LOSSES: dict[str, Term] = {
     "Absolute": sb.Absolute(B, W, 2.0),
     "Pinball": sb.Pinball(B, 0.3, W),
     "Pinball edge": sb.Pinball(B, 1.0),
+    "Pinball per row": sb.Pinball(B, Q, W),
+    "SmoothedPinball": sb.SmoothedPinball(B, 0.3, 0.5, W, 2.0),
+    "SmoothedPinball per row": sb.SmoothedPinball(B, Q, W, Q + 0.1),
     "Huber": sb.Huber(B, 0.4, W, 3.0),
+    "Huber per row": sb.Huber(B, W, Q),
     "EpsilonInsensitive": sb.EpsilonInsensitive(B, 0.2, W),
+    "EpsilonInsensitive per row": sb.EpsilonInsensitive(B, Q, W),
+    "SquaredEpsilonInsensitive": sb.SquaredEpsilonInsensitive(B, 0.2, W),
+    "Expectile": sb.Expectile(B, 0.8, W, 2.0),
+    "Expectile per row": sb.Expectile(B, Q),
     "Hinge": sb.Hinge(Z, W, 0.7),
     "SquaredHinge": sb.SquaredHinge(Z, W),
+    "HuberisedHinge": sb.HuberisedHinge(Z, 0.7, W, 0.5),
+    "HuberisedHinge per row": sb.HuberisedHinge(Z, W),
     "Logistic": sb.Logistic(Z, W, 1.5),
     "Poisson": sb.Poisson(C, W, 1.5),
     "Multinomial": sb.Multinomial([0, 2], sample_weight=[0.5, 2.0], scale=1.5),
     "Multinomial counts": sb.Multinomial([[3.0, 0.0], [1.5, 2.0], [0.0, 0.0]]),
     "MulticlassHinge": sb.MulticlassHinge([1, 2], sample_weight=[0.5, 2.0], scale=0.7),
     "MulticlassHinge weightless": sb.MulticlassHinge([0, 1, 0], sample_weight=[1.0, 0.0, 3.0]),
+    "Gamma": sb.Gamma(C + 0.3, W, 1.5),
+    "Tweedie": sb.Tweedie(C, 1.4, W, 1.5),
+    "Tweedie near gamma": sb.Tweedie(C, 1.9),
+    "KullbackLeibler": sb.KullbackLeibler(C, W, 1.5),
     "Norm2": sb.Norm2(B),
     "Norm2 weighted": sb.Norm2(B, W, 2.0),
     "Equality": sb.Equality(B),
@@ -72,6 +91,9 @@ LOSSES: dict[str, Term] = {
 }
 
 FUNCTIONS = PENALTIES | LOSSES
+
+OPEN = {"KullbackLeibler"}
+"""Functions that are infinite at the ends of their domain."""
 
 
 def has_normal_form(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from scipy.sparse.linalg import aslinearoperator
 import saddleback as sb
 
 # Add new names at the end of a list: seeds choose names by position.
-PENALTIES = [
+PENALTIES: Sequence[str] = [
     "Zero",
     "L1",
     "WeightedL1",
@@ -34,7 +35,7 @@ PENALTIES = [
     "TotalVariation1D",
     "TotalVariation1D+L1",
 ]
-LOSSES = [
+LOSSES: Sequence[str] = [
     "Squared",
     "Absolute",
     "Pinball",
@@ -49,6 +50,21 @@ LOSSES = [
     "Interval",
     "Multinomial",
     "MulticlassHinge",
+]
+
+# These are compared with CVXPY on many problems each, but not all with each other.
+FURTHER_PENALTIES = ["WeightedElasticNet", "GroupL2+SquaredL2", "SparseGroup+SquaredL2"]
+FURTHER_LOSSES = [
+    "SmoothedPinball",
+    "SquaredEpsilonInsensitive",
+    "Expectile",
+    "HuberisedHinge",
+    "Gamma",
+    "Tweedie",
+    "KullbackLeibler",
+    "PinballPerRow",
+    "HuberPerRow",
+    "EpsilonInsensitivePerRow",
 ]
 
 STORAGES = {
@@ -92,6 +108,12 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.SquaredL2(alpha)
         case "ElasticNet":
             return sb.ElasticNet(alpha, 0.4)
+        case "WeightedElasticNet":
+            return sb.ElasticNet(alpha, 0.4, rng.uniform(0.5, 2.0, n))
+        case "GroupL2+SquaredL2":
+            return sb.GroupL2(alpha, groups) + sb.SquaredL2(0.5)
+        case "SparseGroup+SquaredL2":
+            return sb.SparseGroup(alpha, groups, 0.3) + sb.SquaredL2(alpha)
         case "ElasticNet+Box":
             return sb.ElasticNet(alpha, 0.4) + sb.Box(-0.3, 0.5)
         case "GroupL2":
@@ -147,6 +169,27 @@ def loss_of(name: str, b: np.ndarray, feasible: np.ndarray, rng: np.random.Gener
             return sb.Logistic(z, **kw)
         case "Poisson":
             return sb.Poisson(np.floor(np.abs(3.0 * b)), **kw)
+        case "SmoothedPinball":
+            return sb.SmoothedPinball(b, 0.7, 0.5, **kw)
+        case "SquaredEpsilonInsensitive":
+            return sb.SquaredEpsilonInsensitive(b, 0.2, **kw)
+        case "Expectile":
+            return sb.Expectile(b, rng.uniform(0.1, 0.9, m), **kw)
+        case "HuberisedHinge":
+            return sb.HuberisedHinge(z, 0.5, **kw)
+        case "Gamma":
+            return sb.Gamma(np.exp(0.5 * b), **kw)
+        case "Tweedie":
+            return sb.Tweedie(np.where(b > 0, np.exp(0.5 * b), 0.0), 1.5, **kw)
+        case "KullbackLeibler":
+            kw["sample_weight"] = np.where(feasible > 0, w, 0.0)  # the others have no constraint
+            return sb.KullbackLeibler(np.floor(np.abs(3.0 * b)), **kw)
+        case "PinballPerRow":
+            return sb.Pinball(b, rng.uniform(0.0, 1.0, m), **kw)
+        case "HuberPerRow":
+            return sb.Huber(b, rng.uniform(0.0, 1.0, m), **kw)
+        case "EpsilonInsensitivePerRow":
+            return sb.EpsilonInsensitive(b, rng.uniform(0.0, 1.0, m), **kw)
         case "Norm2":
             return sb.Norm2(b, **kw)
         case "Multinomial":

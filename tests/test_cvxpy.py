@@ -173,6 +173,20 @@ MODELS = {
     "logistic": cp.Problem(cp.Minimize(cp.sum(cp.logistic(M @ x)) / 5 + cp.sum_squares(x - 1))),
     "huber": cp.Problem(cp.Minimize(cp.sum(cp.huber(M @ x - b, 0.2)) + cp.sum_squares(cp.pos(1 + M @ x)))),
     "tubes": cp.Problem(cp.Minimize(cp.sum(cp.pos(cp.abs(M @ x - b) - np.linspace(0.1, 0.2, 5))) + cp.sum_squares(x))),
+    "squares": cp.Problem(
+        cp.Minimize(
+            cp.sum_squares(cp.pos(cp.abs(M @ x - b) - 0.2))
+            + cp.sum(cp.huber(cp.pos(M @ x - b), 0.3))
+            + 2 * cp.sum_squares(cp.pos(x - 0.1))
+            + cp.sum_squares(cp.pos(-x))
+        )
+    ),
+    "groups and squares": cp.Problem(
+        cp.Minimize(cp.sum_squares(M @ x - b) + cp.norm(x[:2]) + 2 * cp.norm(x[2:]) + 0.1 * cp.sum_squares(x))
+    ),
+    "logarithms": cp.Problem(
+        cp.Minimize(cp.sum(np.abs(M) @ x) - np.abs(b) @ cp.log(np.abs(M) @ x) + cp.norm1(x)), [x >= 0]
+    ),
     "largest difference": cp.Problem(cp.Minimize(cp.sum_squares(M @ x - b) + cp.norm_inf(cp.diff(x)))),
     "largest of rows": cp.Problem(
         cp.Minimize(cp.sum(cp.norm_inf(X, axis=1)) + cp.norm(X[0, 0] - 1) ** 2 + cp.sum(cp.abs(X - C[2][:2])))
@@ -303,7 +317,7 @@ REFUSED = {
     "sigma_max is not in the catalogue": (cp.Minimize(cp.sigma_max(X)), []),
     "expected the norms with p = 1, 2 or inf": (cp.Minimize(cp.norm(x, 3)), []),
     "linear expressions only": (cp.Minimize(cp.sum(cp.logistic(x + 1))), []),
-    "positive at 0": (cp.Minimize(cp.sum_squares(cp.pos(x))), []),
+    "or of a positive part": (cp.Minimize(cp.sum_squares(cp.exp(x))), []),
     "maximum of two": (cp.Minimize(cp.sum(cp.maximum(x, 1 - x, 2 * x))), []),
     "atom of an affine expression": (cp.Minimize(cp.exp(cp.norm1(x))), []),
     "expected a constraint on an affine expression": (cp.Minimize(t), [cp.norm(x) <= t]),

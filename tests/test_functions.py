@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from catalogue import FUNCTIONS, LOSSES, PENALTIES, SIZE, B, W, Z
+from catalogue import FUNCTIONS, LOSSES, OPEN, PENALTIES, SIZE, B, W, Z
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -123,7 +123,8 @@ def test_projections_are_idempotent_and_inside(name, v):
     for side in (f, f.conjugate()):
         inside = side.domain.project(v)
         assert np.allclose(side.domain.project(inside), inside, atol=1e-12)
-        assert side.value(inside) < np.inf
+        if name not in OPEN:
+            assert side.value(inside) < np.inf
         assert side.value(inside) == pytest.approx(side.finite_value(2 * inside, 0.5), rel=1e-9, abs=1e-12)
 
 
@@ -136,7 +137,7 @@ def test_recession_is_the_growth(name, v, d):
     for side in (f, f.conjugate()):
         ray = side.recession(d)
         inside = d - ray.violation
-        x, far = side.domain.project(v), 1e7
+        x, far = side.prox(v, 1.0) if name in OPEN else side.domain.project(v), 1e7
         growth = (side.value(x + far * inside) - side.value(x)) / far
         assert growth == pytest.approx(side.recession(inside).value, abs=1e-4 * (1 + abs(growth)))
         assert np.allclose(side.recession(inside).violation, 0)
@@ -282,7 +283,7 @@ def test_matrix_arguments_keep_their_shape(rng):
     ("first", "second"),
     [
         (sb.GroupL2(1.0, 2), sb.Box(0, 1)),
-        (sb.GroupL2(1.0, 2), sb.SquaredL2(1.0)),
+        (sb.GroupL2(1.0, 2), sb.ElasticNet(1.0, 0.5, np.ones(6))),
         (sb.GroupL2(1.0, 2), sb.Nuclear(1.0, (2, 3))),
         (sb.Nuclear(1.0, (2, 3)), sb.NonNegative()),
         (sb.L1(1.0), sb.Absolute([1.0])),
@@ -297,7 +298,7 @@ def test_unsupported_sums_are_rejected(first, second):
 
 def test_the_message_lists_what_can_be_added():
     with pytest.raises(
-        TypeError, match=r"Box cannot be added to GroupL2: expected L1, Linear or NonNegative, the only"
+        TypeError, match=r"Box cannot be added to GroupL2: expected L1, Linear, NonNegative or SquaredL2, "
     ):
         sb.GroupL2(1.0, 2) + sb.Box(0, 1)
     with pytest.raises(TypeError, match="NonNegative cannot be added to Nuclear: expected Linear, the only"):
@@ -486,7 +487,7 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
             if np.isinf(end) or np.isinf(rise):
                 assert end == rise
             else:
-                assert rise == pytest.approx(end, rel=1e-5, abs=1e-4)
+                assert rise == pytest.approx(end, rel=1e-4 if name in OPEN else 1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if is_smooth(bound(name)) or "Norm2" in name])

@@ -107,7 +107,7 @@ class Problem:
         parameters = [p[block] for p in self.penalty]
         weight = self.group_weight[j]
         if weight > 0:
-            return group_prox(shrink(h * v, *parameters[:2]), h, weight)
+            return group_prox(shrink(h * v, *parameters[:2]), h + parameters[2], weight)
         out = coordinate_prox(parameters, v, 1 / h)
         for k, d in enumerate(block):
             if d in self.prox:
@@ -190,7 +190,7 @@ def random_problem(seed, loss="coordinate", groups=True):
     weight = np.where(rng.random(len(blocks)) < 0.5, rng.uniform(0.1, 2, len(blocks)), 0.0) * groups
     for block, w in zip(blocks, weight, strict=True):
         if w > 0:
-            penalty[2][block], penalty[3][block], penalty[4][block] = 0, -INF, INF
+            penalty[3][block], penalty[4][block] = -INF, INF
     parameters = {
         "coordinate": random_parameters(rng, m),
         "logistic": (rng.choice([-1.0, 1.0], m), rng.choice([0.0, 0.5, 3.0], m)),
@@ -606,7 +606,6 @@ M = sp.csc_matrix(np.ones((4, 3)))
         {"penalty_callables": [(0, 4, address(PLAIN), 0, False)]},
         {"penalty_callables": [(0, 1)]},
         {"penalty_callables": [(0, 1, address(PLAIN), 0, False)], "group_weight": np.ones(2)},
-        {"penalty": (*free(3)[:2], np.ones(3), *free(3)[3:]), "group_weight": np.ones(2)},
         {"penalty": (*free(3)[:3], np.zeros(3), free(3)[4]), "group_weight": np.ones(2)},
         {"penalty": (*free(3)[:4], np.ones(3)), "group_weight": np.ones(2)},
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from oracle import LOSSES, PENALTIES, has_no_minimiser, random_case
+from oracle import FURTHER_LOSSES, FURTHER_PENALTIES, LOSSES, PENALTIES, has_no_minimiser, random_case
 from scipy.optimize import linprog
 
 import saddleback as sb
@@ -27,7 +27,28 @@ def test_agrees_with_cvxpy(penalty, loss, seed):
         if result.certificate.dual_infeasibility == 0:
             assert result.certificate.dual_value <= case.optimum() + 1e-7
         return
-    result = sb.solve(case.problem, max_passes=100_000, tol=TOL)
+    assert_agrees(case)
+
+
+FAST_SEEDS = 2
+
+
+@pytest.mark.parametrize(
+    "seed", [seed if seed < FAST_SEEDS else pytest.param(seed, marks=pytest.mark.slow) for seed in range(50)]
+)
+@pytest.mark.parametrize("name", [*FURTHER_PENALTIES, *FURTHER_LOSSES])
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_further_functions_agree_with_cvxpy(name, seed):
+    """Each with fifty problems: a penalty with every loss in turn, and a loss with every penalty of full domain."""
+    penalties = ["L1", "GroupL2", "SquaredL2", "ElasticNet", "WeightedL1", "Box", "LInf", "L1+NonNegative"]
+    losses = ["Squared", "Absolute", "Logistic", "Huber", "Hinge", "Poisson", "Norm2", "Interval"]
+    pair = (name, losses[seed % 8]) if name in FURTHER_PENALTIES else (penalties[seed % 8], name)
+    assert_agrees(random_case(*pair, 7000 + seed), tol=0.1 * TOL)
+
+
+def assert_agrees(case, tol=TOL):
+    """Solve a problem, and compare its optimum with that of CVXPY."""
+    result = sb.solve(case.problem, max_passes=100_000, tol=tol)
     assert result.status is sb.Status.OPTIMAL, result.message
     optimum = case.optimum()
     assert case.oracle.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

@@ -92,6 +92,14 @@ LOSSES: dict[str, Callable[[], Any]] = {
     "Norm2": lambda: sb.Norm2(B, W, 3.0),
     "Poisson": lambda: sb.Poisson(np.floor(np.abs(B)), W, 0.5),
     "Interval": lambda: sb.Interval(B - 3.0, B + 3.0),
+    "Pinball per row": lambda: sb.Pinball(B, 0.5 * W / W.max()),
+    "SmoothedPinball": lambda: sb.SmoothedPinball(B, 0.8, 0.3, W),
+    "SquaredEpsilonInsensitive": lambda: sb.SquaredEpsilonInsensitive(B, 0.2),
+    "Expectile": lambda: sb.Expectile(B, 0.8, W),
+    "HuberisedHinge": lambda: sb.HuberisedHinge(Z, 0.5, W),
+    "Gamma": lambda: sb.Gamma(np.exp(0.3 * B), W, 0.5),
+    "Tweedie": lambda: sb.Tweedie(np.floor(np.abs(B)), 1.5, W, 0.5),
+    "KullbackLeibler": lambda: sb.KullbackLeibler(np.floor(np.abs(B)), W, 0.5),
 }
 PENALTIES: dict[str, Callable[[], Any]] = {
     "Zero": lambda: sb.Zero(),
@@ -109,6 +117,8 @@ PENALTIES: dict[str, Callable[[], Any]] = {
     "Linear": lambda: sb.Linear(C) + sb.Box(-1.0, 2.0),
     "sum": lambda: sb.L1(1.0) + sb.SquaredL2(1.5) + sb.Box(-1.0, C + 2.0),
     "group sum": lambda: sb.GroupL2(2.0, 4) + sb.NonNegative() + sb.Linear(0.1 * C),
+    "group squares": lambda: sb.GroupL2(2.0, 4) + sb.SquaredL2(0.5),
+    "ElasticNet weighted": lambda: sb.ElasticNet(2.0, 0.3, W[:COLUMNS]),
     "own": lambda: some.Ridge(1.0),
     "Nuclear sum": lambda: sb.Nuclear(2.0, (4, 6)) + sb.Linear(0.1 * C.reshape(4, 6)),
 }

@@ -114,6 +114,20 @@ def nonnegative(name: str, value: ArrayLike) -> Vector:
     return array
 
 
+def positive(name: str, value: ArrayLike) -> Vector:
+    """Return value as float64, or raise if it is not positive, not finite, or so small that 1 / value overflows."""
+    array = finite(name, value)
+    _raise_first(name, array, array >= 1 / LARGEST, f"positive numbers, of at least {1 / LARGEST:.0e}")
+    return array
+
+
+def within(name: str, value: ArrayLike, high: float) -> Vector:
+    """Return value as float64, or raise if it is not between 0 and a largest number."""
+    array = finite(name, value)
+    _raise_first(name, array, (array >= 0) & (array <= high), f"numbers between 0 and {high:g}")
+    return array
+
+
 def weights(name: str, value: ArrayLike) -> Vector:
     """Return weights of samples as float64, or raise if one is negative, or so small that 1 / weight overflows."""
     array = nonnegative(name, value)

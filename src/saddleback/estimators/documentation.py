@@ -57,9 +57,9 @@ weights : array-like or dict
 quantile : float
     Quantile to predict, strictly between 0 and 1.
 delta : float
-    Residual, at least 0, from which on the Huber loss is linear.
+    Residual, at least 0, from which on the Huber loss is linear; the width of the parabola of "smoothed_quantile".
 epsilon : float
-    Residual, at least 0, up to which the epsilon-insensitive loss is 0.
+    Residual, at least 0, up to which the epsilon-insensitive losses are 0.
 class_weight : dict or "balanced"
     Weights of the classes, which multiply the sample weights; "balanced" makes them inversely proportional to the
     frequencies of the classes.

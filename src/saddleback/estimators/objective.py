@@ -64,6 +64,8 @@ REGRESSION: Mapping[str, Choice] = {
     "quantile": Choice(sb.Pinball, ("quantile",), polyhedral=True),
     "huber": Choice(sb.Huber, ("delta",)),
     "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",), polyhedral=True),
+    "squared_epsilon_insensitive": Choice(sb.SquaredEpsilonInsensitive, ("epsilon",)),
+    "smoothed_quantile": Choice(sb.SmoothedPinball, ("quantile", "delta")),
     "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True),
     "poisson": Choice(sb.Poisson, log_link=True),
 }

@@ -153,17 +153,19 @@ class SparseRegressor(WithOffset):
 
     Minimises :math:`\frac{1}{\sum_i s_i} \sum_i s_i\, \ell(x_i'w + b, y_i) + \text{penalty}(w)`, with r = y - x'w - b:
 
-    =======================  ===================================================================================
-    loss                     l
-    =======================  ===================================================================================
-    "squared"                r^2 / 2
-    "absolute"               abs(r)
-    "quantile"               quantile r for r >= 0, (quantile - 1) r otherwise
-    "huber"                  r^2 / 2 up to delta, then delta (abs(r) - delta / 2)
-    "epsilon_insensitive"    max(0, abs(r) - epsilon)
-    "sqrt"                   the square root of the mean of r^2, in place of the mean
-    "poisson"                exp(x'w + b) - y (x'w + b), for counts y; ``predict`` gives exp(x'w + b)
-    =======================  ===================================================================================
+    =============================  ================================================================================
+    loss                           l
+    =============================  ================================================================================
+    "squared"                      r^2 / 2
+    "absolute"                     abs(r)
+    "quantile"                     quantile r for r >= 0, (quantile - 1) r otherwise
+    "huber"                        r^2 / 2 up to delta, then delta (abs(r) - delta / 2)
+    "epsilon_insensitive"          max(0, abs(r) - epsilon)
+    "squared_epsilon_insensitive"  max(0, abs(r) - epsilon)^2 / 2
+    "smoothed_quantile"            that of "quantile", with a parabola of width delta in place of its kink
+    "sqrt"                         the square root of the mean of r^2, in place of the mean
+    "poisson"                      exp(x'w + b) - y (x'w + b), for counts y; ``predict`` gives exp(x'w + b)
+    =============================  ================================================================================
 
     =======================  ===================================================================================
     penalty                  on w

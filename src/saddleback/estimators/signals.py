@@ -44,7 +44,7 @@ n_iter_ : int
 
 OF_SMOOTHERS = entries("""
 loss : str
-    Name of the loss: "squared", "absolute", "quantile", "huber", "epsilon_insensitive", "sqrt" or "poisson".
+    Name of the loss, one of those of ``SparseRegressor``: "squared", "absolute", "quantile", "huber", "sqrt" and so on.
 time_limit : float
     Most seconds for a ``fit``. A fit that ends there warns with the gap that it has reached, and the fitted values are
     the best point so far.

@@ -2,6 +2,8 @@
 
 from .concave import MCP, SCAD, Adaptive, LogSum
 from .contract import Convex
+from .expectile import Expectile
+from .kullback_leibler import KullbackLeibler
 from .linf import LInf
 from .losses import (
     Absolute,
@@ -9,19 +11,22 @@ from .losses import (
     Equality,
     Hinge,
     Huber,
+    HuberisedHinge,
     Interval,
     Logistic,
     Loss,
     Norm2,
     Pinball,
+    SmoothedPinball,
     Squared,
+    SquaredEpsilonInsensitive,
     SquaredHinge,
 )
 from .multiclass import MulticlassHinge, Multinomial
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
-from .poisson import Poisson
 from .terms import Term
 from .total_variation import TotalVariation1D
+from .tweedie import Gamma, Poisson, Tweedie
 from .user import as_term
 
 __all__ = [
@@ -35,10 +40,14 @@ __all__ = [
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
+    "Expectile",
+    "Gamma",
     "GroupL2",
     "Hinge",
     "Huber",
+    "HuberisedHinge",
     "Interval",
+    "KullbackLeibler",
     "LInf",
     "Linear",
     "LogSum",
@@ -51,12 +60,15 @@ __all__ = [
     "Nuclear",
     "Pinball",
     "Poisson",
+    "SmoothedPinball",
     "SparseGroup",
     "Squared",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "SquaredL2",
     "Term",
     "TotalVariation1D",
+    "Tweedie",
     "Zero",
     "as_term",
 ]

@@ -2,32 +2,47 @@ r"""Group norms under a diagonal metric, by the secular equation.
 
 .. math::
 
-    f(x) = \sum_g \lambda_g \|x_g\|_2 + \sum_d s_d(x_d),
+    f(x) = \sum_g \lambda_g \|x_g\|_2 + \sum_d s_d(x_d) + \tfrac{q_d}{2} x_d^2,
 
-with the two slopes :math:`s_d` of ``piecewise.py`` (an infinite left slope is a sign constraint).
+with the two slopes :math:`s_d` of ``piecewise.py`` (an infinite left slope is a sign constraint). The :math:`q_d` of a
+group are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import _native
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, map_constants, multiple, squeeze_constant
+from ..common.arrays import (
+    Blocks,
+    Indices,
+    Step,
+    ToDevice,
+    Vector,
+    anywhere,
+    constant,
+    map_constants,
+    multiple,
+    squeeze_constant,
+)
 from ..common.cached import cached_property
 from ..common.checks import shown
-from .conjugates import Ball, Indicator
+from .conjugates import Ball, Conjugate, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval, PartlyFixed
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
-from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled
+from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
 NEWTON_STEPS = 60
+
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices) -> Vector:
@@ -107,7 +122,7 @@ def partition(groups: Groups, n: int) -> Blocks:
 
 
 class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
-    """Group norms over a known partition, with two slopes per coordinate.
+    """Group norms over a known partition, with two slopes and a square per coordinate.
 
     Parameters
     ----------
@@ -115,22 +130,46 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
     weight : lambda, one per group.
     left, right : the slopes on either side of 0; -inf on the left of a coordinate that must not be negative.
     below : the finite slopes on the left, without the sign constraint; ``left`` by default.
+    quadratic : the factors q of the squares; 0 by default.
     """
 
     def __init__(
-        self, partition_: Blocks, weight: Vector, left: Vector, right: Vector, below: Vector | None = None
+        self,
+        partition_: Blocks,
+        weight: Vector,
+        left: Vector,
+        right: Vector,
+        below: Vector | None = None,
+        quadratic: Vector | None = None,
     ) -> None:
         self.partition = partition_
         self.weight = weight
         self.left = left
         self.right = right
         self.below = left if below is None else below
+        self.quadratic = constant(0.0, left.size) if quadratic is None else quadratic
 
     def blocks(self) -> Blocks:
         return self.partition
 
     def moved(self, place: ToDevice) -> GroupNorms:
-        return GroupNorms(self.partition.moved(place), *map(place, (self.weight, self.left, self.right, self.below)))
+        return GroupNorms(self.partition.moved(place), place(self.weight), *map(place, self._of_coordinates()))
+
+    def _of_coordinates(self) -> tuple[Vector, ...]:
+        """Return the parameters with one value per coordinate."""
+        return self.left, self.right, self.below, self.quadratic
+
+    @cached_property
+    def has_squares(self) -> bool:
+        """Whether a coordinate has a square."""
+        return anywhere(lambda quadratic: quadratic != 0, self.quadratic)
+
+    @cached_property
+    def radius(self) -> Vector:
+        """How far the slopes of a group reach beyond its box: its weight, or infinitely far if it has squares."""
+        if not self.has_squares:
+            return self.weight
+        return np.where(self.quadratic[self.partition.order[self.partition.start[:-1]]] > 0, np.inf, self.weight)
 
     def norms(self, x: Vector) -> Vector:
         """Return the norm of each group."""
@@ -148,23 +187,26 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         x = multiple(x, factor)
         slope = np.where(x > 0, self.right, self.below)
-        return float(self.weight @ self.norms(x) + slope @ x)
+        squares = 0.5 * float(self.quadratic @ (x * x)) if self.has_squares else 0.0
+        return float(self.weight @ self.norms(x) + slope @ x) + squares
 
     def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
         if blocks is not None:
             columns, sizes = self.partition.columns(blocks), self.partition.sizes[blocks]
             strength = 1.0 / np.asarray(step)
             pull = shrink(strength * v, self.left[columns], self.right[columns])
-            return shrink_norms(pull, strength, self.weight[blocks], np.cumsum(sizes) - sizes)
+            total = strength + self.quadratic[columns] if self.has_squares else strength
+            return shrink_norms(pull, total, self.weight[blocks], np.cumsum(sizes) - sizes)
         order = self.partition.order
         strength = 1.0 / np.full_like(v, step)[order]
         pull = shrink(strength * v[order], self.left[order], self.right[order])
+        total = strength + self.quadratic[order] if self.has_squares else strength
         result = np.empty_like(v)
-        result[order] = shrink_norms(pull, strength, self.weight, self.partition.start[:-1])
+        result[order] = shrink_norms(pull, total, self.weight, self.partition.start[:-1])
         return result
 
     def recession(self, direction: Vector) -> Ray:
-        inside = self.domain.project(direction)
+        inside = self.domain.project(np.where(self.quadratic > 0, 0.0, direction) if self.has_squares else direction)
         slope = np.where(inside > 0, self.right, np.where(inside < 0, self.left, 0.0))
         norms = float(self.weight @ self.norms(inside))
         terms = slope * inside
@@ -175,21 +217,24 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         share = np.divide(self.weight, norms, out=np.zeros_like(norms), where=norms > 0)
         at_zero = np.clip(0.0, self.left, self.right)
         slope = np.where(x > 0, self.right, np.where(x < 0, self.left, at_zero))
-        return slope + self.per_coordinate(share) * x
+        return slope + (self.per_coordinate(share) + self.quadratic) * x
 
     def subgradient_scale(self) -> Vector:
         return self.per_coordinate(self.weight / np.sqrt(self.partition.sizes)) + np.abs(self.right)
 
     def rise(self, distance: float) -> float:
         slope = np.maximum(np.abs(self.below), np.abs(self.right))
-        return float(np.linalg.norm(self.weight) + np.linalg.norm(slope)) * distance
+        line = float(np.linalg.norm(self.weight) + np.linalg.norm(slope)) * distance
+        return line + 0.5 * float(np.max(squeeze_constant(self.quadratic))) * distance**2
 
-    def conjugate(self) -> Indicator:
-        return GroupIndicator(self, BoxPlusBall(self))
+    def conjugate(self) -> Conjugate[Any]:
+        return GroupConjugate(self) if self.has_squares else GroupIndicator(self, BoxPlusBall(self))
 
     def plus(self, piece: PiecewiseParameters) -> GroupNorms:
         left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
-        return GroupNorms(self.partition, self.weight, left, self.right + piece.right, self.below + piece.left)
+        quadratic = map_constants(np.add, self.quadratic, piece.quadratic)
+        slopes = left, self.right + piece.right, self.below + piece.left
+        return GroupNorms(self.partition, self.weight, *slopes, quadratic)
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self.norms(shrink(z, self.left, self.right))
@@ -200,16 +245,17 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         return least_alpha(z, *boxes, self.weight - rest.weight, self.partition)
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        low = np.where(x > tolerance, self.right, self.left)
-        high = np.where(x < -tolerance, self.left, self.right)
+        low = np.where(x > tolerance, self.right, self.left) + self.quadratic * x
+        high = np.where(x < -tolerance, self.left, self.right) + self.quadratic * x
         bare = self.per_coordinate(self.weight == 0)
         return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
 
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)
         start = np.concatenate([[0], np.cumsum(self.partition.sizes[blocks])])
-        slopes = (slope[columns] for slope in (self.left, self.right, self.below))
-        return GroupNorms(Blocks(None, start), self.weight[blocks], *slopes)
+        return GroupNorms(
+            Blocks(None, start), self.weight[blocks], *(parameter[columns] for parameter in self._of_coordinates())
+        )
 
     def hstack(self, other: Convex) -> GroupNorms | None:
         if not isinstance(other, GroupNorms):
@@ -217,17 +263,55 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         mine, theirs, size = self.partition, other.partition, self.left.size
         contiguous = mine.contiguous and theirs.contiguous
         order = None if contiguous else np.concatenate([mine.order, theirs.order + size])
+        pairs = zip(self._of_coordinates(), other._of_coordinates(), strict=True)
         return GroupNorms(
             Blocks(order, np.concatenate([mine.start, theirs.start[1:] + size])),
             np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.left, other.left]),
-            np.concatenate([self.right, other.right]),
-            np.concatenate([self.below, other.below]),
+            *map(np.concatenate, pairs),
         )
 
     def normal_form(self) -> NormalForm:
-        parameters = PiecewiseParameters.zero(self.left.size)._replace(left=self.left, right=self.right)
+        none = PiecewiseParameters.zero(self.left.size)
+        parameters = none._replace(left=self.left, right=self.right, quadratic=self.quadratic)
         return NormalForm((GroupNorm(parameters, self.weight),))
+
+
+class GroupConjugate(Conjugate[GroupNorms], Smooth):
+    r"""The conjugate of group norms with squares.
+
+    It is :math:`\max(0, \|b\| - \lambda)^2 / (2 q)` per group, with :math:`b = \mathrm{shrink}(z)`: the value of
+    :math:`\langle z, x \rangle - f(x)` at the x that ``shrink_norms`` returns for the strengths q. In groups without
+    squares it is the indicator of ``BoxPlusBall``.
+    """
+
+    @cached_property
+    def domain(self) -> BoxPlusBall:
+        return BoxPlusBall(self.of)
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        inside = self.domain.project(multiple(x, factor))
+        point = self.subgradient(inside)
+        return float(inside @ point) - self.of.finite_value(point)
+
+    def subgradient(self, x: Vector) -> Vector:
+        of, order = self.of, self.of.partition.order
+        curved = of.quadratic[order] > 0
+        pull = np.where(curved, shrink(x, of.left, of.right)[order], 0.0)
+        strength = np.where(curved, of.quadratic[order], 1.0)
+        result = np.empty_like(x)
+        result[order] = shrink_norms(pull, strength, of.weight, of.partition.start[:-1])
+        return result
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, self.of.domain.project(direction))  # the support function of a cone
+
+    def curvature(self) -> Vector | None:
+        quadratic = self.of.quadratic
+        return None if anywhere(lambda q: q <= 0, quadratic) else map_constants(lambda q: 1.0 / q, quadratic)
+
+    def curvature_at(self, x: Vector) -> Vector:
+        quadratic = self.of.quadratic
+        return np.divide(1.0, quadratic, out=np.zeros_like(x), where=quadratic > 0)
 
 
 class GroupIndicator(Indicator):
@@ -240,7 +324,7 @@ class GroupIndicator(Indicator):
 
 
 class BoxPlusBall(Ball, PartlyFixed):
-    """The sums of a point of the box of slopes and a point of the ball of radius weight, per group."""
+    """The sums of a point of the box of slopes and a point of the ball with the radius of the norms, per group."""
 
     def __init__(self, norms: GroupNorms) -> None:
         self.of = norms
@@ -251,20 +335,21 @@ class BoxPlusBall(Ball, PartlyFixed):
         return bool(np.any(self.of.left) or np.any(self.of.right))
 
     @cached_property
-    def _radius(self) -> Vector:
-        """The weights, as divisors."""
-        return map_constants(lambda weight: np.maximum(weight, np.finfo(float).tiny), self.of.weight)
+    def everything(self) -> bool:
+        return bool(np.all(np.isinf(self.of.radius)))
 
     def holds(self, x: Vector) -> bool:
         norms = self.of.norms(shrink(x, self.of.left, self.of.right))
-        return bool(np.all(norms <= self.of.weight + ROUNDING * (1.0 + self.of.norms(x))))
+        return bool(np.all(norms <= self.of.radius + ROUNDING * (1.0 + self.of.norms(x))))
 
     def project(self, x: Vector) -> Vector:
+        if self.everything:
+            return x
         if isinstance(x, np.ndarray) and not self.has_box:
             return self._on_balls(x)
         pull = shrink(x, self.of.left, self.of.right) if self.has_box else x
         norms = self.of.norms(pull)
-        factor = self.of.per_coordinate(self.of.weight / np.maximum(norms, self._radius))
+        factor = self.of.per_coordinate(np.minimum(norms, self.of.radius) / np.maximum(norms, TINY))
         if not self.has_box:
             factor *= x
             return factor
@@ -272,7 +357,7 @@ class BoxPlusBall(Ball, PartlyFixed):
 
     def _on_balls(self, x: Vector) -> Vector:
         """Return what the lines above compute, in one reading of x."""
-        groups, radius = self.of.partition, np.ascontiguousarray(squeeze_constant(self.of.weight))
+        groups, radius = self.of.partition, np.ascontiguousarray(squeeze_constant(self.of.radius))
         order = None if groups.contiguous else np.ascontiguousarray(groups.order, dtype=np.int64)
         start = np.ascontiguousarray(groups.start, dtype=np.int64)
         return _native.project_on_balls(np.ascontiguousarray(x, dtype=np.float64), order, start, radius)
@@ -282,10 +367,10 @@ class BoxPlusBall(Ball, PartlyFixed):
 
         Without a box the function is linear, and has the root weight / ||x||_g.
         """
-        groups, weight = self.of.partition, self.of.weight
+        groups, weight = self.of.partition, self.of.radius
         if not self.has_box:
             length = self.of.norms(x) * (1.0 - ROUNDING)
-            return float(np.where(length > weight, weight / np.maximum(length, self._radius), 1.0).min())
+            return float(np.where(length > weight, np.minimum(length, weight) / np.maximum(length, TINY), 1.0).min())
         start, order = groups.start[:-1], groups.order
         ordered = x[order]
         left, right = self.of.left[order], self.of.right[order]
@@ -308,4 +393,4 @@ class BoxPlusBall(Ball, PartlyFixed):
         return self.holds(np.zeros_like(self.of.left))
 
     def fixed(self) -> Indices:
-        return np.flatnonzero(self.of.per_coordinate(self.of.weight == 0) & (self.of.left == self.of.right))
+        return np.flatnonzero(self.of.per_coordinate(self.of.radius == 0) & (self.of.left == self.of.right))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
+from ..common.arrays import Indices, Step, Vector, multiple
 from ..common.cached import cached_property
 from .conjugates import Conjugate
 from .contract import Ray
+from .curved import CurvedRows
 from .domains import Everywhere, Interval
 from .normal_form import LogisticEntropy, NormalForm
-from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
+from .traits import Scaled, SumOverCoordinates
 
 NEWTON_STEPS = 60
 
 
-class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
+class LogisticLoss(CurvedRows):
     r""":math:`\sum_i s_i \log(1 + e^{-z_i u_i})`."""
 
     domain = Everywhere()
@@ -24,17 +25,8 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
         self.labels = labels
         self.weight = weight
 
-    def blocks(self) -> Blocks:
-        return Blocks.scalars(self.labels.size)
-
-    def restrict(self, keep: Indices) -> LogisticLoss:
-        return LogisticLoss(self.labels[keep], self.weight[keep])
-
-    def restrict_blocks(self, blocks: Indices) -> LogisticLoss:
-        return self.restrict(blocks)
-
-    def moved(self, place: ToDevice) -> LogisticLoss:
-        return LogisticLoss(place(self.labels), place(self.weight))
+    def parameters(self) -> tuple[Vector, ...]:
+        return (self.labels,)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return float(self.weight @ np.logaddexp(0.0, -self.labels * multiple(x, factor)))
@@ -83,25 +75,9 @@ class LogisticLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
         probability = sigmoid(x)
         return self.weight * probability * (1.0 - probability)
 
-    def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        gradient = self.subgradient(x)
-        return gradient, gradient
-
     def rise(self, distance: float) -> float:
         # the infimum is not attained, but no slope exceeds the weight
         return float(np.linalg.norm(self.weight)) * distance
-
-    def distance_to_kink(self, u: Vector) -> Vector:
-        return np.zeros_like(u)
-
-    def row_weights(self) -> Vector:
-        return np.where(self.weight > 0, self.weight, 1.0)
-
-    def row_signature(self) -> Vector:
-        return np.stack([self.labels, self.weight / self.row_weights()], 1)
-
-    def with_row_weights(self, factors: Vector) -> LogisticLoss:
-        return LogisticLoss(self.labels, self.weight * factors)
 
 
 class Entropy(Conjugate[LogisticLoss], SumOverCoordinates, Scaled):

@@ -7,21 +7,25 @@ are not copied, and stay in float32 if they are float32.
 A separable loss is defined by its conjugate, which is piecewise linear-quadratic on an interval and so a member of the
 family in ``piecewise.py``; with :math:`s_i = \text{scale}\, w_i`:
 
-====================  =========================================  ===================================================
-loss                  l(u)                                       conjugate at y, and its domain
-====================  =========================================  ===================================================
-Squared               (u - b)^2 / 2                              b y + y^2 / 2s
-Absolute              abs(u - b)                                 b y on [-s, s]
-Pinball               q r for r = b - u >= 0, (q - 1) r else     b y on [-s q, s (1 - q)]
-Huber                 (u - b)^2 / 2 up to delta, then linear     b y + y^2 / 2s on [-s delta, s delta]
-EpsilonInsensitive    max(0, abs(u - b) - epsilon)               b y + epsilon abs(y) on [-s, s]
-Hinge                 max(0, 1 - z u)                            z y, with z y in [-s, 0]
-SquaredHinge          max(0, 1 - z u)^2 / 2                      z y + y^2 / 2s, with z y <= 0
-Equality              0 if u = b                                 b y
-Interval              0 if lower <= u <= upper                   upper y for y > 0, lower y for y < 0
-====================  =========================================  ===================================================
+=========================  =========================================  ================================================
+loss                       l(u)                                       conjugate at y, and its domain
+=========================  =========================================  ================================================
+Squared                    (u - b)^2 / 2                              b y + y^2 / 2s
+Absolute                   abs(u - b)                                 b y on [-s, s]
+Pinball                    q r for r = b - u >= 0, (q - 1) r else     b y on [-s q, s (1 - q)]
+SmoothedPinball            the same, r^2 / 2 delta around its kink    b y + delta y^2 / 2s on [-s q, s (1 - q)]
+Huber                      (u - b)^2 / 2 up to delta, then linear     b y + y^2 / 2s on [-s delta, s delta]
+EpsilonInsensitive         max(0, abs(u - b) - epsilon)               b y + epsilon abs(y) on [-s, s]
+SquaredEpsilonInsensitive  max(0, abs(u - b) - epsilon)^2 / 2         b y + epsilon abs(y) + y^2 / 2s
+Hinge                      max(0, 1 - z u)                            z y, with z y in [-s, 0]
+SquaredHinge               max(0, 1 - z u)^2 / 2                      z y + y^2 / 2s, with z y <= 0
+HuberisedHinge             r = max(0, 1 - z u), r^2 / 2 delta first   z y + delta y^2 / 2s, with z y in [-s, 0]
+Equality                   0 if u = b                                 b y
+Interval                   0 if lower <= u <= upper                   upper y for y > 0, lower y for y < 0
+=========================  =========================================  ================================================
 
-The logistic loss, the Poisson loss and the norm, which are not of this kind, are in separate files.
+The losses that are not of this kind are in files of their own: ``logistic.py``, ``tweedie.py``, ``expectile.py``,
+``kullback_leibler.py`` and ``norm.py``.
 """
 
 from __future__ import annotations
@@ -33,8 +37,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..common.arrays import Vector, constant
-from ..common.checks import bounds, data, finite, multiple, positive_multiple, scalar, weights
+from ..common.arrays import Vector
+from ..common.checks import (
+    LARGEST,
+    bounds,
+    data,
+    finite,
+    multiple,
+    positive_multiple,
+    scalar,
+    weights,
+    within,
+)
 from ..common.chunks import double
 from ..places.torch import device_of
 from .contract import Convex
@@ -72,6 +86,17 @@ class Loss(Term):
         other.scale = float(weights("scale", multiple(self.name, factor) * self.scale))
         return other
 
+    def _per_row(self, name: str, value: ArrayLike, high: float = LARGEST) -> float | Vector:
+        """Return a parameter from 0 to a largest value: a number for all rows, or an array in the shape of the data.
+
+        An array may have one value per row of a matrix.
+        """
+        array = within(name, value, high)
+        if array.ndim == 0:
+            return float(array)
+        assert self.shape is not None
+        return np.array(broadcast_parameter(name, array, self.shape)).reshape(self.shape)
+
     def _fits(self, shape: tuple[int, ...]) -> None:
         if self.shape is not None and self.shape != shape:
             raise ValueError(f"{type(self).__name__} has data of shape {self.shape}, but A x has shape {shape}")
@@ -82,7 +107,7 @@ class Dual(NamedTuple):
 
     left: ArrayLike
     right: ArrayLike
-    quadratic: float
+    quadratic: ArrayLike
     lower: ArrayLike
     upper: ArrayLike
 
@@ -103,28 +128,34 @@ class SeparableLoss(Loss):
         left = broadcast_parameter("b", dual.left, shape, np.asarray(dual.left).dtype)
         right = left if dual.right is dual.left else broadcast_parameter("b", dual.right, shape)
         if self.sample_weight is None and self.scale > 0:  # only the data differ between rows
-            size = left.size
             bounds = (
                 broadcast_parameter("bound", self.scale * np.asarray(bound), shape)
                 for bound in (dual.lower, dual.upper)
             )
-            quadratic = constant(dual.quadratic / self.scale, size)
+            quadratic = broadcast_parameter("quadratic", np.asarray(dual.quadratic) / self.scale, shape)
             return PiecewiseQuadratic(left, right, quadratic, *bounds).conjugate()
         weight = self._weights(shape)
         counted = weight > 0
-        quadratic = np.divide(dual.quadratic, weight, out=np.zeros_like(weight), where=counted)
+        curved = broadcast_parameter("quadratic", dual.quadratic, shape)
+        quadratic = np.divide(curved, weight, out=np.zeros_like(weight), where=counted)
         # the dual variable of a row of weight 0 is 0
         lower = np.where(counted, weight * np.where(counted, broadcast_parameter("lower", dual.lower, shape), 0.0), 0.0)
         upper = np.where(counted, weight * np.where(counted, broadcast_parameter("upper", dual.upper, shape), 0.0), 0.0)
         return PiecewiseQuadratic(left, right, quadratic, lower, upper).conjugate()
 
 
-class _TargetLoss(SeparableLoss):
+class TargetLoss(Loss):
+    """A loss with a target b of every row."""
+
     def __init__(self, b: ArrayLike, sample_weight: ArrayLike | None, scale: float) -> None:
-        super().__init__(sample_weight, scale)
+        self._weigh(sample_weight, scale)
         self.device = device_of(b)
         self.b = np.atleast_1d(data("b", b))
         self.shape = self.b.shape
+
+
+class _SeparableTargetLoss(TargetLoss, SeparableLoss):
+    """A loss with a target of every row, and a conjugate of the family."""
 
 
 class _LabelLoss(SeparableLoss):
@@ -140,7 +171,7 @@ class _LabelLoss(SeparableLoss):
         return np.where(positive, -size, 0.0), np.where(positive, 0.0, size)
 
 
-class Squared(_TargetLoss):
+class Squared(_SeparableTargetLoss):
     """(u - b)^2 / 2.
 
     Parameters
@@ -160,7 +191,7 @@ class Squared(_TargetLoss):
         return Dual(self.b, self.b, 1.0, -np.inf, np.inf)
 
 
-class Absolute(_TargetLoss):
+class Absolute(_SeparableTargetLoss):
     """abs(u - b).
 
     Parameters
@@ -180,15 +211,15 @@ class Absolute(_TargetLoss):
         return Dual(self.b, self.b, 0.0, -1.0, 1.0)
 
 
-class Pinball(_TargetLoss):
+class Pinball(_SeparableTargetLoss):
     """q r if r = b - u >= 0, (q - 1) r otherwise, with q the quantile.
 
     Parameters
     ----------
     b : array-like
         Target of every row; one column per task if x is a matrix.
-    quantile : float, default 0.5
-        The quantile q, from 0 to 1.
+    quantile : float or array-like, default 0.5
+        The quantile q, from 0 to 1; one value for all rows, or one per row.
     sample_weight : array-like, optional
         Weight of every row, at least 0; all 1 by default.
     scale : float, default 1.0
@@ -196,24 +227,61 @@ class Pinball(_TargetLoss):
     """
 
     def __init__(
-        self, b: ArrayLike, quantile: float = 0.5, sample_weight: ArrayLike | None = None, scale: float = 1.0
+        self, b: ArrayLike, quantile: ArrayLike = 0.5, sample_weight: ArrayLike | None = None, scale: float = 1.0
     ) -> None:
         super().__init__(b, sample_weight, scale)
-        self.quantile = scalar("quantile", quantile, high=1.0)
+        self.quantile = self._per_row("quantile", quantile, high=1.0)
 
     def dual(self) -> Dual:
         return Dual(self.b, self.b, 0.0, -self.quantile, 1.0 - self.quantile)
 
 
-class Huber(_TargetLoss):
+class SmoothedPinball(_SeparableTargetLoss):
+    """The pinball loss with a parabola in place of its kink, the Huber loss of quantile regression.
+
+    With r = b - u and the quantile q it is q r - delta q^2 / 2 for r >= delta q, (q - 1) r - delta (1 - q)^2 / 2 for
+    r <= -delta (1 - q), and r^2 / (2 delta) between. This is the Moreau envelope of ``Pinball``: the smallest value of
+    its loss at v plus (u - v)^2 / (2 delta). With delta = 0 it is ``Pinball`` itself.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    quantile : float or array-like, default 0.5
+        The quantile q, from 0 to 1; one value for all rows, or one per row.
+    delta : float or array-like, default 1.0
+        Width of the parabola; one value for all rows, or one per row.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
+
+    def __init__(
+        self,
+        b: ArrayLike,
+        quantile: ArrayLike = 0.5,
+        delta: ArrayLike = 1.0,
+        sample_weight: ArrayLike | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(b, sample_weight, scale)
+        self.quantile = self._per_row("quantile", quantile, high=1.0)
+        self.delta = self._per_row("delta", weights("delta", delta))
+
+    def dual(self) -> Dual:
+        return Dual(self.b, self.b, self.delta, -self.quantile, 1.0 - self.quantile)
+
+
+class Huber(_SeparableTargetLoss):
     """(u - b)^2 / 2 if abs(u - b) <= delta, delta (abs(u - b) - delta / 2) otherwise.
 
     Parameters
     ----------
     b : array-like
         Target of every row; one column per task if x is a matrix.
-    delta : float, default 1.0
-        Residual above which the loss is linear.
+    delta : float or array-like, default 1.0
+        Residual above which the loss is linear; one value for all rows, or one per row.
     sample_weight : array-like, optional
         Weight of every row, at least 0; all 1 by default.
     scale : float, default 1.0
@@ -221,24 +289,24 @@ class Huber(_TargetLoss):
     """
 
     def __init__(
-        self, b: ArrayLike, delta: float = 1.0, sample_weight: ArrayLike | None = None, scale: float = 1.0
+        self, b: ArrayLike, delta: ArrayLike = 1.0, sample_weight: ArrayLike | None = None, scale: float = 1.0
     ) -> None:
         super().__init__(b, sample_weight, scale)
-        self.delta = scalar("delta", delta)
+        self.delta = self._per_row("delta", delta)
 
     def dual(self) -> Dual:
         return Dual(self.b, self.b, 1.0, -self.delta, self.delta)
 
 
-class EpsilonInsensitive(_TargetLoss):
+class EpsilonInsensitive(_SeparableTargetLoss):
     """max(0, abs(u - b) - epsilon).
 
     Parameters
     ----------
     b : array-like
         Target of every row; one column per task if x is a matrix.
-    epsilon : float, default 0.1
-        Residual up to which the loss is 0.
+    epsilon : float or array-like, default 0.1
+        Residual up to which the loss is 0; one value for all rows, or one per row.
     sample_weight : array-like, optional
         Weight of every row, at least 0; all 1 by default.
     scale : float, default 1.0
@@ -246,14 +314,33 @@ class EpsilonInsensitive(_TargetLoss):
     """
 
     def __init__(
-        self, b: ArrayLike, epsilon: float = 0.1, sample_weight: ArrayLike | None = None, scale: float = 1.0
+        self, b: ArrayLike, epsilon: ArrayLike = 0.1, sample_weight: ArrayLike | None = None, scale: float = 1.0
     ) -> None:
         super().__init__(b, sample_weight, scale)
-        self.epsilon = scalar("epsilon", epsilon)
+        self.epsilon = self._per_row("epsilon", epsilon)
 
     def dual(self) -> Dual:
         b = double(self.b)
         return Dual(b - self.epsilon, b + self.epsilon, 0.0, -1.0, 1.0)
+
+
+class SquaredEpsilonInsensitive(EpsilonInsensitive):
+    """max(0, abs(u - b) - epsilon)^2 / 2.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row; one column per task if x is a matrix.
+    epsilon : float or array-like, default 0.1
+        Residual up to which the loss is 0; one value for all rows, or one per row.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
+
+    def dual(self) -> Dual:
+        return super().dual()._replace(quadratic=1.0, lower=-np.inf, upper=np.inf)
 
 
 class Hinge(_LabelLoss):
@@ -294,6 +381,38 @@ class SquaredHinge(_LabelLoss):
 
     def dual(self) -> Dual:
         return Dual(self.labels, self.labels, 1.0, *self._below(np.inf))
+
+
+class HuberisedHinge(_LabelLoss):
+    """The hinge loss with a parabola in place of its kink, with labels z of -1 and +1.
+
+    With r = 1 - z u it is 0 for r <= 0, r^2 / (2 delta) for r <= delta, and r - delta / 2 above. With delta = 0 it is
+    ``Hinge``.
+
+    Parameters
+    ----------
+    labels : array-like
+        Class of every row, -1 or +1.
+    delta : float or array-like, default 1.0
+        Width of the parabola; one value for all rows, or one per row.
+    sample_weight : array-like, optional
+        Weight of every row, at least 0; all 1 by default.
+    scale : float, default 1.0
+        Factor of the whole loss, such as 1 / m for a mean.
+    """
+
+    def __init__(
+        self,
+        labels: ArrayLike,
+        delta: ArrayLike = 1.0,
+        sample_weight: ArrayLike | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(labels, sample_weight, scale)
+        self.delta = self._per_row("delta", weights("delta", delta))
+
+    def dual(self) -> Dual:
+        return Dual(self.labels, self.labels, self.delta, *self._below(1.0))
 
 
 class Logistic(Loss):
@@ -345,7 +464,7 @@ class Norm2(Loss):
         return WeightedNorm(self.b.ravel(), broadcast_parameter("sample_weight", weight, shape), self.scale)
 
 
-class Equality(_TargetLoss):
+class Equality(_SeparableTargetLoss):
     """0 if u = b, infinite otherwise.
 
     Parameters

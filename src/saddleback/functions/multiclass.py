@@ -31,7 +31,6 @@ from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import Everywhere
 from .losses import Loss
-from .poisson import root_of_sum_with_exponential
 from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
 
 NEWTON_STEPS = 100
@@ -398,3 +397,19 @@ def _level(v: Vector, reach: Vector) -> Vector:
             break
         level = np.maximum(level, risen)
     return level
+
+
+def root_of_sum_with_exponential(z: Vector, start: Vector | None = None) -> Vector:
+    """Return the root p of p + exp(p) = z.
+
+    The left side is convex and increasing: Newton's method never overshoots from a point above the root, which
+    min(z, log z) is for z > 1, and z otherwise. ``start`` is another such point.
+    """
+    point = np.where(z > 1.0, np.log(np.maximum(z, 1.0)), z) if start is None else np.minimum(z, start)
+    for _ in range(NEWTON_STEPS):
+        exponential = np.exp(point)
+        change = (point + exponential - z) / (1.0 + exponential)
+        point = point - change
+        if np.all(np.abs(change) <= 4e-16 * (1.0 + np.abs(point))):
+            break
+    return point

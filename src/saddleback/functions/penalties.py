@@ -52,7 +52,7 @@ class Piece(Penalty):
 
     kind: str
     """What it adds: "nothing", "linear", "sign" (x >= 0), "absolute" (the same kink in each coordinate), "kinks" (any
-    kinks), "box" (other bounds) or "square".
+    kinks), "box" (other bounds), "square" (the same square in each coordinate) or "squares" (any squares).
 
     If several apply, the last of them. A penalty that couples coordinates names the kinds that it ``accepts``; sums
     over coordinates can always be added to each other.
@@ -200,7 +200,7 @@ class SquaredL2(Regulariser, Piece):
 
 
 class ElasticNet(Regulariser, Piece):
-    """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) / 2 ||x||^2).
+    """alpha * sum_d weights_d (l1_ratio |x_d| + (1 - l1_ratio) / 2 x_d^2).
 
     Parameters
     ----------
@@ -208,17 +208,21 @@ class ElasticNet(Regulariser, Piece):
         Weight of the penalty, at least 0.
     l1_ratio : float
         Share of the L1 norm, from 0 to 1.
+    weights : array-like, optional
+        One value per column, at least 0; all 1 by default. It multiplies the absolute value and the square. A column of
+        weight 0 has no penalty.
     """
 
-    kind = "square"
-
-    def __init__(self, alpha: float, l1_ratio: float) -> None:
+    def __init__(self, alpha: float, l1_ratio: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
         self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
+        self.weights = None if weights is None else nonnegative("weights", weights)
+        self.kind = "square" if weights is None else "squares"
 
     def slopes(self, shape: tuple[int, ...]) -> PiecewiseParameters:
-        slope = self.alpha * self.l1_ratio
-        return _slopes(shape, left=-slope, right=slope, quadratic=self.alpha * (1.0 - self.l1_ratio))
+        each = self.alpha if self.weights is None else self.alpha * broadcast_parameter("weights", self.weights, shape)
+        slope = each * self.l1_ratio
+        return _slopes(shape, left=-slope, right=slope, quadratic=each * (1.0 - self.l1_ratio))
 
 
 class SparseGroup(Regulariser):
@@ -238,7 +242,7 @@ class SparseGroup(Regulariser):
         Differences.
     """
 
-    accepts = frozenset({"linear", "sign", "absolute", "kinks"})
+    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square"})
 
     def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
@@ -412,7 +416,7 @@ def _slopes(
     shape: tuple[int, ...],
     left: ArrayLike = 0.0,
     right: ArrayLike = 0.0,
-    quadratic: float = 0.0,
+    quadratic: ArrayLike = 0.0,
     lower: ArrayLike = -np.inf,
     upper: ArrayLike = np.inf,
 ) -> PiecewiseParameters:

@@ -6,10 +6,10 @@ r"""The one-dimensional family to which nearly all built-in functions belong.
     s_d(x) = \begin{cases} \text{right}_d\, x & x \ge 0 \\ \text{left}_d\, x & x \le 0 \end{cases}
     \qquad \text{left} \le \text{right}.
 
-L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss except for
-the logistic and the Poisson loss. The absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, and an interval
-constraint is that of the two slopes ``lower`` and ``upper``. So one prox and one conjugate serve penalties and losses,
-here and in the native kernels.
+L1, elastic net, boxes and linear terms are members of it, and so is the *conjugate* of every separable loss in
+``losses.py`` except for the logistic loss. The absolute loss is the conjugate of ``b y`` on ``[-1, 1]``, and an
+interval constraint is that of the two slopes ``lower`` and ``upper``. So one prox and one conjugate serve penalties and
+losses, here and in the native kernels.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ from ..common.arrays import Indices, Vector
 from ..functions import (
     Absolute,
     EpsilonInsensitive,
+    Expectile,
     GroupL2,
     Huber,
+    KullbackLeibler,
     LInf,
     Logistic,
     MulticlassHinge,
@@ -25,7 +27,9 @@ from ..functions import (
     Nuclear,
     Pinball,
     Poisson,
+    SmoothedPinball,
     Squared,
+    SquaredEpsilonInsensitive,
     SquaredHinge,
     Term,
 )
@@ -165,9 +169,12 @@ def _squares(reader: Reader, inner: Any, weights: Vector) -> Parts:
         return _squares(reader, inner.args[0], spread(inner, weights))
     affine = _positive_part(reader, inner)
     if affine is None:
-        raise refusal(inner, "expected the square of an affine expression, of a norm or of a positive part")
+        within = _argument_above_zero(inner)
+        if within is None:
+            raise refusal(inner, "expected the square of an affine expression, of a norm or of a positive part")
+        return _beyond(reader, inner, within, 2.0 * weights, power=2)
     if np.any(affine.constant <= 0):
-        raise refusal(inner, "the square of a positive part is known for expressions that are positive at 0 only")
+        return Parts(NOTHING, [Row(Expectile(affine.constant, 1.0, **_weighting(2.0 * weights)), -affine)])
     scaled = affine if np.all(affine.constant == 1) else affine.times(1.0 / affine.constant)
     loss = SquaredHinge(-np.ones(affine.size), **_weighting(2.0 * weights * affine.constant**2))
     return Parts(NOTHING, [Row(loss, scaled)])
@@ -183,13 +190,24 @@ def _affine_squares(affine: Affine, weights: Vector) -> Parts:
 
 
 def _huber(reader: Reader, head: Any, weights: Vector) -> Parts:
+    delta, positive = float(head.M.value), _positive_part(reader, head.args[0])
+    if positive is not None:
+        loss = SmoothedPinball(positive.constant, 1.0, delta, **_weighting(2.0 * delta * weights))  # of b - u
+        return Parts(NOTHING, [Row(loss, -positive)])
     affine = affine_argument(reader, head)
-    return Parts(NOTHING, [Row(Huber(-affine.constant, float(head.M.value), **_weighting(2.0 * weights)), affine)])
+    return Parts(NOTHING, [Row(Huber(-affine.constant, delta, **_weighting(2.0 * weights)), affine)])
 
 
 def _logistic(reader: Reader, head: Any, weights: Vector) -> Parts:
     affine = _without_constant(head, affine_argument(reader, head))
     return Parts(NOTHING, [Row(Logistic(-np.ones(affine.size), **_weighting(weights)), affine)])
+
+
+def _logarithm(reader: Reader, head: Any, weights: Vector) -> Parts:
+    """Return c log(u) with c <= 0 as the Kullback-Leibler loss of the count 1 and the weight -c, plus c u."""
+    affine = _without_constant(head, affine_argument(reader, head))
+    loss = KullbackLeibler(np.ones(affine.size), **_weighting(-weights))
+    return Parts(_inner(weights, affine), [Row(loss, affine)])
 
 
 def _exponential(reader: Reader, head: Any, weights: Vector) -> Parts:
@@ -276,21 +294,18 @@ def _share(part: Affine, whole: Affine) -> float | None:
     return share if error.inner(error) <= ROUNDING**2 * size else None
 
 
-def _beyond(reader: Reader, head: Any, inner: Any, weights: Vector) -> Parts:
-    """Return the positive parts of absolute values minus constants."""
+def _beyond(reader: Reader, head: Any, inner: Any, weights: Vector, power: int = 1) -> Parts:
+    """Return the positive parts of absolute values minus constants, or half the squares of them."""
     heads = list(outermost_atoms(inner))
     if len(heads) != 1 or type(heads[0]).__name__ != "abs":
         raise refusal(head, "expected the positive part of an affine expression, or of abs(...) minus a constant")
     factor, least = as_multiple(head, inner, heads[0])
     if np.any(least > 0):
         raise refusal(head, "the constant that is subtracted from abs(...) is negative")
-    affine, epsilon, weights = affine_argument(reader, heads[0]), -least / factor, weights * factor
-    if _alike(epsilon):
-        loss = EpsilonInsensitive(-affine.constant, float(epsilon[0]), **_weighting(weights))
-        return Parts(NOTHING, [Row(loss, affine)])
-    above = Pinball(epsilon - affine.constant, 0.0, **_weighting(weights))
-    below = Pinball(-epsilon - affine.constant, 1.0, **_weighting(weights))
-    return Parts(NOTHING, [Row(above, affine), Row(below, affine)])
+    affine, epsilon, weights = affine_argument(reader, heads[0]), -least / factor, weights * factor**power
+    loss = EpsilonInsensitive if power == 1 else SquaredEpsilonInsensitive
+    one = float(epsilon[0]) if _alike(epsilon) else epsilon
+    return Parts(NOTHING, [Row(loss(-affine.constant, one, **_weighting(weights)), affine)])
 
 
 def as_multiple(whole: Any, expression: Any, head: Any) -> tuple[Vector, Vector]:
@@ -305,13 +320,17 @@ def as_multiple(whole: Any, expression: Any, head: Any) -> tuple[Vector, Vector]
 
 def _positive_part(reader: Reader, expression: Any) -> Affine | None:
     """Return the affine expression of which this is the positive part, or None if it is none."""
+    inner = _argument_above_zero(expression)
+    return None if inner is None or not inner.is_affine() else reader.affine(inner)
+
+
+def _argument_above_zero(expression: Any) -> Any:
+    """Return the expression of which this is the positive part, or None if it is none."""
     if type(expression).__name__ != "maximum" or len(expression.args) != 2:
         return None
     first, second = expression.args
     inner, zero = (second, first) if first.is_constant() else (first, second)
-    if not _is_zero(zero) or not inner.is_affine() or inner.shape != expression.shape:
-        return None
-    return reader.affine(inner)
+    return inner if _is_zero(zero) and inner.shape == expression.shape else None
 
 
 # --- norms ------------------------------------------------------------------------------------------------------------
@@ -418,6 +437,7 @@ RULES: dict[str, Callable[[Reader, Any, Vector], Parts]] = {
     "huber": _huber,
     "logistic": _logistic,
     "exp": _exponential,
+    "log": _logarithm,
     "maximum": _maximum,
     "minimum": _minimum,
     "norm_inf": _largest,

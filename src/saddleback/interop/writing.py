@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +18,13 @@ from ..functions import (
     ElasticNet,
     EpsilonInsensitive,
     Equality,
+    Expectile,
+    Gamma,
     Hinge,
     Huber,
+    HuberisedHinge,
     Interval,
+    KullbackLeibler,
     Linear,
     LInf,
     Logistic,
@@ -32,12 +36,15 @@ from ..functions import (
     Nuclear,
     Pinball,
     Poisson,
+    SmoothedPinball,
     SparseGroup,
     Squared,
+    SquaredEpsilonInsensitive,
     SquaredHinge,
     SquaredL2,
     Term,
     TotalVariation1D,
+    Tweedie,
     Zero,
 )
 from ..functions.group import partition
@@ -136,17 +143,40 @@ def _(term: Absolute, x: Any) -> Written:
 @written.register
 def _(term: Pinball, x: Any) -> Written:
     r = term.b - x
-    return _sum(term, cp.maximum(term.quantile * r, (term.quantile - 1.0) * r))
+    quantile = _each("quantile", term.quantile, x)
+    return _sum(term, cp.maximum(cp.multiply(quantile, r), cp.multiply(quantile - 1.0, r)))
+
+
+@written.register
+def _(term: SmoothedPinball, x: Any) -> Written:
+    r, delta = term.b - x, _each("delta", term.delta, x)
+    above, below = _each("quantile", term.quantile, x), 1.0 - _each("quantile", term.quantile, x)
+    value = cp.multiply(_inverse(delta), _huber(r, delta * above, cp.pos) + _huber(-r, delta * below, cp.pos))
+    if np.any(delta == 0):
+        value = value + cp.multiply(delta == 0, cp.maximum(cp.multiply(above, r), cp.multiply(-below, r)))
+    return _sum(term, value)
 
 
 @written.register
 def _(term: Huber, x: Any) -> Written:
-    return _sum(term, cp.huber(x - term.b, term.delta) / 2)
+    return _sum(term, _huber(x - term.b, _each("delta", term.delta, x)))
 
 
 @written.register
 def _(term: EpsilonInsensitive, x: Any) -> Written:
     return _sum(term, cp.pos(cp.abs(x - term.b) - term.epsilon))
+
+
+@written.register
+def _(term: SquaredEpsilonInsensitive, x: Any) -> Written:
+    return _sum(term, cp.square(cp.pos(cp.abs(x - term.b) - term.epsilon)) / 2)
+
+
+@written.register
+def _(term: Expectile, x: Any) -> Written:
+    r, below = term.b - x, _each("expectile", term.expectile, x)
+    squares = cp.multiply(below, cp.square(cp.pos(r))) + cp.multiply(1.0 - below, cp.square(cp.pos(-r)))
+    return _sum(term, squares / 2)
 
 
 @written.register
@@ -157,6 +187,13 @@ def _(term: Hinge, x: Any) -> Written:
 @written.register
 def _(term: SquaredHinge, x: Any) -> Written:
     return _sum(term, cp.square(cp.pos(1.0 - cp.multiply(term.labels, x))) / 2)
+
+
+@written.register
+def _(term: HuberisedHinge, x: Any) -> Written:
+    r, delta = 1.0 - cp.multiply(term.labels, x), _each("delta", term.delta, x)
+    value = cp.multiply(_inverse(delta), _huber(r, delta, cp.pos))
+    return _sum(term, value + cp.multiply(delta == 0, cp.pos(r)) if np.any(delta == 0) else value)
 
 
 @written.register
@@ -181,6 +218,29 @@ def _(term: MulticlassHinge, x: Any) -> Written:
     rows = cp.reshape(x, term.shape, order="C")
     own = np.eye(rows.shape[1])[term.labels]
     return _sum(term, cp.max(1.0 - own + rows, axis=1) - _row_sums(own, rows))
+
+
+@written.register
+def _(term: Gamma, x: Any) -> Written:
+    return _sum(term, cp.multiply(term.b, cp.exp(-x)) + x)
+
+
+@written.register
+def _(term: Tweedie, x: Any) -> Written:
+    up, down = 2.0 - term.power, term.power - 1.0
+    return _sum(term, cp.multiply(term.b / down, cp.exp(-down * x)) + cp.exp(up * x) / up)
+
+
+@written.register
+def _(term: KullbackLeibler, x: Any) -> Written:
+    """Write logarithms of rows with a positive factor alone: CVXPY bounds the argument of any logarithm."""
+    weight = term.scale * _each("sample_weight", 1.0 if term.sample_weight is None else term.sample_weight, x).ravel()
+    flat, factor = _flat(x), weight * term.b.ravel()
+    counted, logarithmic = np.flatnonzero(weight), np.flatnonzero(factor)
+    if counted.size == 0:
+        return Written()
+    logarithms = factor[logarithmic] @ cp.log(flat[logarithmic]) if logarithmic.size else 0.0
+    return Written(weight[counted] @ flat[counted] - logarithms, (flat[counted] >= 0,))
 
 
 @written.register
@@ -233,7 +293,10 @@ def _(term: SquaredL2, x: Any) -> Written:
 
 @written.register
 def _(term: ElasticNet, x: Any) -> Written:
-    return Written(term.alpha * (term.l1_ratio * cp.norm1(x) + (1.0 - term.l1_ratio) / 2 * cp.sum_squares(x)))
+    if term.weights is None:
+        return Written(term.alpha * (term.l1_ratio * cp.norm1(x) + (1.0 - term.l1_ratio) / 2 * cp.sum_squares(x)))
+    each = term.l1_ratio * cp.abs(x) + (1.0 - term.l1_ratio) / 2 * cp.square(x)
+    return Written(term.alpha * cp.sum(cp.multiply(_each("weights", term.weights, x), each)))
 
 
 @written.register
@@ -277,6 +340,19 @@ def _sum(loss: Loss, values: Any) -> Written:
     if loss.sample_weight is not None:
         values = cp.multiply(_each("sample_weight", loss.sample_weight, values), values)
     return Written(loss.scale * cp.sum(values))
+
+
+def _huber(x: Any, delta: Vector, part: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Return x^2 / 2 up to delta, then the line that goes on, for all x or a part of it, such as that above 0."""
+    if np.all(delta == delta.flat[0]):
+        return cp.huber(part(x), float(delta.flat[0])) / 2
+    # CVXPY's function has a single delta
+    return cp.multiply(delta**2 / 2, cp.huber(part(cp.multiply(_inverse(delta), x)), 1.0))
+
+
+def _inverse(delta: Vector) -> Vector:
+    """Return 1 / delta; 0 for 0."""
+    return np.divide(1.0, delta, out=np.zeros_like(delta), where=delta > 0)
 
 
 def _between(x: Any, lower: ArrayLike, upper: ArrayLike) -> Written:

@@ -195,8 +195,9 @@ def _zero_is_dual(rest: Model, free: Indices, x: Vector, columns: Vector) -> boo
     least = -rest.g_star.value(none)
     low, high = _slopes(rest, free, x)
     costless = np.all((low <= 0) & (high >= 0))
-    excess = rest.g.finite_value(columns @ x[free]) - least
-    return bool(costless and excess <= EXACT_FIT * (abs(rest.g.finite_value(none)) + abs(least)))
+    value, at_zero = rest.g.finite_value(columns @ x[free]), rest.g.finite_value(none)
+    size = abs(at_zero if np.isfinite(at_zero) else value) + abs(least)
+    return bool(costless and value - least <= EXACT_FIT * size)
 
 
 def _slopes(rest: Model, free: Indices, x: Vector) -> tuple[Vector, Vector]:

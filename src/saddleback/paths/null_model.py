@@ -16,13 +16,16 @@ from ..common.arrays import Vector
 from ..functions.contract import Convex
 from ..functions.normal_form import PiecewiseParameters
 from ..functions.piecewise import PiecewiseQuadratic
+from ..functions.traits import SumOverRows, curvature_at
 from ..functions.traits import curvature as curvature_of
-from ..functions.traits import curvature_at
 
 LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
 """The highest accuracy of HiGHS. Its presolve is slow here: with an intercept it compares all pairs of rows."""
 
 NEWTON_STEPS = 200
+
+STEEPEST = 1e100
+"""Largest multiple of the curvature that is added to it if there is no bound on the curvature."""
 
 STATIONARY = 1e-14
 """Size of a gradient, relative to the terms of its sum, that rounding can cause."""
@@ -141,19 +144,30 @@ class Point(NamedTuple):
         return lower or (as_low and bool(np.linalg.norm(trial.gradient) < 0.5 * np.linalg.norm(self.gradient)))
 
 
+def _start(free: Free, g: Convex) -> Point:
+    """Return w = 0, or the w whose image is nearest to the minimisers of the rows if the loss is infinite at 0."""
+    at_zero = Point.at(np.clip(0.0, free.lower, free.upper), free, g)
+    if np.isfinite(at_zero.value) or not isinstance(g, SumOverRows):
+        return at_zero
+    best = np.nan_to_num(g.minimiser())
+    w = np.linalg.lstsq(free.columns, best, rcond=None)[0]
+    return Point.at(np.clip(w, free.lower, free.upper), free, g)
+
+
 def _newton(free: Free, g: Convex) -> Vector:
     """Return the minimiser by Newton's method with bounds: variables held by a bound stay, the others are projected.
 
     A multiple of the bound on the curvature is added until the objective falls. With the whole bound it always falls.
+    Without a bound, as for exp(u), it is a multiple of the curvature at the point, which may have to be large.
     """
-    point = Point.at(np.clip(0.0, free.lower, free.upper), free, g)
-    damping = 0.0
+    point, bound = _start(free, g), curvature_of(g)
+    damping, largest = 0.0, STEEPEST if bound is None else 1.0
     for _ in range(NEWTON_STEPS):
-        if point.stationary(free, STATIONARY) or damping > 1.0:
+        if point.stationary(free, STATIONARY) or damping > largest:
             break
         moving = point.moving(free)
         own = free.columns[:, moving]
-        curvature, bound = curvature_at(g, point.u), curvature_of(g)
+        curvature = curvature_at(g, point.u)
         weight = curvature + damping * (curvature if bound is None else bound)
         step = np.zeros_like(point.w)
         step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]

@@ -168,7 +168,12 @@ def copy_groups(model: Model) -> Reduction | None:
     norms, others = without_rows(model.g, rows)
     if not (isinstance(norms, GroupNorms) and others is not None and isinstance(f, PiecewiseQuadratic)):
         return None
-    if np.any(f.quadratic) or np.any(np.isfinite(f.upper)) or np.any(np.isfinite(f.lower) & (f.lower != 0)):
+    if (
+        norms.has_squares
+        or np.any(f.quadratic)
+        or np.any(np.isfinite(f.upper))
+        or np.any(np.isfinite(f.lower) & (f.lower != 0))
+    ):
         return None
     free = np.setdiff1d(np.arange(n), of)
     copies = Copies.made(np.concatenate([of, free]), n)
