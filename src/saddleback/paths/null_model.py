@@ -24,6 +24,9 @@ LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance
 
 NEWTON_STEPS = 200
 
+LARGEST_DAMPING = 1e16
+"""Largest multiple of the curvature that is added to it."""
+
 STATIONARY = 1e-14
 """Size of a gradient, relative to the terms of its sum, that rounding can cause."""
 
@@ -145,19 +148,22 @@ def _newton(free: Free, g: Convex) -> Vector:
     """Return the minimiser by Newton's method with bounds: variables held by a bound stay, the others are projected.
 
     A multiple of the bound on the curvature is added until the objective falls. With the whole bound it always falls.
+    Without a bound, as for counts, a multiple of the curvature itself is added, as large as it has to be.
     """
     point = Point.at(np.clip(0.0, free.lower, free.upper), free, g)
-    damping = 0.0
+    damping, bound = 0.0, curvature_of(g)
+    most = LARGEST_DAMPING if bound is None else 1.0
     for _ in range(NEWTON_STEPS):
-        if point.stationary(free, STATIONARY) or damping > 1.0:
+        if point.stationary(free, STATIONARY) or damping > most:
             break
         moving = point.moving(free)
         own = free.columns[:, moving]
-        curvature, bound = curvature_at(g, point.u), curvature_of(g)
+        curvature = curvature_at(g, point.u)
         weight = curvature + damping * (curvature if bound is None else bound)
         step = np.zeros_like(point.w)
         step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]
-        trial = Point.at(np.clip(point.w - step, free.lower, free.upper), free, g)
+        with np.errstate(over="ignore"):  # a step that is far too long has an infinite value, and is not taken
+            trial = Point.at(np.clip(point.w - step, free.lower, free.upper), free, g)
         if point.improved_by(trial):
             point, damping = trial, 0.1 * damping if damping > 1e-4 else 0.0
         else:
