@@ -1,8 +1,9 @@
 /// \file
-/// Proximal maps for Python.
+/// Proximal maps, and the path of least squares, for Python.
 #pragma once
 
 #include "bind_arrays.hpp"
+#include "gram_path.hpp"
 #include "group_balls.hpp"
 #include "total_variation.hpp"
 
@@ -42,6 +43,33 @@ inline void bind_proxes(nb::module_& m) {
       },
       "v"_raw, "weight"_raw, "alpha"_a,
       "Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.");
+  m.def(
+      "gram_path",
+      [](const Input& gram, const Input& linear, double constant, const Input& left, const Input& right,
+         const Input& quadratic, const Input& lower, const Input& upper, double tol, Index most) {
+        const Index n = length(linear), penalties = n > 0 ? length(left) / n : 0;
+        require(n >= 1 && length(gram) == n * n, "gram must have n * n entries, for n entries of linear");
+        require_length(n * penalties, "there must be n parameters of each kind for every penalty", left, right,
+                       quadratic, lower, upper);
+        NewArray<> x = zeros(n * penalties);
+        NewArray<Index> sweeps = empty_array<Index>(penalties);
+        std::fill_n(sweeps.data(), penalties, Index{0});
+        nb::gil_scoped_release released;
+        GramPath path(gram.data(), linear.data(), constant, n);
+        std::vector<Coordinate> f(n);
+        for (Index k = 0; k < penalties; ++k) {
+          for (Index j = 0, i = k * n; j < n; ++j, ++i)
+            f[j] = {left.data()[i], right.data()[i], quadratic.data()[i], lower.data()[i], upper.data()[i]};
+          sweeps.data()[k] = path.solve(f, tol, most);
+          std::copy(path.x().begin(), path.x().end(), x.data() + k * n);
+          if (sweeps.data()[k] == most) break;
+        }
+        return std::pair(x, sweeps);
+      },
+      "gram"_raw, "linear"_raw, "constant"_a, "left"_raw, "right"_raw, "quadratic"_raw, "lower"_raw, "upper"_raw,
+      "tol"_a, "most"_a,
+      "Return the minimisers of f(x) + x'Gx / 2 - c'x for one f after the other, and the sweeps that each took; a path "
+      "that ends early has 0 sweeps for the others.");
 }
 
 }  // namespace saddleback

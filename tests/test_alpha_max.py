@@ -334,6 +334,15 @@ def test_errors_say_what_is_wrong():
         sb.alpha_max(sb.L1(1.0), A, g, unpenalised="intercept")
 
 
+@pytest.mark.parametrize("mean", [0.3, 15.0, 1e4])
+def test_counts_of_any_size(mean):
+    """The best constant for counts is the logarithm of their mean."""
+    rng = np.random.default_rng(0)
+    A, counts = rng.standard_normal((50, 3)), rng.poisson(mean, 50).astype(float)
+    found = sb.alpha_max(sb.L1(1.0), A, sb.Poisson(counts), np.ones(50))
+    assert found == pytest.approx(np.abs(A.T @ (counts - counts.mean())).max(), rel=1e-8)
+
+
 def test_kinks_are_convex_with_their_slopes():
     """alpha(z') >= alpha(z) + <slope, z' - z> for every penalty and part; at alpha itself the slack is 0."""
     rng = np.random.default_rng(1)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import sklearn.linear_model as peers
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -33,16 +33,20 @@ FAST = {
     "SparseClassifier": {"loss": "logistic"},
     "SparseSVC": {"tol": 1e-2},
     "LassoCV": {"alphas": [0.01], "cv": 2},
+    "ElasticNetCV": {"alphas": [0.01], "cv": 2},
     "GroupLassoCV": {"alphas": [0.01], "cv": 2},
+    "MultiTaskLassoCV": {"alphas": [0.01], "cv": 2},
+    "SparseLogisticRegressionCV": {"alphas": [0.01], "cv": 2, "tol": 1e-2},
     "QuantileRegressorCV": {"alphas": [0.1], "cv": 2, "tol": 1e-2},
     "SparseRegressorCV": {"alphas": [0.01], "cv": 2},
     "SparseClassifierCV": {"loss": "logistic", "alphas": [0.01], "cv": 2, "tol": 1e-2},
     "RobustPCA": {"tol": 1e-4},
+    "StabilitySelection": {"estimator": se.Lasso(0.01), "n_pairs": 2},
 }
 FOR_TABLES = ("check_fit1d", "check_n_features_in", "check_n_features_in_after_fitting")
 """Checks that a vector is refused, and that the number of features is known."""
 
-ESTIMATORS = [name for name in se.__all__ if name != "Path"]
+ESTIMATORS = [name for name in se.__all__ if issubclass(getattr(se, name), BaseEstimator)]
 
 
 def check(estimator):
@@ -75,7 +79,7 @@ def test_check_estimator_for_counts():
 def test_check_estimator_with_default_parameters(name):
     """All estimators except two that would take half an hour: cross-validation with kinks on both sides."""
     few = {"n_alphas": 3, "cv": 2} if name in ("QuantileRegressorCV", "SparseClassifierCV") else {}
-    check(getattr(se, name)(**few))
+    check(getattr(se, name)(**(FAST[name] if name == "StabilitySelection" else few)))
 
 
 # What the estimators promise ----------------------------------------------------------------------------------------
@@ -126,8 +130,12 @@ MODELS = {
     "QuantileRegressor": se.QuantileRegressor(quantile=0.3, alpha=0.05),
     "SparseRegressor": se.SparseRegressor("sqrt", "group", alpha=0.2, groups=2),
     "SparseSVC": se.SparseSVC(0.05),
+    "SparseLogisticRegression": se.SparseLogisticRegression(0.05),
     "SparseClassifier": se.SparseClassifier("logistic", "group", alpha=0.05, groups=2),
     "LassoCV": se.LassoCV(alphas=[0.3, 0.2], cv=3),
+    "ElasticNetCV": se.ElasticNetCV(l1_ratio=[0.8, 0.95], alphas=[0.4, 0.3], cv=3),
+    "MultiTaskLassoCV": se.MultiTaskLassoCV(alphas=[0.4, 0.3], cv=3, relaxed=True),
+    "SparseLogisticRegressionCV": se.SparseLogisticRegressionCV(alphas=[0.1, 0.05], cv=3, rule="1se"),
     "GroupLassoCV": se.GroupLassoCV(groups=2, alphas=[0.3, 0.2], cv=3),
     "QuantileRegressorCV": se.QuantileRegressorCV(alphas=[0.1, 0.05], cv=3),
     "SparseRegressorCV": se.SparseRegressorCV("absolute", alphas=[0.1, 0.05], cv=3),
@@ -145,7 +153,8 @@ def targets(classes):
     """Return a function that makes suitable targets for a model from the samples of ``classes``."""
     X, y = classes
     number = X[:, 0] + X[:, 1] + 0.3 * np.cos(np.arange(y.size))
-    kinds = {"SparseSVC": number > 0, "MultiTaskLasso": np.column_stack([number, X[:, 1]])}
+    kinds = {"SparseSVC": number > 0, "SparseLogisticRegression": number > 0}
+    kinds |= dict.fromkeys(["MultiTaskLasso", "MultiTaskLassoCV"], np.column_stack([number, X[:, 1]]))
 
     def of(name):
         if name in kinds:

@@ -19,9 +19,10 @@ from sklearn.utils import get_tags
 
 import saddleback as sb
 import saddleback.estimators as se
+from saddleback.estimators.certified import Certified
 from saddleback.estimators.documentation import documented
 
-ESTIMATORS = [name for name in se.__all__ if name != "Path"]
+ESTIMATORS = [name for name in se.__all__ if issubclass(getattr(se, name), Certified)]
 COLUMNS = ["age", "city_A", "city_B", "city_C", "income", "job_X", "job_Y"]
 BY_INDEX = [[0], [1, 2, 3], [4], [5, 6]]
 BY_NAME = {
@@ -239,7 +240,9 @@ def test_every_parameter_and_attribute_is_documented(name, table):
     told = [each for line in re.findall(r"^(\w+_(?:, \w+_)*) : \S", attributes, re.M) for each in line.split(", ")]
     X, y = table
     few = {"n_alphas": 3, "eps": 0.5, "cv": 2} if name.endswith("CV") else {}
-    targets = {"MultiTaskLasso": np.column_stack([y, y])}.get(name, y > 0 if "class_weight" in listed else y)
+    targets = {"MultiTaskLasso": np.column_stack([y, y])}.get(
+        name.removesuffix("CV"), y > 0 if "class_weight" in listed else y
+    )
     model = cls(**few)
     if get_tags(model).target_tags.positive_only:
         targets = np.abs(targets)
@@ -329,3 +332,34 @@ def test_paths_that_jump_are_drawn_as_steps_and_mean_squared_errors_by_their_nam
     assert axes[1].get_ylabel() == "mean squared error on held-out samples"
     drawn = axes[1].lines[2].get_ydata()
     assert np.allclose(drawn, lasso.mse_path_.mean(axis=1))
+
+
+def test_displays_draw_a_path_and_a_choice_in_one_call(table, pyplot):
+    X, y = table
+    path = se.PathDisplay.from_estimator(se.Lasso(), X, y, n_alphas=4, eps=0.01)
+    assert set(legend(path.axes_[0])) <= set(COLUMNS)
+    again = se.PathDisplay.from_path(path.path, ax=pyplot.figure().gca())
+    assert again.figure_ is again.axes_[0].figure is not path.figure_
+    assert len(again.axes_[0].lines) == len(path.axes_[0].lines)
+    model = se.LassoCV(n_alphas=6, cv=3, rule="1se")
+    display = se.CVDisplay.from_estimator(model, X, y)
+    assert not hasattr(model, "alpha_")
+    fitted = display.estimator
+    assert display.ax_.get_ylabel() == "mean squared error on held-out samples"
+    assert legend(display.ax_) == ["mean over folds", "one standard error", f"chosen: {fitted.alpha_:.3g}"]
+    band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(2 * (fitted.mean_loss_ + fitted.loss_std_error_).max())
+    assert se.CVDisplay.from_estimator(fitted).ax_ is not display.ax_
+
+
+def test_displays_of_criteria_and_grids(table, pyplot):
+    X, y = table
+    bic = se.CVDisplay.from_estimator(se.LassoCV(criterion="bic", n_alphas=5), X, y)
+    assert bic.ax_.get_ylabel() == "BIC"
+    assert np.array_equal(bic.ax_.lines[0].get_ydata(), bic.estimator.criterion_path_)
+    grid = se.CVDisplay.from_estimator(se.ElasticNetCV(l1_ratio=[0.2, 0.9], n_alphas=5, cv=2), X, y)
+    assert legend(grid.ax_)[0] == f"mean over folds, l1_ratio={grid.estimator.l1_ratio_:g}"
+    assert len(grid.ax_.lines) == 2 + 2 + 1  # the folds of the chosen ratio, a mean per ratio, the chosen alpha
+    assert len(grid.estimator.plot()) == 2
+    with pytest.raises(TypeError, match="Lasso, which does not choose alpha"):
+        se.CVDisplay.from_estimator(se.Lasso(), X, y)

@@ -370,11 +370,16 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "three classes": (lambda: estimators.SparseClassifier("logistic", alpha=0.02), CLASSES),
     "three classes together": (lambda: estimators.SparseClassifier("multinomial", "group", alpha=0.02), CLASSES),
     "SparseSVC": (lambda: estimators.SparseSVC(0.02), Z),
+    "SparseLogisticRegression": (lambda: estimators.SparseLogisticRegression(0.02), Z),
     "LassoCV": (lambda: estimators.LassoCV(n_alphas=8, cv=3), B),
     "GroupLassoCV": (lambda: estimators.GroupLassoCV(groups=4, n_alphas=6, cv=3), B),
     "SparseRegressorCV": (lambda: estimators.SparseRegressorCV("huber", n_alphas=4, cv=3), B),
     "QuantileRegressorCV": (lambda: estimators.QuantileRegressorCV(quantile=0.3, n_alphas=4, cv=3), B),
     "SparseClassifierCV": (lambda: estimators.SparseClassifierCV("logistic", n_alphas=4, cv=3), Z),
+    "ElasticNetCV": (lambda: estimators.ElasticNetCV(l1_ratio=[0.5, 0.9], n_alphas=6, cv=3), B),
+    "MultiTaskLassoCV": (lambda: estimators.MultiTaskLassoCV(n_alphas=6, cv=3), np.stack([B, B[::-1]], axis=1)),
+    "SparseLogisticRegressionCV": (lambda: estimators.SparseLogisticRegressionCV(criterion="bic", n_alphas=4), Z),
+    "one standard error": (lambda: estimators.LassoCV(n_alphas=8, cv=3, rule="1se", relaxed=True), B),
 }
 FITTED = ("coef_", "intercept_", "dual_coef_", "alpha_", "alphas_", "mse_path_", "scores_", "n_iter_", "passes_")
 
@@ -405,6 +410,12 @@ def signals(folder: Path) -> dict[str, Any]:
     signal = estimators.TrendFilter(1, alpha=2.0, n_jobs=1).fit(some.normal(60, 1)[:, 0])
     picture = estimators.TotalVariationDenoiser(0.3, n_jobs=1).fit_transform(some.normal(12, 10))
     return {"signal": signal.signal_, "knots": signal.knots_, "picture": picture}
+
+
+def stability(folder: Path) -> dict[str, Any]:
+    """Select features on random halves."""
+    chosen = estimators.StabilitySelection(estimators.Lasso(0.2, n_jobs=1), n_pairs=3).fit(X, B)
+    return {"shares": chosen.selection_probabilities_, "bound": chosen.false_selection_bound_}
 
 
 def estimator_path(folder: Path) -> dict[str, Any]:
@@ -492,6 +503,7 @@ ALONE: dict[str, Callable[[Path], Any]] = {
     "certify": certified,
     "rays": proved,
     "estimator RobustPCA": low_rank,
+    "estimator StabilitySelection": stability,
     "estimator signals": signals,
     "estimator path": estimator_path,
     "estimator LassoCV, many rows": fits(lambda: estimators.LassoCV(n_alphas=20, cv=3), LONG_Y, LONG_X),

@@ -1,10 +1,20 @@
 """Models behind the interface of scikit-learn: parameters become a problem, its result the fitted attributes."""
 
-from .classification import SparseClassifier, SparseSVC
+from .classification import SparseClassifier, SparseLogisticRegression, SparseSVC
+from .cross_validation import AlphaGridWarning as AlphaGridWarning
+from .displays import CVDisplay, PathDisplay
 from .fused import FusedLasso
 from .joint_quantiles import JointQuantileRegressor
-from .model_selection import AlphaGridWarning as AlphaGridWarning
-from .model_selection import GroupLassoCV, LassoCV, QuantileRegressorCV, SparseClassifierCV, SparseRegressorCV
+from .model_selection import (
+    ElasticNetCV,
+    GroupLassoCV,
+    LassoCV,
+    MultiTaskLassoCV,
+    QuantileRegressorCV,
+    SparseClassifierCV,
+    SparseLogisticRegressionCV,
+    SparseRegressorCV,
+)
 from .path import Path
 from .regression import (
     ElasticNet,
@@ -17,10 +27,13 @@ from .regression import (
 )
 from .robust_pca import RobustPCA
 from .signals import TrendFilter
+from .stability import StabilitySelection
 from .total_variation import TotalVariationDenoiser
 
 __all__ = [
+    "CVDisplay",
     "ElasticNet",
+    "ElasticNetCV",
     "FusedLasso",
     "GroupLasso",
     "GroupLassoCV",
@@ -28,16 +41,21 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "MultiTaskLasso",
+    "MultiTaskLassoCV",
     "Path",
+    "PathDisplay",
     "QuantileRegressor",
     "QuantileRegressorCV",
     "RobustPCA",
     "SparseClassifier",
     "SparseClassifierCV",
     "SparseGroupLasso",
+    "SparseLogisticRegression",
+    "SparseLogisticRegressionCV",
     "SparseRegressor",
     "SparseRegressorCV",
     "SparseSVC",
+    "StabilitySelection",
     "TotalVariationDenoiser",
     "TrendFilter",
 ]

@@ -38,6 +38,11 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
+def _is_endless(objective: Objective) -> bool:
+    """Return whether the objective has no minimum if the classes are separable."""
+    return objective.probabilities and (objective.penalty is None or objective.alpha == 0)
+
+
 SEPARABLE = (
     "the classes are separable, so without a penalty the loss falls to 0 as the coefficients grow, and no "
     "finite coefficients are the best. Those of this model separate the classes, but their size means nothing. Add a "
@@ -67,12 +72,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     losses = CLASSIFICATION
 
     def _can_be_tall(self, table: Table, y: Any) -> bool:
-        return super()._can_be_tall(table, y) and (not self._is_endless() or self._has_a_minimum(table, y))
-
-    def _is_endless(self) -> bool:
-        """Return whether the objective has no minimum if the classes are separable."""
-        objective = self._objective()
-        return objective.probabilities and (objective.penalty is None or objective.alpha == 0)
+        return super()._can_be_tall(table, y) and (not _is_endless(self._objective()) or self._has_a_minimum(table, y))
 
     def _has_a_minimum(self, table: Table, y: Any) -> bool:
         """Return whether a loss with probabilities, without a penalty, has a minimum, as a sample shows.
@@ -153,7 +153,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         A loss with probabilities, without a penalty, has no minimum if some w separates the classes: along t w it falls
         towards 0 as t grows, but is positive everywhere. The solve ends at the first such w.
         """
-        if not self._is_endless() or isinstance(ready, TallFit):
+        if not _is_endless(ready.objective) or isinstance(ready, TallFit):
             return super()._solve_one(ready, target, start, options)
 
         def separates(x: Any) -> bool:
@@ -363,3 +363,65 @@ class SparseSVC(LinearClassifier):
 
     def _objective(self) -> Objective:
         return Objective("hinge", alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)
+
+
+@documented(OF_CLASSIFIERS)
+class SparseLogisticRegression(SparseSVC):
+    r"""Logistic regression with an L1 penalty or an elastic net.
+
+    Minimises :math:`\frac{1}{n} \sum_i \log(1 + e^{-z_i (x_i'w + b)}) + \alpha (\rho \|w\|_1 + \frac{1 - \rho}{2}
+    \|w\|^2)`, with labels z of -1 and +1 and rho the ``l1_ratio``. More than two classes are fitted one against the
+    rest. An alpha of :math:`1 / (C n)` is the C of scikit-learn's ``LogisticRegression``.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        l1_ratio: float = 1.0,
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        time_limit: float | None = None,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+        comm: Any = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            class_weight=class_weight,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            tol=tol,
+            warm_start=warm_start,
+            positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            comm=comm,
+            device=device,
+        )
+        self.l1_ratio = l1_ratio
+
+    def _objective(self) -> Objective:
+        return Objective(
+            "logistic",
+            "elasticnet",
+            self.alpha,
+            l1_ratio=self.l1_ratio,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )

@@ -107,12 +107,25 @@ alphas : array-like or int
     The alphas to try. A number is the same as ``n_alphas``.
 cv : int, splitter or iterable
     Number of folds (None is 5), a splitter of scikit-learn, or the folds themselves.
+rule : "best" or "1se"
+    "best" takes the alpha with the least mean loss on held-out samples. "1se" takes the largest alpha whose mean loss
+    is within one standard error of that: a sparser model that predicts about as well.
+criterion : None or str
+    None compares losses on held-out samples. "aic", "bic", "ebic" and "gcv" compare the models of the path by their
+    fit to all samples and their number of coefficients that are not 0; there are no folds, and ``cv`` and ``rule`` must
+    be left out. docs/estimators.md has the formulas. Losses without a likelihood, as "hinge", have no criterion.
+relaxed : bool
+    Whether to fit the selected features once more without a penalty, after alpha has been chosen. ``coef_``,
+    ``certificate_`` and ``result_`` are those of that fit, with coefficient 0 for all other features. A group counts
+    as a whole.
 """)
 
 IN_CROSS_VALIDATION = entries("""
 n_jobs : int
     Number of folds to fit in parallel, each with the threads that joblib leaves to it; None fits them one after the
     other, with all threads. In models without cross-validation it is the number of threads.
+l1_ratio : float or list of float
+    Share of the L1 norm in the penalty, between 0 and 1. Of a list the best one is chosen, together with alpha.
 time_limit : float
     Most seconds for each of the n_alphas x (n_folds + 1) solutions.
 """)
@@ -166,17 +179,29 @@ certificate_ : Certificate or list of Certificate
 
 OF_CROSS_VALIDATION = entries("""
 alpha_ : float
-    The alpha with the least mean loss on held-out samples.
+    The chosen alpha.
 alphas_ : array of shape (n_alphas,)
-    All alphas, the largest first.
+    All alphas, the largest first. If ``l1_ratio`` is a list, this and the next four have one more axis, the first one,
+    for its values.
 loss_path_ : array of shape (n_alphas, n_folds)
-    Mean loss on the held-out samples of each fold. The loss is that of the model; for several classes, their sum.
+    Mean loss on the held-out samples of each fold. The loss is that of the model; for several classes, their sum. None
+    if a criterion has chosen alpha, as the next two.
 mean_loss_ : array of shape (n_alphas,)
     Mean of ``loss_path_`` over the folds, weighted by their samples.
+loss_std_error_ : array of shape (n_alphas,)
+    Standard error of ``mean_loss_``: the standard deviation over K folds divided by the square root of K.
+criterion_path_ : array of shape (n_alphas,)
+    The criterion, of which the smallest value is chosen. None if cross-validation has chosen alpha.
 path_ : Path
-    The solutions on all data; the model is the one at ``alpha_``.
+    The solutions on all data for the chosen l1_ratio; the model is the one at ``alpha_``, unless ``relaxed``.
 """)
 """Attributes of a model that has chosen alpha."""
+
+RATIO = entries("""
+l1_ratio_ : float
+    The chosen ``l1_ratio``; None if the penalty does not have one.
+""")
+"""Attributes of a model that may have chosen the share of the L1 norm, too."""
 
 
 def documented(

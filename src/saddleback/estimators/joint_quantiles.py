@@ -23,9 +23,9 @@ import saddleback as sb
 from ..common.arrays import Vector
 from .certified import Certified
 from .design import Design
+from .displays import given_axes
 from .documentation import FITTED, documented, entries
 from .linear import check_weight
-from .path import given_axes
 from .samples import Samples, distinct
 from .table import checked, checked_samples
 

@@ -20,8 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..checkpoints import compare
-from ..common.arrays import Vector
+from ..common.arrays import Indices, Vector
 from ..common.checks import unmasked
+from ..functions.group import partition
+from ..machine.blas_threads import single_threaded
 from ..machine.threads import limited
 from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
@@ -73,7 +75,7 @@ class Fit:
         parts = [self.design.matrix, *(target.values.reshape(self.design.n_rows, -1) for target in self.targets)]
         # the mean is the best constant for the losses that depend only on the sum of squared residuals
         possible = self.objective.mean_is_best and self.samples.X.dense and not self.design.column
-        possible = possible and self.objective.convex and not self._further(self.targets[0])
+        possible = possible and self.objective.convex and not self.has_further_losses
         ends = np.cumsum([part.shape[1] for part in parts])
         if not possible or not rotation.pays(self.design.n_rows, ends[-1], problems * len(self.targets)):
             return self
@@ -85,6 +87,55 @@ class Fit:
         samples = Samples(Dense(X), np.concatenate(values, axis=1), None)
         return replace(self, samples=samples, design=self.design.with_rows(X), targets=targets)
 
+    def with_ratio(self, l1_ratio: float) -> Fit:
+        """Return the fit with another share of the L1 norm in the penalty."""
+        return replace(self, objective=replace(self.objective, l1_ratio=l1_ratio))
+
+    def selected(self, coef: Vector) -> Indices:
+        """Return the features that coefficients select: those that are not 0 for some task, and groups as a whole."""
+        used = np.any(coef.reshape(coef.shape[0], -1), axis=1)
+        for group in self.groups():
+            used[group] = np.any(used[group])
+        return np.flatnonzero(used)
+
+    def groups(self) -> Sequence[Indices]:
+        """Return the groups of features that the penalty selects as a whole; one per feature if it has no groups."""
+        objective, n_features = self.objective, self.design.n_features
+        whole = objective.grouped and objective.groups is not None
+        whole = whole and not objective.has_ratio and not objective.overlapping
+        return list(partition(objective.groups if whole else 1, n_features))
+
+    def without_penalty(self, kept: Indices) -> Fit:
+        """Return the fit of some features without a penalty, under the same bounds and constraints."""
+        low, high = (bound if bound is None else bound[kept] for bound in (self.objective.lower, self.objective.upper))
+        X = self.samples.X.columns(kept)
+        return replace(
+            self,
+            objective=replace(self.objective, penalty=None, groups=None, weights=None, lower=low, upper=high),
+            samples=self.samples._replace(X=X),
+            design=Design(X, self.samples.weight, self.design.intercept, self.objective.mean_is_best),
+            constraints=[rows._replace(C=rows.C[:, kept]) for rows in self.constraints],
+        )
+
+    def mean_losses(self, X: Table, targets: Sequence[Target], weight: Vector | None, path: Path) -> Vector:
+        """Return the mean loss of samples at every alpha of a path, one row per problem."""
+        total = float(X.shape[0] if weight is None else weight.sum())
+        found = []
+        for target, along in zip(targets, path.by_problem(), strict=True):
+            coefs, intercepts = (np.stack(parts, axis=-1) for parts in zip(*map(coefficients, along), strict=True))
+            with single_threaded():  # threads would still wait for work in the next fold
+                scores = (X @ coefs.reshape(X.shape[1], -1)).reshape(-1, *coefs.shape[1:])
+            scores = np.moveaxis(scores + (intercepts - target.shift[..., None]), -1, 0)
+            function = self.objective.loss_term(target.values, weight, total).bind(target.values.shape)
+            found.append([function.value(np.ascontiguousarray(u).ravel()) for u in scores])
+        return np.array(found)
+
+    def least_loss(self, target: Target) -> float:
+        """Return the mean loss of a perfect fit to the samples."""
+        shape = target.values.shape
+        function = self.objective.loss_term(target.values, self.samples.weight, self.total).bind(shape)
+        return -float(function.conjugate().value(np.zeros(target.values.size)))
+
     def terms(self, target: Target) -> tuple[Any, Any, Any]:
         """Return penalty, A and loss of one problem; lists of rows and losses if there are constraints."""
         penalty, A = self.design.parts(self.objective.penalty_term(), sb.Zero())
@@ -94,6 +145,11 @@ class Fit:
             return penalty, A, loss
         rows = [[C, None] if self.design.column else C for C, _ in further]
         return penalty, [A, *rows], [loss, *(term for _, term in further)]
+
+    @property
+    def has_further_losses(self) -> bool:
+        """Whether a problem has other losses than that of the samples: constraints, or penalties with a matrix."""
+        return bool(self._further(self.targets[0]))
 
     def _further(self, target: Target) -> list[tuple[Any, Any]]:
         """Return the matrices and losses of the constraints, and of the parts of the penalty that need a matrix."""
@@ -125,6 +181,19 @@ class Fit:
             with limited(options["threads"]):
                 results = self._on_all_rows(k, few, results, options)
         return [self._to_given(result, self.targets[k]) for result in results]
+
+    def for_weights(self, k: int, weights: Vector, options: dict[str, Any]) -> list[sb.Result]:
+        """Return the solutions of problem k for other weights of the given samples, one row of weights per solution.
+
+        The intercept has a column, since the means of the columns depend on the weights.
+        """
+        X, before = self.samples.X, self.samples.weight
+        given = np.stack([self.samples.from_given(row) for row in weights])
+        factors = given * (self.total / given.sum(axis=1, keepdims=True))
+        one = replace(self, design=Design(X, before, self.design.intercept))
+        problem = sb.Problem(*one.terms(self.targets[k]))
+        results = sb.solve_many(problem, weights=factors if before is None else factors / before, **options)
+        return [replace(result, x=one.design.to_given(result.x, self.targets[k].shift)) for result in results]
 
     def along(self, target: Target, options: dict[str, Any]) -> list[sb.Result]:
         """Return the solutions for many alphas, each from the one before it, of penalties that ``sb.path`` refuses.

@@ -1,166 +1,26 @@
-"""The choice of alpha by cross-validation: one implementation for all models.
-
-The path on all data gives the alphas and, at the end, the model. One path per fold, over the same alphas, measures how
-well they predict: the loss of the model on the held-out samples.
-"""
+"""The models that choose alpha: by cross-validation, or by an information criterion."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
-
-import saddleback as sb
+from numpy.typing import ArrayLike
 
 from ..common.arrays import Vector
-from ..machine.blas_threads import single_threaded
-from .certified import calling_level, furthest
 from .classification import LinearClassifier
-from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, documented, entries
-from .linear import LinearModel
+from .cross_validation import CrossValidated
+from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, RATIO, documented, entries
 from .objective import Objective
-from .path import given_axes
-from .regression import LinearRegressor
-from .table import Table
+from .regression import OF_TASKS, LinearRegressor, SeveralTasks
 
 MSE = entries("""
 mse_path_ : array of shape (n_alphas, n_folds)
-    Mean squared error on the held-out samples of each fold, twice ``loss_path_``.
+    Mean squared error on the held-out samples of each fold: ``loss_path_`` without its half.
 """)
 
 
-class AlphaGridWarning(UserWarning):
-    """Cross-validation has chosen an end of its grid, so that the best alpha may lie outside."""
-
-
-class CrossValidated(LinearModel):
-    """Base of the models that choose alpha themselves."""
-
-    least_samples = 2
-
-    eps: float
-    n_alphas: int
-    alphas: Any
-    cv: Any
-    warm_start = False  # a path always starts from the null model
-
-    def fit_files(self, path: Any, target: str, weights: str | None = None, columns: Any = None) -> Any:
-        """Refuse: folds of rows in files are not available."""
-        raise TypeError(
-            f"{type(self).__name__} needs its data in memory: choose alpha on a sample of the rows, and call "
-            "fit_files of the model without cross-validation"
-        )
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Choose alpha and fit the model; parameters as in the model without cross-validation."""
-        table, y, weight = self._check_data(X, y, sample_weight)
-        given, count = self._grid()
-        ready = self._prepare(table, y, weight)
-        path = self._path(ready, given, count, self.eps)
-        folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
-        worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
-        for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
-            if hasattr(self, known):
-                setattr(worker, known, getattr(self, known))
-        judged = Parallel(n_jobs=self.n_jobs)(
-            delayed(worker._held_out)(table, y, weight, train, test, path.alphas) for train, test in folds
-        )
-        losses, totals, least_certain = zip(*judged, strict=True)
-        self._warn([*path.flat(), *least_certain])
-        self.path_ = path
-        self.alphas_ = path.alphas
-        self.loss_path_ = np.stack(losses, axis=1)
-        # folds are weighted by their samples, so that repeated and weighted samples choose the same alpha
-        self.mean_loss_ = np.average(self.loss_path_, axis=1, weights=totals)
-        best = int(np.argmin(self.mean_loss_))
-        self.alpha_ = float(path.alphas[best])
-        chosen = [along[best] for along in path.by_problem()]
-        self._store(chosen, table.dtype)
-        self.constraint_multipliers_ = ready.multipliers(chosen)
-        self._warn_of_grid(best)
-        return self
-
-    def _held_out(
-        self, X: Table, y: NDArray[Any], weight: Vector | None, train: Any, test: Any, alphas: Vector
-    ) -> tuple[Vector, float, sb.Result]:
-        """Return the mean loss on held-out samples for every alpha, their weight, and the least certain result."""
-        train, test = (np.arange(len(y))[part] for part in (train, test))
-        of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
-        ready = self._prepare(X.rows(train), y[train], of_train)
-        path = self._path(ready.compressed(alphas.size), alphas, alphas.size, self.eps)
-        loss = np.zeros(alphas.size)
-        if of_test is not None and not np.any(of_test):
-            return loss, 0.0, furthest(path.flat())
-        total = float(len(y[test]) if of_test is None else of_test.sum())
-        held_out = X.rows(test)
-        targets = self._targets(y[test], of_test, ready.design)
-        coefs = path.coefs.reshape(len(targets), -1, *path.coefs.shape[-2:])
-        intercepts = path.intercepts.reshape(len(targets), -1, alphas.size)
-        for target, coef, intercept in zip(targets, coefs, intercepts, strict=True):
-            with single_threaded():  # threads would still wait for work in the next fold
-                columns = [held_out @ own + constant for own, constant in zip(coef, intercept, strict=True)]
-            scores = np.stack(columns, axis=1) - np.reshape(target.shift, (-1, 1))
-            function = ready.objective.loss_term(target.values, of_test, total).bind(target.values.shape)
-            loss += [function.value(np.ravel(u)) for u in np.moveaxis(scores, -1, 0)]
-        return loss, total, furthest(path.flat())
-
-    def _warn_of_grid(self, best: int) -> None:
-        """Warn if the chosen alpha is an end of the grid beyond which there are other models."""
-        last = self.alphas_.size - 1
-        if last < 2 or best not in (0, last):  # a grid of two has only ends
-            return
-        if best == 0 and not np.any(self.path_.coefs[..., 0]):  # a larger alpha would give the same model
-            return
-        end, advice = ("smallest", "lower eps or pass alphas") if best == last else ("largest", "pass larger alphas")
-        warnings.warn(
-            f"{type(self).__name__}: the best alpha, {self.alpha_:.3g}, is the {end} of the grid: {advice}",
-            AlphaGridWarning,
-            stacklevel=calling_level(),
-        )
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the path and the loss on held-out samples against alpha.
-
-        Parameters
-        ----------
-        ax : array of matplotlib axes, optional
-            One per panel of ``path_.plot()`` and one for the loss; new ones by default.
-
-        Returns
-        -------
-        array of matplotlib axes
-            The last one has the loss.
-        """
-        axes = given_axes(ax, self.path_.n_panels + 1, "one per class or target, and one for the loss")
-        self.path_.plot(axes[:-1])
-        name, factor = self._objective().drawn_loss
-        axes[-1].semilogx(self.alphas_, factor * self.loss_path_, color="0.8", linewidth=1)
-        axes[-1].semilogx(self.alphas_, factor * self.mean_loss_, marker=".", label="mean over folds")
-        axes[-1].set(xlabel="alpha", ylabel=f"{name} on held-out samples")
-        axes[-1].invert_xaxis()
-        axes[-1].grid(alpha=0.3)
-        for axis in axes:
-            axis.axvline(self.alpha_, color="black", linestyle=":", label=f"chosen: {self.alpha_:.3g}")
-        axes[-1].legend()
-        return axes
-
-    def _grid(self) -> tuple[ArrayLike | None, int]:
-        """Return the given alphas, and how many to choose if none are given."""
-        if self.alphas is None:
-            return None, self.n_alphas
-        return (None, int(self.alphas)) if np.ndim(self.alphas) == 0 else (self.alphas, self.n_alphas)
-
-    def _threads(self) -> int | None:
-        return None  # n_jobs is for the folds
-
-
-@documented(OF_CROSS_VALIDATION | FITTED, IN_CROSS_VALIDATION)
+@documented(OF_CROSS_VALIDATION | RATIO | FITTED, IN_CROSS_VALIDATION)
 class SparseRegressorCV(CrossValidated, LinearRegressor):
     """``SparseRegressor`` with alpha chosen by cross-validation.
 
@@ -175,7 +35,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         loss: str = "squared",
         penalty: str = "l1",
         *,
-        l1_ratio: float = 0.5,
+        l1_ratio: float | Sequence[float] = 0.5,
         gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
@@ -186,6 +46,9 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         n_alphas: int = 20,
         alphas: ArrayLike | None = None,
         cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         lower: Any = None,
@@ -212,6 +75,9 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.n_alphas = n_alphas
         self.alphas = alphas
         self.cv = cv
+        self.rule = rule
+        self.criterion = criterion
+        self.relaxed = relaxed
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.lower = lower
@@ -242,7 +108,7 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         )
 
 
-@documented(OF_CROSS_VALIDATION | OF_CLASSIFIERS, IN_CROSS_VALIDATION)
+@documented(OF_CROSS_VALIDATION | RATIO | OF_CLASSIFIERS, IN_CROSS_VALIDATION)
 class SparseClassifierCV(CrossValidated, LinearClassifier):
     """``SparseClassifier`` with alpha chosen by cross-validation: one alpha for all classes.
 
@@ -257,7 +123,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         loss: str = "hinge",
         penalty: str = "l1",
         *,
-        l1_ratio: float = 0.5,
+        l1_ratio: float | Sequence[float] = 0.5,
         gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
@@ -266,6 +132,9 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         n_alphas: int = 20,
         alphas: ArrayLike | None = None,
         cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         lower: Any = None,
@@ -290,6 +159,9 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.n_alphas = n_alphas
         self.alphas = alphas
         self.cv = cv
+        self.rule = rule
+        self.criterion = criterion
+        self.relaxed = relaxed
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.lower = lower
@@ -335,6 +207,9 @@ class LassoCV(CrossValidated, LinearRegressor):
         time_limit: float | None = None,
         tol: float = 1e-6,
         cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
@@ -352,6 +227,9 @@ class LassoCV(CrossValidated, LinearRegressor):
         self.time_limit = time_limit
         self.tol = tol
         self.cv = cv
+        self.rule = rule
+        self.criterion = criterion
+        self.relaxed = relaxed
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.positive = positive
@@ -365,9 +243,9 @@ class LassoCV(CrossValidated, LinearRegressor):
         return Objective(positive=self.positive, lower=self.lower, upper=self.upper)
 
     @property
-    def mse_path_(self) -> Vector:
+    def mse_path_(self) -> Vector | None:
         """Mean squared errors on held-out samples: the loss without its half."""
-        return 2.0 * self.loss_path_
+        return None if self.loss_path_ is None else 2.0 * self.loss_path_
 
 
 @documented(OF_CROSS_VALIDATION | MSE | FITTED, IN_CROSS_VALIDATION)
@@ -390,6 +268,9 @@ class GroupLassoCV(LassoCV):
         time_limit: float | None = None,
         tol: float = 1e-6,
         cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
@@ -408,6 +289,9 @@ class GroupLassoCV(LassoCV):
             time_limit=time_limit,
             tol=tol,
             cv=cv,
+            rule=rule,
+            criterion=criterion,
+            relaxed=relaxed,
             verbose=verbose,
             n_jobs=n_jobs,
             positive=positive,
@@ -431,6 +315,87 @@ class GroupLassoCV(LassoCV):
         )
 
 
+@documented(OF_CROSS_VALIDATION | RATIO | MSE | FITTED, IN_CROSS_VALIDATION)
+class ElasticNetCV(LassoCV):
+    """``ElasticNet`` with alpha, and l1_ratio if it is a list, chosen by cross-validation.
+
+    The objective is that of scikit-learn. ``plot()`` draws the path and the mean squared errors on held-out samples.
+    """
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: float | Sequence[float] = 0.5,
+        eps: float = 1e-3,
+        n_alphas: int = 100,
+        alphas: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        time_limit: float | None = None,
+        tol: float = 1e-6,
+        cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
+        verbose: Any = False,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
+        random_state: Any = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            eps=eps,
+            n_alphas=n_alphas,
+            alphas=alphas,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            tol=tol,
+            cv=cv,
+            rule=rule,
+            criterion=criterion,
+            relaxed=relaxed,
+            verbose=verbose,
+            n_jobs=n_jobs,
+            positive=positive,
+            lower=lower,
+            upper=upper,
+            constraints=constraints,
+            random_state=random_state,
+            device=device,
+        )
+        self.l1_ratio = l1_ratio
+
+    def _objective(self) -> Objective:
+        return Objective(
+            penalty="elasticnet",
+            l1_ratio=self.l1_ratio,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )
+
+
+@documented(OF_CROSS_VALIDATION | MSE | OF_TASKS, IN_CROSS_VALIDATION)
+class MultiTaskLassoCV(SeveralTasks, LassoCV):
+    """``MultiTaskLasso`` with alpha chosen by cross-validation; the objective is that of scikit-learn.
+
+    ``loss_path_`` is half the sum of the squared errors of all tasks, and ``mse_path_`` their mean. ``plot()`` draws
+    the path, one panel per task, and the losses on held-out samples.
+    """
+
+    def _objective(self) -> Objective:
+        return Objective(penalty="group", positive=self.positive, lower=self.lower, upper=self.upper)
+
+    @property
+    def mse_path_(self) -> Vector | None:
+        """Mean squared errors on held-out samples, as in scikit-learn: the mean over samples and tasks."""
+        return None if self.loss_path_ is None else 2.0 * self.loss_path_ / self.coef_.shape[0]
+
+
 @documented(OF_CROSS_VALIDATION | FITTED, IN_CROSS_VALIDATION)
 class QuantileRegressorCV(CrossValidated, LinearRegressor):
     """``QuantileRegressor`` with alpha chosen by cross-validation, by the quantile loss.
@@ -450,6 +415,9 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         time_limit: float | None = None,
         tol: float = 1e-5,
         cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
         verbose: Any = False,
         n_jobs: int | None = None,
         positive: bool = False,
@@ -468,6 +436,9 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
         self.time_limit = time_limit
         self.tol = tol
         self.cv = cv
+        self.rule = rule
+        self.criterion = criterion
+        self.relaxed = relaxed
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.positive = positive
@@ -479,3 +450,68 @@ class QuantileRegressorCV(CrossValidated, LinearRegressor):
 
     def _objective(self) -> Objective:
         return Objective("quantile", quantile=self.quantile, positive=self.positive, lower=self.lower, upper=self.upper)
+
+
+@documented(OF_CROSS_VALIDATION | RATIO | OF_CLASSIFIERS, IN_CROSS_VALIDATION)
+class SparseLogisticRegressionCV(CrossValidated, LinearClassifier):
+    """``SparseLogisticRegression`` with alpha, and l1_ratio if it is a list, chosen by cross-validation.
+
+    What is compared on held-out samples is the logistic loss. ``plot()`` draws the path and the losses.
+    """
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: float | Sequence[float] = 1.0,
+        class_weight: Any = None,
+        eps: float = 1e-2,
+        n_alphas: int = 20,
+        alphas: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        max_iter: float = 10_000,
+        time_limit: float | None = None,
+        tol: float = 1e-5,
+        cv: Any = None,
+        rule: str = "best",
+        criterion: str | None = None,
+        relaxed: bool = False,
+        verbose: Any = False,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        constraints: Any = None,
+        random_state: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.l1_ratio = l1_ratio
+        self.class_weight = class_weight
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.tol = tol
+        self.cv = cv
+        self.rule = rule
+        self.criterion = criterion
+        self.relaxed = relaxed
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.constraints = constraints
+        self.random_state = random_state
+        self.device = device
+
+    def _objective(self) -> Objective:
+        return Objective(
+            "logistic",
+            "elasticnet",
+            l1_ratio=self.l1_ratio,
+            positive=self.positive,
+            lower=self.lower,
+            upper=self.upper,
+        )

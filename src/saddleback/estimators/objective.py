@@ -22,6 +22,8 @@ import saddleback as sb
 
 from ..common.arrays import Vector
 from ..common.checks import scalar
+from . import criteria
+from .criteria import Likelihood
 from .groups import overlapping
 
 
@@ -41,6 +43,7 @@ class Choice:
     joint : whether one problem has the coefficients of all classes; its targets have a column of zeros and ones per
         class.
     probabilities : whether the model says how probable each class is.
+    likelihood : the likelihood of a loss, for information criteria; None if it has none.
     """
 
     make: Callable[..., Any]
@@ -52,6 +55,7 @@ class Choice:
     convex: bool = True
     joint: bool = False
     probabilities: bool = False
+    likelihood: Likelihood | None = None
 
 
 def _multiclass_hinge(classes: Vector, **given: Any) -> sb.MulticlassHinge:
@@ -59,22 +63,24 @@ def _multiclass_hinge(classes: Vector, **given: Any) -> sb.MulticlassHinge:
 
 
 REGRESSION: Mapping[str, Choice] = {
-    "squared": Choice(sb.Squared, mean_is_best=True),
-    "absolute": Choice(sb.Absolute, polyhedral=True),
-    "quantile": Choice(sb.Pinball, ("quantile",), polyhedral=True),
-    "huber": Choice(sb.Huber, ("delta",)),
-    "epsilon_insensitive": Choice(sb.EpsilonInsensitive, ("epsilon",), polyhedral=True),
+    "squared": Choice(sb.Squared, mean_is_best=True, likelihood=criteria.SQUARES),
+    "absolute": Choice(sb.Absolute, polyhedral=True, likelihood=criteria.LINEAR),
+    "quantile": Choice(sb.Pinball, ("quantile",), polyhedral=True, likelihood=criteria.LINEAR),
+    "huber": Choice(sb.Huber, ("delta",), likelihood=criteria.HUBER),
+    "epsilon_insensitive": Choice(
+        sb.EpsilonInsensitive, ("epsilon",), polyhedral=True, likelihood=criteria.INSENSITIVE
+    ),
     "squared_epsilon_insensitive": Choice(sb.SquaredEpsilonInsensitive, ("epsilon",)),
     "smoothed_quantile": Choice(sb.SmoothedPinball, ("quantile", "delta")),
-    "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True),
-    "poisson": Choice(sb.Poisson, log_link=True),
+    "sqrt": Choice(sb.Norm2, power=0.5, mean_is_best=True, likelihood=criteria.LINEAR),
+    "poisson": Choice(sb.Poisson, log_link=True, likelihood=criteria.PLAIN),
 }
 
 CLASSIFICATION: Mapping[str, Choice] = {
     "hinge": Choice(sb.Hinge, polyhedral=True),
     "squared_hinge": Choice(sb.SquaredHinge),
-    "logistic": Choice(sb.Logistic, probabilities=True),
-    "multinomial": Choice(sb.Multinomial, joint=True, probabilities=True),
+    "logistic": Choice(sb.Logistic, probabilities=True, likelihood=criteria.PLAIN),
+    "multinomial": Choice(sb.Multinomial, joint=True, probabilities=True, likelihood=criteria.PLAIN),
     "multiclass_hinge": Choice(_multiclass_hinge, polyhedral=True, joint=True),
 }
 
@@ -111,13 +117,14 @@ PENALTIES: Mapping[str | None, Choice] = {
 class Objective:
     """Loss and penalty of a linear model.
 
-    ``groups=None`` is one group per feature, and ``gamma=None`` the default of the penalty.
+    ``groups=None`` is one group per feature, and ``gamma=None`` the default of the penalty. A model that chooses its
+    ``l1_ratio`` has a list of them.
     """
 
     loss: str = "squared"
     penalty: str | None = "l1"
     alpha: float = 1.0
-    l1_ratio: float = 0.5
+    l1_ratio: Any = 0.5
     groups: Any = None
     weights: Any = None
     quantile: float = 0.5
@@ -198,6 +205,21 @@ class Objective:
         return self.grouped and overlapping(self.groups)
 
     @property
+    def has_ratio(self) -> bool:
+        """Whether the penalty is a mixture, of which ``l1_ratio`` is the share of the L1 norm."""
+        return "l1_ratio" in PENALTIES[self.penalty].reads
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """The likelihood of the loss; None if it has none."""
+        return self._loss.likelihood
+
+    @property
+    def of_loss(self) -> dict[str, Any]:
+        """The parameters of the loss by name."""
+        return self._given(self._loss.reads)
+
+    @property
     def bounded(self) -> bool:
         """Whether coefficients have bounds other than their sign."""
         return self.lower is not None or self.upper is not None
@@ -249,9 +271,7 @@ class Objective:
         """Return the loss over samples, divided by the sum of their weights."""
         if weight is not None and target.ndim == 2 and not self.joint:
             weight = np.repeat(weight[:, None], target.shape[1], axis=1)
-        return self._loss.make(
-            target, sample_weight=weight, scale=total**-self._loss.power, **self._given(self._loss.reads)
-        )
+        return self._loss.make(target, sample_weight=weight, scale=total**-self._loss.power, **self.of_loss)
 
     def penalty_term(self) -> Any:
         """Return the penalty on the coefficients, without the parts that ``further_terms`` returns."""
@@ -280,7 +300,7 @@ class Objective:
         terms: list[tuple[Any, Any]] = []
         if self.overlapping:
             sizes, weight = [len(group) for group in self.groups], self.alpha
-            if "l1_ratio" in PENALTIES[self.penalty].reads:
+            if self.has_ratio:
                 weight *= 1.0 - self.l1_ratio
             columns = np.concatenate([np.asarray(group) for group in self.groups])
             terms.append((sb.Repeat(columns, shape[0]), sb.GroupL2(weight, sizes, self.weights)))

@@ -11,9 +11,7 @@ import numpy as np
 import saddleback as sb
 
 from ..common.arrays import Indices, Vector
-
-COLOURS = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8"]
-"""Colours of the coefficients or groups that have a name in a picture; all others are grey."""
+from .displays import PathDisplay
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,13 +66,10 @@ class Path:
     @property
     def n_panels(self) -> int:
         """The number of axes that ``plot`` draws on."""
-        return len(self._by_panel())
+        return len(self.by_panel())
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw every coefficient against alpha.
-
-        The largest coefficients, or groups of them, have colours and names, the others are grey. Lines are steps if
-        coefficients jump between alphas that are not known, as those of a quantile regression with an L1 penalty do.
+        """Draw every coefficient against alpha, as ``PathDisplay`` does.
 
         Parameters
         ----------
@@ -86,50 +81,12 @@ class Path:
         matplotlib axis or array of axes
             The axis, or an array with one per class or target.
         """
-        axes = given_axes(ax, self.n_panels, "one per class or target")
-        for each, lines, title in zip(axes, self._by_panel(), self.panels or [""], strict=True):
-            self._draw(each, lines)
-            each.set_title(title, fontsize="medium")
+        axes = PathDisplay(self).plot(ax).axes_
         return axes[0] if axes.size == 1 else axes
 
-    def _by_panel(self) -> Vector:
+    def by_panel(self) -> Vector:
+        """Return the coefficients, one matrix of features by alphas per class or target."""
         return self.coefs.reshape(-1, *self.coefs.shape[-2:])
-
-    def _draw(self, axis: Any, lines: Vector) -> None:
-        names = self.feature_names or [f"feature {j}" for j in range(lines.shape[0])]
-        families = self.groups or [(names[j], np.array([j])) for j in range(lines.shape[0])]
-        families = [(name, own) for name, own in families if np.any(lines[own])]
-        families = sorted(families, key=lambda family: -float(np.linalg.norm(lines[family[1], -1])))
-        style = {"linewidth": 1, "drawstyle": "steps-post" if self.piecewise_constant else "default"}
-        for _, own in families[len(COLOURS) :]:
-            axis.plot(self.alphas, lines[own].T, color="0.8", **style)
-        for (name, own), colour in zip(families, COLOURS, strict=False):
-            drawn = axis.plot(self.alphas, lines[own].T, color=colour, zorder=3, **style)
-            drawn[0].set_label(name)
-        axis.set(xscale="log", xlabel="alpha", ylabel="coefficients")
-        axis.invert_xaxis()
-        axis.grid(alpha=0.3)
-        if families:
-            axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
-
-def given_axes(ax: Any, count: int, meaning: str) -> Any:
-    """Return an array of matplotlib axes: those that were given, if they are as many as needed, or new ones."""
-    if ax is None:
-        return _new_axes(count)
-    axes = np.atleast_1d(np.asarray(ax, dtype=object))
-    if axes.shape != (count,):
-        raise ValueError(f"ax has {axes.size} axes: expected {count}, {meaning}")
-    return axes
-
-
-def _new_axes(count: int) -> Any:
-    """Return new matplotlib axes side by side."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
-    return plt.subplots(1, count, figsize=(5.0 * count, 3.5), layout="constrained", squeeze=False)[1][0]
 
 
 def coefficients(result: sb.Result) -> tuple[Vector, Vector]:

@@ -571,9 +571,7 @@ class QuantileRegressor(WithOffset):
         )
 
 
-@documented(
-    FITTED
-    | entries("""
+OF_TASKS = FITTED | entries("""
 coef_ : array of shape (n_tasks, n_features)
     Coefficients: one row per task. Zeros are exact.
 intercept_ : array of shape (n_tasks,)
@@ -581,25 +579,34 @@ intercept_ : array of shape (n_tasks,)
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
 """)
-)
-class MultiTaskLasso(Lasso):
-    r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
+"""Attributes of a model of several tasks."""
 
-    A feature is used by all tasks or by none.
-    """
 
+class SeveralTasks(MultiOutputMixin, LinearRegressor):
+    """Base of the models with one column of y per task, which are fitted together."""
+
+    several_outputs = True
     joint = True
-
-    def _objective(self) -> Objective:
-        return Objective(penalty="group", alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         table, Y, weight = super()._check_data(X, y, sample_weight)
         if Y.ndim == 1:
-            raise ValueError(f"y has shape {Y.shape}: expected one column per task; for a single task use Lasso")
+            single = type(self).__name__.replace("MultiTask", "")
+            raise ValueError(f"y has shape {Y.shape}: expected one column per task; for a single task use {single}")
         return table, Y, weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = False
         return tags
+
+
+@documented(OF_TASKS)
+class MultiTaskLasso(SeveralTasks, Lasso):
+    r"""The multi-task Lasso: :math:`\frac{1}{2n} \|Y - XW - 1b'\|_F^2 + \alpha \sum_j \|W_{j\cdot}\|`.
+
+    A feature is used by all tasks or by none.
+    """
+
+    def _objective(self) -> Objective:
+        return Objective(penalty="group", alpha=self.alpha, positive=self.positive, lower=self.lower, upper=self.upper)

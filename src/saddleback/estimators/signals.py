@@ -17,10 +17,10 @@ from ..common.arrays import Indices, Vector
 from ..common.checks import integer, scalar
 from ..places.torch import on_host
 from .certified import Certified
+from .displays import given_axes
 from .documentation import documented, entries
 from .linear import LEAST_SECONDS
 from .objective import REGRESSION, Objective
-from .path import given_axes
 
 FLAT, SMALL = 1e-9, 1e-6
 """Differences up to FLAT, relative to the largest one, are 0 up to rounding. The largest one is taken to be at least

@@ -78,6 +78,10 @@ class Table(ABC):
     def rows(self, kept: Indices) -> Table:
         """Return some of the samples."""
 
+    @abstractmethod
+    def columns(self, kept: Indices) -> Table:
+        """Return some of the features, in memory."""
+
     def for_folds(self) -> Any:
         """Return a stand-in for X that scikit-learn's splitters accept."""
         return self.matrix
@@ -124,6 +128,9 @@ class Dense(Table):
     def rows(self, kept: Indices) -> Dense:
         return Dense(self.matrix[kept])
 
+    def columns(self, kept: Indices) -> Dense:
+        return Dense(np.asfortranarray(self.matrix[:, kept]))
+
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
         X, centre = self.matrix, self._means(weight)
         for column in np.flatnonzero(np.abs(centre - X[0]) <= NEAR * np.abs(X[0])):
@@ -167,6 +174,9 @@ class Sparse(Table):
     def rows(self, kept: Indices) -> Sparse:
         return Sparse(self._by_rows[kept].tocsc())
 
+    def columns(self, kept: Indices) -> Sparse:
+        return Sparse(self.matrix[:, kept])
+
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
         return self.matrix, None
 
@@ -197,6 +207,9 @@ class OnDisk(Table):
 
     def rows(self, kept: Indices) -> OnDisk:
         return OnDisk(self.matrix.of_rows(kept))
+
+    def columns(self, kept: Indices) -> Dense:
+        return Dense(self.matrix.entries(kept))
 
     def centred(self, weight: Vector | None, exactly: bool) -> tuple[Any, Vector | None]:
         share = np.full(self.shape[0], 1.0 / self.shape[0]) if weight is None else weight / weight.sum()

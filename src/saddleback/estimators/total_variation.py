@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..common.arrays import Vector
+from .displays import given_axes
 from .documentation import documented, entries
-from .path import given_axes
 from .signals import JUDGED, OF_SMOOTHERS, Smoother
 
 

@@ -171,7 +171,8 @@ def _newton(free: Free, g: Convex) -> Vector:
         weight = curvature + damping * (curvature if bound is None else bound)
         step = np.zeros_like(point.w)
         step[moving] = np.linalg.lstsq(own.T @ (weight[:, None] * own), point.gradient[moving], rcond=1e-15)[0]
-        trial = Point.at(np.clip(point.w - step, free.lower, free.upper), free, g)
+        with np.errstate(over="ignore"):  # a step that is far too long has an infinite value, and is not taken
+            trial = Point.at(np.clip(point.w - step, free.lower, free.upper), free, g)
         if point.improved_by(trial):
             point, damping = trial, 0.1 * damping if damping > 1e-4 else 0.0
         else:

@@ -19,7 +19,8 @@ from ..places.mpi.communicator import communicator_of
 from ..places.torch import open_device
 from ..problem import Problem
 from ..result import Result, Status
-from .alpha_max import threshold
+from .alpha_max import Threshold, threshold
+from .gram_path import on_gram_matrix
 
 REACH = 2.0
 """Maximum length of the extrapolation, relative to the step between the last two solutions."""
@@ -73,24 +74,32 @@ def path(
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
     x0, y0 = options.pop("x0", None), options.pop("y0", None)
+    first = None
     if alphas is None:
         with limited(communicator_of(options.get("comm")).threads(options.get("threads"))):
             first = threshold(problem)
         alphas = grid(first.alpha, n_alphas, eps)
+    return along(problem, alphas, x0, y0, options, first)
+
+
+def along(
+    problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any], first: Threshold | None = None
+) -> list[Result]:
+    """Solve a problem for many alphas, the largest first; x0 and y0 are the start of the first solve.
+
+    ``first`` is a solution at the largest alpha, for a start that is not given.
+    """
+    values = _descending(alphas)
+    anywhere = x0 is None and y0 is None
+    if first is not None:
         x0 = problem.shape_x(DensePoint(first.x)) if x0 is None else x0
         y0 = problem.shape_y(first.y) if y0 is None else y0
-    return along(problem, alphas, x0, y0, options)
-
-
-def along(problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any]) -> list[Result]:
-    """Solve a problem for many alphas, the largest first; x0 and y0 are the start of the first solve."""
-    values = _descending(alphas)
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all alphas
-    results: list[Result] = []
     trusted = False
     with Session(Options.of(options)) as session, Interrupts(session.team):
-        for alpha in values:
+        results = on_gram_matrix(problem, values, session.options) if anywhere else []
+        for alpha in values[len(results) :]:
             if results:
                 x0, y0 = _start(results[-2:], alpha), None
             result = session.solve(problem.with_alpha(alpha), x0, y0, trusted, alpha=float(alpha))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...common.arrays import Vector
-from ..path import given_axes
+from ..displays import given_axes
 from .asymptotic import QuantileInference
 
 
