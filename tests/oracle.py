@@ -33,6 +33,11 @@ PENALTIES = [
     "ElasticNet+Box",
     "TotalVariation1D",
     "TotalVariation1D+L1",
+    "GroupLInf",
+    "SLOPE",
+    "Simplex",
+    "L1Ball",
+    "Isotonic",
 ]
 LOSSES = [
     "Squared",
@@ -47,6 +52,10 @@ LOSSES = [
     "Norm2",
     "Equality",
     "Interval",
+    "TopK",
+    "CVaR",
+    "Wilcoxon",
+    "Gini",
 ]
 
 STORAGES = {
@@ -114,6 +123,16 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.TotalVariation1D(alpha)
         case "TotalVariation1D+L1":
             return sb.TotalVariation1D(alpha) + sb.L1(0.5)
+        case "GroupLInf":
+            return sb.GroupLInf(alpha, groups)
+        case "SLOPE":
+            return sb.SLOPE(np.linspace(1.5, 0.1, n), alpha)
+        case "Simplex":
+            return sb.Simplex(float(rng.uniform(0.5, 2.0)))
+        case "L1Ball":
+            return sb.L1Ball(0.2 * n)
+        case "Isotonic":
+            return sb.Isotonic()
         case "L1+Linear":
             return sb.L1(alpha) + sb.Linear(c)
     raise AssertionError(name)
@@ -147,6 +166,14 @@ def loss_of(name: str, b: np.ndarray, feasible: np.ndarray, rng: np.random.Gener
             return sb.Poisson(np.floor(np.abs(3.0 * b)), **kw)
         case "Norm2":
             return sb.Norm2(b, **kw)
+        case "TopK":
+            return sb.TopK(b, m // 3, s)
+        case "CVaR":
+            return sb.CVaR(b, 0.6, s)
+        case "Wilcoxon":
+            return sb.Wilcoxon(b, s)
+        case "Gini":
+            return sb.Gini(b, s)
         case "Equality":
             return sb.Equality(feasible)
         case "Interval":
@@ -171,7 +198,7 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
         A[rng.integers(m)] = 0.0
         A[:, rng.integers(n)] = 0.0
     f = penalty_of(penalty, n, rng)
-    inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
+    inside = f.bind((n,)).domain.project(np.clip(rng.uniform(0, 0.4, n), 0, 0.2))
     feasible = A @ inside
     b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.5)) + rng.standard_normal(m)
     if intercept:
@@ -194,7 +221,7 @@ def random_stack(seed: int) -> Case:
         kinds.append(str(rng.choice(below)))
     n = 6 if rng.random() < 0.5 else 10
     f = penalty_of(str(rng.choice(PENALTIES)), n, rng)
-    inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
+    inside = f.bind((n,)).domain.project(np.clip(rng.uniform(0, 0.4, n), 0, 0.2))
     # constraints may contradict each other, except below exp(u): CVXPY takes values such as exp(40) for infinite
     shift = 1.0 if rng.random() < 0.2 and "Poisson" not in kinds else 0.0
     rows, terms = [], []

@@ -123,6 +123,16 @@ def denoise_line(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Return the x that minimises sum(weight * (x - v) ** 2) / 2 + alpha * sum(abs(diff(x))), for positive weights.
     """
 
+def pool(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the non-decreasing x that minimises sum(weight * (x - v) ** 2), for positive weights.
+    """
+
+def sort_and_pool(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], taken: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], absolute: bool) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the x that minimises sum(taken * sort(x)) + sum((x - v) ** 2) / 2, for taken in non-decreasing order; with absolute, the same for sort(abs(x)).
+    """
+
 def absolute_dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
     """Return the sum of |a * b|."""
 

@@ -1,7 +1,8 @@
 """What f and g may be."""
 
 from .contract import Convex
-from .linf import LInf
+from .isotonic import Isotonic
+from .linf import GroupLInf, L1Ball, LInf
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -16,24 +17,32 @@ from .losses import (
     Squared,
     SquaredHinge,
 )
+from .ordered import CVaR, Gini, Simplex, TopK, Wilcoxon
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
 from .poisson import Poisson
+from .slope import SLOPE
 from .terms import Term
 from .total_variation import TotalVariation1D
 from .user import as_term
 
 __all__ = [
     "L1",
+    "SLOPE",
     "Absolute",
     "Box",
+    "CVaR",
     "Convex",
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
+    "Gini",
     "GroupL2",
+    "GroupLInf",
     "Hinge",
     "Huber",
     "Interval",
+    "Isotonic",
+    "L1Ball",
     "LInf",
     "Linear",
     "Logistic",
@@ -43,12 +52,15 @@ __all__ = [
     "Nuclear",
     "Pinball",
     "Poisson",
+    "Simplex",
     "SparseGroup",
     "Squared",
     "SquaredHinge",
     "SquaredL2",
     "Term",
+    "TopK",
     "TotalVariation1D",
+    "Wilcoxon",
     "Zero",
     "as_term",
 ]

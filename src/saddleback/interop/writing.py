@@ -13,14 +13,18 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Vector
 from ..functions import (
     L1,
+    SLOPE,
     Absolute,
     Box,
     ElasticNet,
     EpsilonInsensitive,
     Equality,
+    GroupLInf,
     Hinge,
     Huber,
     Interval,
+    Isotonic,
+    L1Ball,
     Linear,
     LInf,
     Logistic,
@@ -30,6 +34,7 @@ from ..functions import (
     Nuclear,
     Pinball,
     Poisson,
+    Simplex,
     SparseGroup,
     Squared,
     SquaredHinge,
@@ -39,6 +44,7 @@ from ..functions import (
     Zero,
 )
 from ..functions.group import partition
+from ..functions.ordered import OrderedLoss
 from ..functions.penalties import Sum
 from ..functions.terms import broadcast_parameter
 from ..operators import Above, Operator, ScaledIdentity, Tasks
@@ -222,17 +228,8 @@ def _(term: ElasticNet, x: Any) -> Written:
 
 @written.register
 def _(term: SparseGroup, x: Any) -> Written:
-    """Write one expression for all groups of a size: CVXPY takes long to compile an expression per group."""
-    rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
-    groups = partition(term.groups, x.shape[0])
-    weights = term.weights_of(groups)
-    norms = 0.0
-    for size in np.unique(groups.sizes):
-        alike = np.flatnonzero(groups.sizes == size)
-        entries = cp.reshape(rows[groups.columns(alike)], (alike.size, size * rows.shape[1]), order="C")
-        norms = norms + weights[alike] @ cp.norm(entries, 2, axis=1)
     entrywise = term.l1_ratio * cp.norm1(x) if term.l1_ratio > 0 else 0.0
-    return Written(term.alpha * (entrywise + (1.0 - term.l1_ratio) * norms))
+    return Written(term.alpha * (entrywise + (1.0 - term.l1_ratio) * _norms(term, x, 2)))
 
 
 @written.register
@@ -243,6 +240,36 @@ def _(term: Nuclear, x: Any) -> Written:
 @written.register
 def _(term: LInf, x: Any) -> Written:
     return Written(term.alpha * cp.norm_inf(x))
+
+
+@written.register
+def _(term: GroupLInf, x: Any) -> Written:
+    return Written(term.alpha * _norms(term, x, "inf"))
+
+
+@written.register
+def _(term: L1Ball, x: Any) -> Written:
+    return Written(constraints=(cp.norm1(x) <= term.radius,))
+
+
+@written.register
+def _(term: Simplex, x: Any) -> Written:
+    return Written(constraints=(x >= 0, cp.sum(x) == term.total))
+
+
+@written.register
+def _(term: Isotonic, x: Any) -> Written:
+    return Written(constraints=(x[1:] >= x[:-1],) if x.size > 1 else ())
+
+
+@written.register
+def _(term: SLOPE, x: Any) -> Written:
+    return Written(term.alpha * _ordered(cp.abs(_flat(x)), term.weights[::-1]))
+
+
+@written.register
+def _(term: OrderedLoss, x: Any) -> Written:
+    return Written(term.scale * _ordered(_flat(x - term.b), term.scores()))
 
 
 @written.register
@@ -261,6 +288,28 @@ def _sum(loss: Loss, values: Any) -> Written:
     if loss.sample_weight is not None:
         values = cp.multiply(_each("sample_weight", loss.sample_weight, values), values)
     return Written(loss.scale * cp.sum(values))
+
+
+def _norms(term: SparseGroup | GroupLInf, x: Any, order: int | str) -> Any:
+    """Return sum_g weights_g ||x_g||, in one expression for all groups of a size: one per group takes CVXPY long."""
+    rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
+    groups = partition(term.groups, x.shape[0])
+    weights = term.weights_of(groups)
+    norms = 0.0
+    for size in np.unique(groups.sizes):
+        alike = np.flatnonzero(groups.sizes == size)
+        entries = cp.reshape(rows[groups.columns(alike)], (alike.size, size * rows.shape[1]), order="C")
+        norms = norms + weights[alike] @ cp.norm(entries, order, axis=1)
+    return norms
+
+
+def _ordered(values: Any, scores: Vector) -> Any:
+    """Return sum_i c_i v_(i) for non-decreasing c: the sums of the k largest values times the steps of c."""
+    n = scores.size
+    result = scores[0] * cp.sum(values)
+    for i in np.flatnonzero(np.diff(scores) > 0):
+        result = result + (scores[i + 1] - scores[i]) * cp.sum_largest(values, int(n - 1 - i))
+    return result
 
 
 def _between(x: Any, lower: ArrayLike, upper: ArrayLike) -> Written:
