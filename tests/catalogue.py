@@ -74,6 +74,7 @@ LOSSES: dict[str, Term] = {
     "Norm2 weighted": sb.Norm2(B, W, 2.0),
     "TopK": sb.TopK(B, 2, 1.5),
     "CVaR": sb.CVaR(B, 0.4),
+    "OrderedSum": sb.OrderedSum(B, [-1.0, -1.0, 0.5, 0.5, 2.0, 2.5], 0.7),
     "Wilcoxon": sb.Wilcoxon(B, 2.0),
     "Gini": sb.Gini(B, 3.0),
     "Equality": sb.Equality(B),

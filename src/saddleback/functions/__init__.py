@@ -17,7 +17,7 @@ from .losses import (
     Squared,
     SquaredHinge,
 )
-from .ordered import CVaR, Gini, Simplex, TopK, Wilcoxon
+from .ordered import CVaR, Gini, OrderedSum, Simplex, TopK, Wilcoxon
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
 from .poisson import Poisson
 from .slope import SLOPE
@@ -50,6 +50,7 @@ __all__ = [
     "NonNegative",
     "Norm2",
     "Nuclear",
+    "OrderedSum",
     "Pinball",
     "Poisson",
     "Simplex",

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, here, length, multiple
 from ..common.cached import cached_property
-from ..common.checks import SQUARABLE, data, integer, positive_multiple, scalar
+from ..common.checks import SQUARABLE, data, finite, integer, positive_multiple, scalar
 from ..common.chunks import double
 from ..places.torch import device_of
 from .conjugates import Ball, Conjugate
@@ -50,12 +50,49 @@ class OrderedLoss(Loss):
         self._weigh(None, scale)
 
     @abstractmethod
-    def scores(self) -> Vector:
-        """Return c, one value per entry of b."""
+    def scores_of(self, m: int) -> Vector:
+        """Return c for m residuals, in non-decreasing order."""
 
-    def bind(self, shape: tuple[int, ...]) -> OrderedSum:
+    def bind(self, shape: tuple[int, ...]) -> SortedResiduals:
         self._fits(shape)
-        return OrderedSum(double(self.b.ravel()), self.scale * self.scores())
+        return SortedResiduals(double(self.b.ravel()), self.scale * self.scores_of(self.b.size))
+
+
+class OrderedSum(OrderedLoss):
+    """sum_i scores_i r_(i), with the residuals r = u - b in increasing order: an ordered weighted sum.
+
+    The scores do not fall, so that it is convex. TopK, CVaR, Wilcoxon and Gini are such sums.
+
+    Parameters
+    ----------
+    b : array-like
+        Target of every row.
+    scores : array-like
+        One value per row, non-decreasing: the last belongs to the largest residual.
+    scale : float, default 1.0
+        Factor of the whole loss.
+
+    Examples
+    --------
+    >>> import saddleback as sb
+    >>> sb.OrderedSum([0.0, 0.0, 0.0], scores=[-1.0, 0.0, 1.0]).value([3.0, -5.0, 1.0])  # the range
+    8.0
+    """
+
+    def __init__(self, b: ArrayLike, scores: ArrayLike, scale: float = 1.0) -> None:
+        super().__init__(b, scale)
+        self.scores = finite("scores", scores).ravel()
+        if self.scores.size != self.b.size:
+            raise ValueError(f"scores has {self.scores.size} values: expected one for each of {self.b.size} residuals")
+        falling = np.flatnonzero(np.diff(self.scores) < 0)
+        if falling.size:
+            raise ValueError(
+                f"scores falls at index {falling[0] + 1}: expected non-decreasing scores, the last for the largest "
+                "residual, without which the loss is not convex"
+            )
+
+    def scores_of(self, m: int) -> Vector:
+        return self.scores
 
 
 class TopK(OrderedLoss):
@@ -85,8 +122,8 @@ class TopK(OrderedLoss):
         if self.k > self.b.size:
             raise ValueError(f"k={k} is more than the {self.b.size} residuals: expected an integer up to their number")
 
-    def scores(self) -> Vector:
-        return np.repeat([0.0, 1.0], [self.b.size - self.k, self.k])
+    def scores_of(self, m: int) -> Vector:
+        return np.repeat([0.0, 1.0], [m - self.k, self.k])
 
 
 class CVaR(OrderedLoss):
@@ -118,8 +155,7 @@ class CVaR(OrderedLoss):
         if self.level == 1.0:
             raise ValueError("level=1 leaves no residual: expected a number below 1, or TopK(b, 1) for the largest one")
 
-    def scores(self) -> Vector:
-        m = self.b.size
+    def scores_of(self, m: int) -> Vector:
         share = (1.0 - self.level) * m
         return np.clip(share - np.arange(m - 1, -1, -1.0), 0.0, 1.0) / share
 
@@ -142,8 +178,8 @@ class Wilcoxon(OrderedLoss):
     def __init__(self, b: ArrayLike, scale: float = 1.0) -> None:
         super().__init__(b, scale)
 
-    def scores(self) -> Vector:
-        return sqrt(3.0) / (self.b.size + 1) * _pair_counts(self.b.size)
+    def scores_of(self, m: int) -> Vector:
+        return sqrt(3.0) / (m + 1) * _pair_counts(m)
 
 
 class Gini(OrderedLoss):
@@ -162,8 +198,7 @@ class Gini(OrderedLoss):
     def __init__(self, b: ArrayLike, scale: float = 1.0) -> None:
         super().__init__(b, scale)
 
-    def scores(self) -> Vector:
-        m = self.b.size
+    def scores_of(self, m: int) -> Vector:
         return 2.0 / max(m * (m - 1.0), 1.0) * _pair_counts(m)
 
 
@@ -198,10 +233,10 @@ class Simplex(Penalty):
 
     def bind(self, shape: tuple[int, ...]) -> LinearOnPermutahedron:
         size = int(np.prod(shape))
-        return OrderedSum(constant(0.0, size), np.append(np.zeros(size - 1), self.total)).conjugate()
+        return SortedResiduals(constant(0.0, size), np.append(np.zeros(size - 1), self.total)).conjugate()
 
 
-class OrderedSum(Convex, Lipschitz, Kinked, Scaled, Movable):
+class SortedResiduals(Convex, Lipschitz, Kinked, Scaled, Movable):
     """The function g at the top of this module.
 
     Parameters
@@ -222,8 +257,8 @@ class OrderedSum(Convex, Lipschitz, Kinked, Scaled, Movable):
     def blocks(self) -> Blocks:
         return Blocks.single(self.b.size)
 
-    def moved(self, place: ToDevice) -> OrderedSum:
-        return OrderedSum(place(self.b), self.scores, place)
+    def moved(self, place: ToDevice) -> SortedResiduals:
+        return SortedResiduals(place(self.b), self.scores, place)
 
     def _terms(self, r: Vector) -> Vector:
         return self.scores * np.sort(np.asarray(r))
@@ -253,8 +288,11 @@ class OrderedSum(Convex, Lipschitz, Kinked, Scaled, Movable):
         return LinearOnPermutahedron(self)
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        """Return the slopes of the rows whose residuals tie with none of another score, and nan for the others."""
-        order, start = tied(x - self.b, tolerance)
+        """Return the slopes of the rows whose residuals tie with none of another score, and nan for the others.
+
+        Only equal residuals tie: among many rows some always nearly do, and their slopes differ by little.
+        """
+        order, start = tied(x - self.b)
         low, high = np.minimum.reduceat(self.scores, start), np.maximum.reduceat(self.scores, start)
         slope = np.empty(x.size)
         slope[order] = np.repeat(np.where(low == high, low, np.nan), np.diff(np.append(start, x.size)))
@@ -264,7 +302,7 @@ class OrderedSum(Convex, Lipschitz, Kinked, Scaled, Movable):
 class Permutahedron(Ball, PartlyFixed):
     """P(c)."""
 
-    def __init__(self, of: OrderedSum) -> None:
+    def __init__(self, of: SortedResiduals) -> None:
         self.of = of
 
     @cached_property
@@ -320,7 +358,7 @@ class Permutahedron(Ball, PartlyFixed):
         return super().fixed_sums() if self.fixed().size else np.array([[0, self.of.scores.size]])
 
 
-class LinearOnPermutahedron(Conjugate[OrderedSum], Scaled):
+class LinearOnPermutahedron(Conjugate[SortedResiduals], Scaled):
     """The conjugate of an ordered sum: <b, y> on its permutahedron."""
 
     @cached_property

@@ -79,14 +79,7 @@ def largest_sums(v: Any) -> Vector:
     return sums
 
 
-def tied(v: Vector, tolerance: Vector) -> tuple[Indices, Indices]:
-    """Return the order of v, and where each run of entries begins that differ from their neighbours by rounding.
-
-    Parameters
-    ----------
-    v : the vector.
-    tolerance : the rounding of each entry.
-    """
+def tied(v: Vector) -> tuple[Indices, Indices]:
+    """Return the order of v, and where each run of equal entries begins in it."""
     order = np.argsort(v, kind="stable")
-    apart = np.diff(v[order]) > tolerance[order][1:] + tolerance[order][:-1]
-    return order, np.concatenate([[0], np.flatnonzero(apart) + 1])
+    return order, np.concatenate([[0], np.flatnonzero(np.diff(v[order])) + 1])

@@ -264,12 +264,12 @@ def _(term: Isotonic, x: Any) -> Written:
 
 @written.register
 def _(term: SLOPE, x: Any) -> Written:
-    return Written(term.alpha * _ordered(cp.abs(_flat(x)), term.weights[::-1]))
+    return Written(term.alpha * cp.dotsort(cp.abs(_flat(x)), term.weights))
 
 
 @written.register
 def _(term: OrderedLoss, x: Any) -> Written:
-    return Written(term.scale * _ordered(_flat(x - term.b), term.scores()))
+    return Written(term.scale * cp.dotsort(_flat(x - term.b), term.scores_of(x.size)))
 
 
 @written.register
@@ -295,21 +295,12 @@ def _norms(term: SparseGroup | GroupLInf, x: Any, order: int | str) -> Any:
     rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
     groups = partition(term.groups, x.shape[0])
     weights = term.weights_of(groups)
-    norms = 0.0
-    for size in np.unique(groups.sizes):
-        alike = np.flatnonzero(groups.sizes == size)
+    norms, counted = 0.0, weights > 0
+    for size in np.unique(groups.sizes[counted]):
+        alike = np.flatnonzero(counted & (groups.sizes == size))
         entries = cp.reshape(rows[groups.columns(alike)], (alike.size, size * rows.shape[1]), order="C")
         norms = norms + weights[alike] @ cp.norm(entries, order, axis=1)
     return norms
-
-
-def _ordered(values: Any, scores: Vector) -> Any:
-    """Return sum_i c_i v_(i) for non-decreasing c: the sums of the k largest values times the steps of c."""
-    n = scores.size
-    result = scores[0] * cp.sum(values)
-    for i in np.flatnonzero(np.diff(scores) > 0):
-        result = result + (scores[i + 1] - scores[i]) * cp.sum_largest(values, int(n - 1 - i))
-    return result
 
 
 def _between(x: Any, lower: ArrayLike, upper: ArrayLike) -> Written:
