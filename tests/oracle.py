@@ -263,9 +263,18 @@ def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     if "NonNegative" in penalty:
         lower[: A.shape[1] - problem.is_list] = 0.0
     upper = np.ones(A.shape[1])
-    if penalty not in ("Zero", "NonNegative"):  # every other penalty bounds all columns except an unpenalised one
+    if penalty not in (
+        "Zero",
+        "NonNegative",
+        "Isotonic",
+    ):  # every other penalty bounds all columns except an unpenalised one
         lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
+    if penalty == "Isotonic":
+        falls = -np.diff(np.eye(A.shape[1] - problem.is_list), axis=0)
+        rows = np.vstack([-margins, np.pad(falls, ((0, 0), (0, int(problem.is_list))))])
+    else:
+        rows = -margins
     found = linprog(
-        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(A.shape[0]), bounds=list(zip(lower, upper, strict=True))
+        -margins.sum(axis=0), A_ub=rows, b_ub=np.zeros(rows.shape[0]), bounds=list(zip(lower, upper, strict=True))
     )
     return bool(found.fun < -1e-9)
