@@ -89,8 +89,9 @@ class NonDecreasingCone(Domain):
         return x if np.all(x[1:] >= x[:-1]) else self.of.prox(x, 1.0)
 
     def largest_multiple(self, x: Vector) -> float:
-        fall = float(np.max(x[:-1] - x[1:], initial=0.0))
-        return 1.0 if fall <= ROUNDING * float(np.max(np.abs(x))) else 0.0
+        host = np.asarray(x)
+        fall = float(np.max(host[:-1] - host[1:], initial=0.0))
+        return 1.0 if fall <= ROUNDING * float(np.max(np.abs(host))) else 0.0
 
     def has_zero(self) -> bool:
         return True
