@@ -5,6 +5,7 @@
 #include "bind_arrays.hpp"
 #include "gram_path.hpp"
 #include "group_balls.hpp"
+#include "sorted_pool.hpp"
 #include "total_variation.hpp"
 
 namespace saddleback {
@@ -70,6 +71,31 @@ inline void bind_proxes(nb::module_& m) {
       "tol"_a, "most"_a,
       "Return the minimisers of f(x) + x'Gx / 2 - c'x for one f after the other, and the sweeps that each took; a path "
       "that ends early has 0 sweeps for the others.");
+  m.def(
+      "pool",
+      [](const Input& v, const Input& weight) {
+        require(length(weight) == 1 || length(weight) == length(v), "there must be one weight, or one per entry of v");
+        NewArray<> x = empty_array<double>(length(v));
+        nb::gil_scoped_release released;
+        std::copy_n(v.data(), length(v), x.data());
+        pool(x.data(), length(v), {weight.data(), weight.size()});
+        return x;
+      },
+      "v"_raw, "weight"_raw,
+      "Return the non-decreasing x that minimises sum(weight * (x - v) ** 2), for positive weights.");
+  m.def(
+      "sort_and_pool",
+      [](const Input& v, const Input& taken, bool absolute) {
+        require_length(length(v), "taken must be as long as v", taken);
+        NewArray<> x = empty_array<double>(length(v));
+        nb::gil_scoped_release released;
+        sort_and_pool(v.data(), taken.data(), absolute, length(v), x.data());
+        return x;
+      },
+      "v"_raw, "taken"_raw, "absolute"_a,
+      "Return the x that minimises sum(taken * sort(x)) + sum((x - v) ** 2) / 2, for taken in non-decreasing order; "
+      "with "
+      "absolute, the same for sort(abs(x)).");
 }
 
 }  // namespace saddleback

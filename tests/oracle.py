@@ -53,7 +53,16 @@ LOSSES: Sequence[str] = [
 ]
 
 # These are compared with CVXPY on many problems each, but not all with each other.
-FURTHER_PENALTIES = ["WeightedElasticNet", "GroupL2+SquaredL2", "SparseGroup+SquaredL2"]
+FURTHER_PENALTIES = [
+    "WeightedElasticNet",
+    "GroupL2+SquaredL2",
+    "SparseGroup+SquaredL2",
+    "GroupLInf",
+    "SLOPE",
+    "Simplex",
+    "L1Ball",
+    "Isotonic",
+]
 FURTHER_LOSSES = [
     "SmoothedPinball",
     "SquaredEpsilonInsensitive",
@@ -65,6 +74,10 @@ FURTHER_LOSSES = [
     "PinballPerRow",
     "HuberPerRow",
     "EpsilonInsensitivePerRow",
+    "TopK",
+    "CVaR",
+    "Wilcoxon",
+    "Gini",
 ]
 
 STORAGES = {
@@ -138,6 +151,16 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.TotalVariation1D(alpha)
         case "TotalVariation1D+L1":
             return sb.TotalVariation1D(alpha) + sb.L1(0.5)
+        case "GroupLInf":
+            return sb.GroupLInf(alpha, groups)
+        case "SLOPE":
+            return sb.SLOPE(np.linspace(1.5, 0.1, n), alpha)
+        case "Simplex":
+            return sb.Simplex(float(rng.uniform(0.5, 2.0)))
+        case "L1Ball":
+            return sb.L1Ball(0.2 * n)
+        case "Isotonic":
+            return sb.Isotonic()
         case "L1+Linear":
             return sb.L1(alpha) + sb.Linear(c)
     raise AssertionError(name)
@@ -196,6 +219,14 @@ def loss_of(name: str, b: np.ndarray, feasible: np.ndarray, rng: np.random.Gener
             return sb.Multinomial(np.abs(np.round(b, 1)).reshape(-1, 2), None, w[::2], s)
         case "MulticlassHinge":
             return sb.MulticlassHinge((b > 0)[::2], 2, w[::2], s)
+        case "TopK":
+            return sb.TopK(b, m // 3, s)
+        case "CVaR":
+            return sb.CVaR(b, 0.6, s)
+        case "Wilcoxon":
+            return sb.Wilcoxon(b, s)
+        case "Gini":
+            return sb.Gini(b, s)
         case "Equality":
             return sb.Equality(feasible)
         case "Interval":
@@ -220,7 +251,7 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
         A[rng.integers(m)] = 0.0
         A[:, rng.integers(n)] = 0.0
     f = penalty_of(penalty, n, rng)
-    inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
+    inside = f.bind((n,)).domain.project(np.clip(rng.uniform(0, 0.4, n), 0, 0.2))
     feasible = A @ inside
     b = A @ (rng.standard_normal(n) * (rng.random(n) < 0.5)) + rng.standard_normal(m)
     if intercept:
@@ -243,7 +274,7 @@ def random_stack(seed: int) -> Case:
         kinds.append(str(rng.choice(below)))
     n = 6 if rng.random() < 0.5 else 10
     f = penalty_of(str(rng.choice(PENALTIES)), n, rng)
-    inside = np.clip(rng.uniform(0, 0.4, n), 0, 0.2)
+    inside = f.bind((n,)).domain.project(np.clip(rng.uniform(0, 0.4, n), 0, 0.2))
     # constraints may contradict each other, except below exp(u): CVXPY takes values such as exp(40) for infinite
     shift = 1.0 if rng.random() < 0.2 and "Poisson" not in kinds else 0.0
     rows, terms = [], []
@@ -289,9 +320,18 @@ def has_no_minimiser(problem: sb.Problem, penalty: str) -> bool:
     if "NonNegative" in penalty:
         lower[: A.shape[1] - problem.is_list] = 0.0
     upper = np.ones(A.shape[1])
-    if penalty not in ("Zero", "NonNegative"):  # every other penalty bounds all columns except an unpenalised one
+    if penalty not in (
+        "Zero",
+        "NonNegative",
+        "Isotonic",
+    ):  # every other penalty bounds all columns except an unpenalised one
         lower[: A.shape[1] - problem.is_list] = upper[: A.shape[1] - problem.is_list] = 0.0
+    if penalty == "Isotonic":
+        falls = -np.diff(np.eye(A.shape[1] - problem.is_list), axis=0)
+        rows = np.vstack([-margins, np.pad(falls, ((0, 0), (0, int(problem.is_list))))])
+    else:
+        rows = -margins
     found = linprog(
-        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=list(zip(lower, upper, strict=True))
+        -margins.sum(axis=0), A_ub=rows, b_ub=np.zeros(rows.shape[0]), bounds=list(zip(lower, upper, strict=True))
     )
     return bool(found.fun < -1e-9)

@@ -15,9 +15,10 @@ from scipy.optimize import minimize_scalar
 
 import saddleback as sb
 from saddleback import _native
+from saddleback.common.arrays import Blocks
 from saddleback.functions.calculus import BlockSum
 from saddleback.functions.group import shrink_norms
-from saddleback.functions.linf import project_on_l1_ball
+from saddleback.functions.linf import project_on_l1_balls
 from saddleback.functions.penalties import Piece, Sum
 from saddleback.functions.traits import SumOverRows, curvature, curvature_at, is_smooth, moved, subdifferential
 from saddleback.methods.spdc import strong_convexity
@@ -539,6 +540,10 @@ def test_rows_of_one_signature_differ_by_their_weights(name, x, seed):
     for d in np.flatnonzero(same):
         one, other = (part.restrict(np.array([d])).value(inside[[d]]) for part in (f, several))
         assert other == pytest.approx(ratio[d] * one, rel=1e-9, abs=1e-12)
+
+
+def project_on_l1_ball(x, radius):
+    return project_on_l1_balls(x, np.array([radius]), Blocks.single(x.size))
 
 
 @pytest.mark.parametrize("roundings", range(4))

@@ -132,24 +132,24 @@ def test_the_page_on_modelling_runs():
     for block in python_blocks((ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")):
         exec(block, names)
         results.append(names.get("result"))
-    assert len(results) == 24
+    assert len(results) == 29
     assert all(result.status is sb.Status.OPTIMAL for result in results[1:])
     assert np.allclose(names["increasing"], IsotonicRegression().fit_transform(np.arange(40), names["y"]), atol=1e-3)
     x = cp.Variable(names["n"])
     differences = 0.5 * cp.norm1(cp.diff(x))
     denoised = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - names["noisy"]) + differences))
-    for several_losses_or_prox in (results[8], results[9]):
+    for several_losses_or_prox in (results[9], results[10]):
         assert several_losses_or_prox.objective == pytest.approx(denoised.solve(solver="CLARABEL"), rel=1e-5)
     residual, sparse = names["A"] @ x - names["b"], 0.1 * cp.norm1(x)
     absolute = cp.Problem(cp.Minimize(cp.norm1(residual) + differences + sparse))
-    for several_losses_or_prox in (results[10], results[11]):
+    for several_losses_or_prox in (results[11], results[12]):
         assert several_losses_or_prox.objective == pytest.approx(absolute.solve(solver="CLARABEL"), rel=1e-5)
     shares = cp.Variable(30)
     risk = 0.5 * names["gamma"] * cp.sum_squares(names["deviations"] @ shares)
     portfolio = cp.Problem(
         cp.Minimize(risk - names["mean"] @ shares), [cp.sum(shares) == 1, shares >= 0, shares <= 0.2]
     )
-    assert results[13].objective == pytest.approx(portfolio.solve(solver="CLARABEL"), rel=1e-4)
+    assert results[14].objective == pytest.approx(portfolio.solve(solver="CLARABEL"), rel=1e-4)
     robust = 0.5 * cp.sum(cp.huber(residual, 0.5)) + 0.4 * differences + sparse
     several = cp.Problem(cp.Minimize(robust), [cp.abs(cp.sum(x)) <= 1])
     assert results[2].objective == pytest.approx(several.solve(solver="CLARABEL"), rel=1e-5)

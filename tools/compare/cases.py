@@ -100,6 +100,11 @@ LOSSES: dict[str, Callable[[], Any]] = {
     "Gamma": lambda: sb.Gamma(np.exp(0.3 * B), W, 0.5),
     "Tweedie": lambda: sb.Tweedie(np.floor(np.abs(B)), 1.5, W, 0.5),
     "KullbackLeibler": lambda: sb.KullbackLeibler(np.floor(np.abs(B)), W, 0.5),
+    "TopK": lambda: sb.TopK(B, 5, 0.1),
+    "CVaR": lambda: sb.CVaR(B, 0.9),
+    "Wilcoxon": lambda: sb.Wilcoxon(B),
+    "Gini": lambda: sb.Gini(B, 10.0),
+    "OrderedSum": lambda: sb.OrderedSum(B, np.linspace(-1.0, 1.0, ROWS) ** 3),
 }
 PENALTIES: dict[str, Callable[[], Any]] = {
     "Zero": lambda: sb.Zero(),
@@ -110,6 +115,11 @@ PENALTIES: dict[str, Callable[[], Any]] = {
     "SparseGroup": lambda: sb.SparseGroup(2.0, 4, 0.4),
     "Nuclear": lambda: sb.Nuclear(2.0, (4, 6)),
     "LInf": lambda: sb.LInf(2.0),
+    "GroupLInf": lambda: sb.GroupLInf(2.0, [2, 4, 6, 12]),
+    "L1Ball": lambda: sb.L1Ball(1.5),
+    "SLOPE": lambda: sb.SLOPE(np.linspace(2.0, 0.5, COLUMNS)),
+    "Simplex": lambda: sb.Simplex(),
+    "Isotonic": lambda: sb.Isotonic(),
     "TotalVariation1D": lambda: sb.TotalVariation1D(2.0),
     "TotalVariation1D sum": lambda: sb.TotalVariation1D(2.0) + sb.L1(1.0),
     "Box": lambda: sb.Box(-0.2, 0.5),

@@ -244,6 +244,10 @@ CHANGES: dict[str, list[str]] = {
         "penalty sum, Squared",
         "problem intercept",
     ],
+    "the prox of the largest absolute value takes a step per entry": [
+        "penalty LInf, Absolute",
+        "penalty LInf, Squared",
+    ],
 }
 """The changes since the base commit, each with all cases whose bits it alters."""
 

@@ -114,6 +114,11 @@ class Blocks:
         return cls(None, np.arange(0, n + 1, width))
 
 
+def here(array: Any) -> Any:
+    """Return an array as it is: what a function on the host does where one on a device moves its results there."""
+    return array
+
+
 def length(vector: Vector) -> float:
     """Return the Euclidean length: of a short vector in a third of the time of ``np.linalg.norm``."""
     return sqrt(vector.dot(vector)) if isinstance(vector, np.ndarray) else float(np.linalg.norm(vector))

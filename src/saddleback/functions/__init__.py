@@ -3,8 +3,9 @@
 from .concave import MCP, SCAD, Adaptive, LogSum
 from .contract import Convex
 from .expectile import Expectile
+from .isotonic import Isotonic
 from .kullback_leibler import KullbackLeibler
-from .linf import LInf
+from .linf import GroupLInf, L1Ball, LInf
 from .losses import (
     Absolute,
     EpsilonInsensitive,
@@ -23,7 +24,9 @@ from .losses import (
     SquaredHinge,
 )
 from .multiclass import MulticlassHinge, Multinomial
+from .ordered import CVaR, Gini, OrderedSum, Simplex, TopK, Wilcoxon
 from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
+from .slope import SLOPE
 from .terms import Term
 from .total_variation import TotalVariation1D
 from .tweedie import Gamma, Poisson, Tweedie
@@ -33,21 +36,27 @@ __all__ = [
     "L1",
     "MCP",
     "SCAD",
+    "SLOPE",
     "Absolute",
     "Adaptive",
     "Box",
+    "CVaR",
     "Convex",
     "ElasticNet",
     "EpsilonInsensitive",
     "Equality",
     "Expectile",
     "Gamma",
+    "Gini",
     "GroupL2",
+    "GroupLInf",
     "Hinge",
     "Huber",
     "HuberisedHinge",
     "Interval",
+    "Isotonic",
     "KullbackLeibler",
+    "L1Ball",
     "LInf",
     "Linear",
     "LogSum",
@@ -58,8 +67,10 @@ __all__ = [
     "NonNegative",
     "Norm2",
     "Nuclear",
+    "OrderedSum",
     "Pinball",
     "Poisson",
+    "Simplex",
     "SmoothedPinball",
     "SparseGroup",
     "Squared",
@@ -67,8 +78,10 @@ __all__ = [
     "SquaredHinge",
     "SquaredL2",
     "Term",
+    "TopK",
     "TotalVariation1D",
     "Tweedie",
+    "Wilcoxon",
     "Zero",
     "as_term",
 ]

@@ -81,6 +81,9 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers):
     def conjugate(self) -> TiltedConjugate:
         return TiltedConjugate(self)
 
+    def restrict_blocks(self, blocks: Indices) -> Tilted:
+        return Tilted(self.base.restrict_blocks(blocks), self.linear[self.blocks().columns(blocks)])
+
     def moved(self, place: ToDevice) -> Tilted:
         return Tilted(moved(self.base, place), place(self.linear))
 

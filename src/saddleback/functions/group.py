@@ -121,6 +121,21 @@ def partition(groups: Groups, n: int) -> Blocks:
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
 
 
+def partition_of_entries(columns: Blocks, shape: tuple[int, ...]) -> Blocks:
+    """Return the partition of all entries of a variable whose groups hold whole rows of it."""
+    tasks = int(np.prod(shape[1:], dtype=int))
+    if tasks == 1:
+        return columns
+    return Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
+
+
+def checked_weights(weights: Vector, groups: Blocks) -> Vector:
+    """Return the weights of groups, or raise if there is not one for each group."""
+    if weights.shape != (len(groups),):
+        raise ValueError(f"weights has shape {weights.shape}: expected one value for each of {len(groups)} groups")
+    return weights
+
+
 class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
     """Group norms over a known partition, with two slopes and a square per coordinate.
 

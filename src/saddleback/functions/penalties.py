@@ -1,7 +1,7 @@
 """The penalties f on x.
 
 Each class states its formula; the mathematics is in ``piecewise.py`` (all sums over coordinates), ``group.py``,
-``linf.py``, ``nuclear.py`` and ``total_variation.py``.
+``isotonic.py``, ``linf.py``, ``nuclear.py``, ``ordered.py``, ``slope.py`` and ``total_variation.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..common.cached import twin
 from ..common.checks import LARGEST_PRODUCT, bounds, finite, multiple, nonnegative, positive_multiple, scalar
 from .calculus import plus
 from .contract import Convex
-from .group import GroupNorms, Groups, partition
+from .group import GroupNorms, Groups, checked_weights, partition, partition_of_entries
 from .losses import Loss
 from .normal_form import PiecewiseParameters
 from .nuclear import NuclearNorm
@@ -251,14 +251,9 @@ class SparseGroup(Regulariser):
         self.weights = None if weights is None else nonnegative("weights", weights)
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        tasks = int(np.prod(shape[1:], dtype=int))
         columns = partition(self.groups, shape[0])
-        weights = self.weights_of(columns)
-        if weights.shape != (len(columns),):
-            raise ValueError(f"weights has shape {weights.shape}: expected one value for each of {len(columns)} groups")
-        entries = columns
-        if tasks > 1:
-            entries = Blocks((columns.order[:, None] * tasks + np.arange(tasks)).ravel(), columns.start * tasks)
+        weights = checked_weights(self.weights_of(columns), columns)
+        entries = partition_of_entries(columns, shape)
         size, slope = int(entries.start[-1]), self.alpha * self.l1_ratio
         slopes = constant(-slope, size), constant(slope, size)
         scale = self.alpha * (1.0 - self.l1_ratio)
@@ -386,7 +381,7 @@ def add(first: object, second: object) -> Penalty:
     if len(others) > 1:
         raise TypeError(
             f"{' and '.join(term.name for term in others)} cannot be added: only one term of a sum may couple "
-            "coordinates, as GroupL2, SparseGroup, Nuclear, LInf, TotalVariation1D and user-defined objects do"
+            "coordinates, as GroupL2, Nuclear, LInf, SLOPE, Simplex, TotalVariation1D and user-defined objects do"
         )
     for base in others:
         accepts = base.accepts if isinstance(base, Penalty) else frozenset({"linear"})

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, multiple, squeeze_constant
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, here, multiple, squeeze_constant
 from ..common.cached import cached_property
 from ..common.checks import LARGEST_PRODUCT, scalar
 from .conjugates import Ball, Indicator
@@ -73,10 +73,6 @@ class TotalVariation1D(Regulariser):
         return LineVariation(self.alpha, constant(0.0, size))
 
 
-def _here(array: Any) -> Any:
-    return array
-
-
 class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
     """The function at the top of this module.
 
@@ -90,7 +86,7 @@ class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
     """
 
     def __init__(
-        self, alpha: float, linear: Vector, beta: float = 0.0, nonnegative: bool = False, place: ToDevice = _here
+        self, alpha: float, linear: Vector, beta: float = 0.0, nonnegative: bool = False, place: ToDevice = here
     ) -> None:
         self.alpha = alpha
         self.linear = linear

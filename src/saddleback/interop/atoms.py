@@ -13,6 +13,7 @@ from cvxpy.atoms.affine.affine_atom import AffAtom
 
 from ..common.arrays import Indices, Vector
 from ..functions import (
+    SLOPE,
     Absolute,
     EpsilonInsensitive,
     Expectile,
@@ -25,6 +26,7 @@ from ..functions import (
     Multinomial,
     Norm2,
     Nuclear,
+    OrderedSum,
     Pinball,
     Poisson,
     SmoothedPinball,
@@ -364,6 +366,27 @@ def _nuclear(reader: Reader, head: Any, weights: Vector) -> Parts:
     return Parts(NOTHING, [_coupled(affine, weights[0], partial(Nuclear, shape=head.args[0].shape))])
 
 
+def _sorted_sum(reader: Reader, head: Any, weights: Vector) -> Parts:
+    given = np.ravel(_dense(head.args[1].value))
+    return _ordered(reader, head, np.append(given, np.zeros(head.args[0].size - given.size)), weights[0])
+
+
+def _sum_largest(reader: Reader, head: Any, weights: Vector) -> Parts:
+    if getattr(head, "axis", None) is not None:
+        raise refusal(head, "expected sum_largest of all entries, without an axis")
+    return _ordered(reader, head, np.clip(float(head.k) - np.arange(head.args[0].size), 0.0, 1.0), weights[0])
+
+
+def _ordered(reader: Reader, head: Any, scores: Vector, weight: float) -> Parts:
+    """Return the ordered sum of an affine expression, or the sorted L1 norm if it is one of absolute values."""
+    inner, falling = head.args[0], np.sort(scores)[::-1]
+    if type(inner).__name__ == "abs":
+        affine = _without_constant(head, affine_argument(reader, inner))
+        return Parts(NOTHING, [_coupled(affine, weight, partial(SLOPE, falling))])
+    affine = affine_argument(reader, head)
+    return Parts(NOTHING, [Row(OrderedSum(-affine.constant, falling[::-1], float(weight)), affine)])
+
+
 def _coupled(affine: Affine, weight: float, norm: Callable[[float], Any]) -> Row:
     found, move = affine.entries(), None
     if found is not None and _alike(found.factors):
@@ -444,6 +467,8 @@ RULES: dict[str, Callable[[Reader, Any, Vector], Parts]] = {
     "log_sum_exp": _log_sum_exp,
     "max": _max,
     "normNuc": _nuclear,
+    "dotsort": _sorted_sum,
+    "sum_largest": _sum_largest,
     **dict.fromkeys(("Power", "PowerApprox", "power"), _power),
     **dict.fromkeys(EUCLIDEAN, _norm),
 }

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..common.arrays import Vector
-from ..functions import Equality, Interval
+from ..functions import Equality, Interval, L1Ball
 from .affine import Affine, Reader
-from .atoms import Move, Row, affine_argument, as_multiple, outermost_atoms, refusal, spread
+from .atoms import COUPLED, Move, Row, affine_argument, as_multiple, outermost_atoms, refusal, spread
 from .blocks import Block
 
 
@@ -36,13 +36,27 @@ def constraint(reader: Reader, source: Any) -> Row:
 def _bounded(reader: Reader, source: Any, expression: Any) -> Row:
     """Return a bound on absolute values."""
     heads = list(outermost_atoms(expression))
-    if len(heads) != 1 or type(heads[0]).__name__ not in ("abs", "norm_inf"):
-        raise refusal(source, "expected a constraint on an affine expression, or bounds on abs(...) or norm_inf(...)")
+    if len(heads) != 1 or type(heads[0]).__name__ not in ("abs", "norm_inf", "norm1"):
+        raise refusal(
+            source, "expected a constraint on an affine expression, or bounds on abs(...), norm_inf(...) or norm1(...)"
+        )
     factor, least = as_multiple(source, expression, heads[0])
     affine, bound = affine_argument(reader, heads[0]), spread(heads[0], -least / factor)
     if np.any(bound < 0):
         raise refusal(source, "an absolute value cannot be negative")
+    if type(heads[0]).__name__ == "norm1" and affine.size > heads[0].size:
+        return _in_l1_ball(heads[0], affine, float(bound[0]))
     return between(affine, -bound, bound)
+
+
+def _in_l1_ball(head: Any, affine: Affine, radius: float) -> Row:
+    if head.size > 1 or np.any(affine.constant):
+        raise refusal(head, "a bound on norm1 is known for a single norm of a linear expression only")
+    found, move = affine.entries(), None
+    if found is not None and np.all(np.abs(found.factors) == abs(found.factors[0])):
+        penalty = L1Ball(radius / abs(float(found.factors[0])))
+        move = Move(found.variable, partial(Block.add_coupled, index=found.places, penalty=penalty), COUPLED)
+    return Row(L1Ball(radius), affine, move)
 
 
 def between(affine: Affine, lower: Vector, upper: Vector) -> Row:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Vector
 from ..functions import (
     L1,
+    SLOPE,
     Absolute,
     Box,
     ElasticNet,
@@ -20,11 +21,14 @@ from ..functions import (
     Equality,
     Expectile,
     Gamma,
+    GroupLInf,
     Hinge,
     Huber,
     HuberisedHinge,
     Interval,
+    Isotonic,
     KullbackLeibler,
+    L1Ball,
     Linear,
     LInf,
     Logistic,
@@ -36,6 +40,7 @@ from ..functions import (
     Nuclear,
     Pinball,
     Poisson,
+    Simplex,
     SmoothedPinball,
     SparseGroup,
     Squared,
@@ -48,6 +53,7 @@ from ..functions import (
     Zero,
 )
 from ..functions.group import partition
+from ..functions.ordered import OrderedLoss
 from ..functions.penalties import Sum
 from ..functions.terms import broadcast_parameter
 from ..operators import Above, Operator, ScaledIdentity, Tasks
@@ -301,17 +307,8 @@ def _(term: ElasticNet, x: Any) -> Written:
 
 @written.register
 def _(term: SparseGroup, x: Any) -> Written:
-    """Write one expression for all groups of a size: CVXPY takes long to compile an expression per group."""
-    rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
-    groups = partition(term.groups, x.shape[0])
-    weights = term.weights_of(groups)
-    norms = 0.0
-    for size in np.unique(groups.sizes):
-        alike = np.flatnonzero(groups.sizes == size)
-        entries = cp.reshape(rows[groups.columns(alike)], (alike.size, size * rows.shape[1]), order="C")
-        norms = norms + weights[alike] @ cp.norm(entries, 2, axis=1)
     entrywise = term.l1_ratio * cp.norm1(x) if term.l1_ratio > 0 else 0.0
-    return Written(term.alpha * (entrywise + (1.0 - term.l1_ratio) * norms))
+    return Written(term.alpha * (entrywise + (1.0 - term.l1_ratio) * _norms(term, x, 2)))
 
 
 @written.register
@@ -322,6 +319,36 @@ def _(term: Nuclear, x: Any) -> Written:
 @written.register
 def _(term: LInf, x: Any) -> Written:
     return Written(term.alpha * cp.norm_inf(x))
+
+
+@written.register
+def _(term: GroupLInf, x: Any) -> Written:
+    return Written(term.alpha * _norms(term, x, "inf"))
+
+
+@written.register
+def _(term: L1Ball, x: Any) -> Written:
+    return Written(constraints=(cp.norm1(x) <= term.radius,))
+
+
+@written.register
+def _(term: Simplex, x: Any) -> Written:
+    return Written(constraints=(x >= 0, cp.sum(x) == term.total))
+
+
+@written.register
+def _(term: Isotonic, x: Any) -> Written:
+    return Written(constraints=(x[1:] >= x[:-1],) if x.size > 1 else ())
+
+
+@written.register
+def _(term: SLOPE, x: Any) -> Written:
+    return Written(term.alpha * cp.dotsort(cp.abs(_flat(x)), term.weights))
+
+
+@written.register
+def _(term: OrderedLoss, x: Any) -> Written:
+    return Written(term.scale * cp.dotsort(_flat(x - term.b), term.scores_of(x.size)))
 
 
 @written.register
@@ -353,6 +380,19 @@ def _huber(x: Any, delta: Vector, part: Callable[[Any], Any] = lambda x: x) -> A
 def _inverse(delta: Vector) -> Vector:
     """Return 1 / delta; 0 for 0."""
     return np.divide(1.0, delta, out=np.zeros_like(delta), where=delta > 0)
+
+
+def _norms(term: SparseGroup | GroupLInf, x: Any, order: int | str) -> Any:
+    """Return sum_g weights_g ||x_g||, in one expression for all groups of a size: one per group takes CVXPY long."""
+    rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
+    groups = partition(term.groups, x.shape[0])
+    weights = term.weights_of(groups)
+    norms, counted = 0.0, weights > 0
+    for size in np.unique(groups.sizes[counted]):
+        alike = np.flatnonzero(counted & (groups.sizes == size))
+        entries = cp.reshape(rows[groups.columns(alike)], (alike.size, size * rows.shape[1]), order="C")
+        norms = norms + weights[alike] @ cp.norm(entries, order, axis=1)
+    return norms
 
 
 def _between(x: Any, lower: ArrayLike, upper: ArrayLike) -> Written:

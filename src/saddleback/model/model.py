@@ -431,13 +431,16 @@ class Model:
 
         If 0 is not in the domain of f, the constraints may contradict that domain. The scale of b is therefore that of
         b - Ap, where p is the point of the domain nearest to 0. If b and p are 0, x = 0 is feasible and the scale is 0.
+        In the same way the scale of c is that of c + A'q, where q is the point of the domain of g* nearest to 0.
         """
         columns, rows = self.column_lengths, self.row_lengths
         p = self.f.domain.project(np.zeros(self.A.shape[1]))
         targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
+        q = self.g_star.domain.project(np.zeros(self.A.shape[0]))
+        costs = self.linear_norm + (float(np.linalg.norm(self.A.rmatvec(q))) if np.any(q) else 0.0)
         return (
             (np.abs(p) + _quotients(targets, columns), targets),
-            (_quotients(self.linear_norm, rows), self.linear_norm),
+            (np.abs(q) + _quotients(costs, rows), costs),
         )
 
     def reach(self, x: Point, u: Vector) -> float:

@@ -150,13 +150,13 @@ def _check_kinks(problem: Problem, held: Any) -> None:
         if term.has_alpha() and not np.any(own):
             raise ValueError(
                 f"penalty={term!r} has no kink at 0 that grows with alpha, so that no alpha makes x = 0: alpha_max is "
-                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup, Nuclear, LInf and "
-                "TotalVariation1D"
+                "there for L1, ElasticNet with l1_ratio > 0, GroupL2, SparseGroup, Nuclear, LInf, GroupLInf, SLOPE "
+                "and TotalVariation1D"
             )
     if not np.any(held):
         raise ValueError(
-            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup, Nuclear, LInf "
-            "or TotalVariation1D"
+            f"penalty={problem.penalty!r} has no alpha: expected L1, ElasticNet, GroupL2, SparseGroup, Nuclear, LInf, "
+            "GroupLInf, SLOPE or TotalVariation1D"
         )
 
 
@@ -216,6 +216,7 @@ def dual_set(rest: Model, free: Indices, x: Vector, columns: Vector) -> Polytope
     if np.any(np.isnan(low)):
         raise TypeError(
             "loss: its slopes per row are not known at the fit by the columns without a penalty, and alpha_max needs "
-            "them (that is so for a user-defined loss, and for Norm2 at residual 0 with a linear term in the penalty)"
+            "them (that is so for a user-defined loss, for equal residuals under Wilcoxon, Gini, TopK and CVaR, and "
+            "for Norm2 at residual 0 with a linear term in the penalty)"
         )
     return Polytope(low, high, columns, *_slopes(rest, free, x))

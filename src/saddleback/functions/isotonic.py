@@ -1,0 +1,124 @@
+r"""Vectors whose entries do not fall, as a constraint.
+
+.. math::
+
+    f(x) = 0 \text{ if } x_1 \le x_2 \le \dots \le x_n, \qquad
+    f^*(z) = 0 \text{ if } z_1 + \dots + z_k \ge 0 \text{ for all } k, \text{ and } z_1 + \dots + z_n = 0,
+
+and infinite otherwise: the indicators of a cone and of its polar cone. The prox is ``pool``, for any steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _native
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, here, squeeze_constant
+from ..common.checks import positive_multiple
+from .conjugates import Ball, Indicator
+from .contract import ROUNDING, Convex, Domain, Ray
+from .domains import PartlyFixed
+from .penalties import Penalty
+from .traits import Movable
+
+
+class Isotonic(Penalty):
+    """0 if x_1 <= x_2 <= ... <= x_n, infinite otherwise.
+
+    Its prox is isotonic regression, in a time proportional to the number of entries. For entries that do not rise, give
+    A with its columns in reverse order.
+
+    Examples
+    --------
+    >>> import saddleback as sb
+    >>> sb.Isotonic().prox([1.0, 3.0, 2.0, 5.0], 1.0)
+    array([1. , 2.5, 2.5, 5. ])
+    """
+
+    def times(self, factor: float) -> Isotonic:
+        positive_multiple(self.name, factor)
+        return self
+
+    def bind(self, shape: tuple[int, ...]) -> NonDecreasing:
+        size = int(np.prod(shape))
+        if shape[:1] != (size,):
+            raise ValueError(f"Isotonic is a function of a vector, but its variable has shape {shape}: use a vector")
+        return NonDecreasing(size)
+
+
+class NonDecreasing(Convex, Movable):
+    """The function at the top of this module; ``place`` puts what is computed on the host where the vectors are."""
+
+    def __init__(self, size: int, place: ToDevice = here) -> None:
+        self.size = size
+        self.place = place
+
+    def blocks(self) -> Blocks:
+        return Blocks.single(self.size)
+
+    def moved(self, place: ToDevice) -> NonDecreasing:
+        return NonDecreasing(self.size, place)
+
+    @property
+    def domain(self) -> NonDecreasingCone:
+        return NonDecreasingCone(self)
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return 0.0
+
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        steps = np.atleast_1d(np.asarray(squeeze_constant(step), dtype=np.float64))
+        weight = np.ones(1) if steps.min() == steps.max() else 1.0 / steps
+        x: Vector = self.place(_native.pool(np.ascontiguousarray(v, dtype=np.float64), weight))
+        return x
+
+    def recession(self, direction: Vector) -> Ray:
+        return Ray(0.0, direction - self.domain.project(direction))
+
+    def conjugate(self) -> Indicator:
+        return Indicator(self, PolarCone(self))
+
+
+class NonDecreasingCone(Domain):
+    """x_1 <= ... <= x_n."""
+
+    def __init__(self, of: NonDecreasing) -> None:
+        self.of = of
+
+    def project(self, x: Vector) -> Vector:
+        return x if np.all(x[1:] >= x[:-1]) else self.of.prox(x, 1.0)
+
+    def largest_multiple(self, x: Vector) -> float:
+        host = np.asarray(x)
+        fall = float(np.max(host[:-1] - host[1:], initial=0.0))
+        return 1.0 if fall <= ROUNDING * float(np.max(np.abs(host))) else 0.0
+
+    def has_zero(self) -> bool:
+        return True
+
+
+class PolarCone(Ball, PartlyFixed):
+    """Sums z_1 + ... + z_k that are at least 0, and 0 at the end."""
+
+    def __init__(self, of: NonDecreasing) -> None:
+        self.of = of
+
+    def holds(self, x: Vector) -> bool:
+        host = np.asarray(x)
+        sums, rounding = np.cumsum(host), ROUNDING * float(np.sum(np.abs(host)))
+        return bool(abs(sums[-1]) <= rounding and np.all(sums >= -rounding))
+
+    def project(self, x: Vector) -> Vector:
+        return x if self.holds(x) else x - self.of.prox(x, 1.0)  # Moreau
+
+    def largest_multiple(self, x: Vector) -> float:
+        return 1.0 if self.holds(x) else 0.0
+
+    def has_zero(self) -> bool:
+        return True
+
+    def fixed(self) -> Indices:
+        return np.arange(1 if self.of.size == 1 else 0)
+
+    def fixed_sums(self) -> Indices:
+        return np.array([[0, self.of.size]])

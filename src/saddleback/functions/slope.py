@@ -1,0 +1,157 @@
+r"""The sorted L1 norm, and the set that it supports.
+
+With :math:`\lambda_1 \ge \dots \ge \lambda_n \ge 0` and :math:`|x|_{(1)} \ge \dots \ge |x|_{(n)}`,
+
+.. math::
+
+    f(x) = \sum_i \lambda_i |x|_{(i)}, \qquad
+    f^*(z) = 0 \text{ if } |z|_{(1)} + \dots + |z|_{(k)} \le \lambda_1 + \dots + \lambda_k \text{ for all } k,
+
+and infinite otherwise. The prox is ``sort_and_pool`` under absolute values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, here, length, multiple
+from ..common.cached import cached_property
+from ..common.checks import LARGEST_PRODUCT, nonnegative, scalar
+from .conjugates import Ball, Indicator
+from .contract import ROUNDING, Convex, Ray
+from .domains import Everywhere, PartlyFixed
+from .kinks import Kinks
+from .penalties import Regulariser
+from .sorting import largest_sums, ranked, shrink_sorted
+from .traits import Kinked, Lipschitz, Movable, Scaled
+
+
+class SLOPE(Regulariser):
+    """alpha * sum_i weights_i |x|_(i), with |x|_(1) >= |x|_(2) >= ...: the sorted L1 norm.
+
+    Coefficients of equal size form clusters, also if their columns are correlated. With equal weights it is L1, and
+    with weights (1, 0, ..., 0) it is LInf; OSCAR has weights that fall linearly. With the normal quantiles of levels
+    1 - q i / (2 n) as weights it controls the false discovery rate q of orthogonal columns (Bogdan et al., 2015). Its
+    prox has a single step for all entries.
+
+    Parameters
+    ----------
+    weights : array-like
+        One value per entry of x, at least 0 and non-increasing: the first belongs to the largest entry.
+    alpha : float, default 1.0
+        Weight of the penalty, at least 0.
+
+    Examples
+    --------
+    >>> import saddleback as sb
+    >>> sb.SLOPE([2.0, 1.0, 0.5]).prox([3.5, -3.0, 0.25], 1.0)
+    array([ 1.75, -1.75,  0.  ])
+    """
+
+    def __init__(self, weights: ArrayLike, alpha: float = 1.0) -> None:
+        self.weights = nonnegative("weights", weights).ravel()
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
+        rising = np.flatnonzero(np.diff(self.weights) > 0)
+        if rising.size:
+            raise ValueError(
+                f"weights rises at index {rising[0] + 1}: expected non-increasing weights, the first for the largest "
+                "entry; pass np.sort(weights)[::-1]"
+            )
+
+    def bind(self, shape: tuple[int, ...]) -> SortedL1:
+        size = int(np.prod(shape))
+        if self.weights.size != size:
+            raise ValueError(f"weights has {self.weights.size} values: expected one for each of the {size} entries")
+        return SortedL1(self.alpha * self.weights[::-1])
+
+
+class SortedL1(Convex, Lipschitz, Kinked, Scaled, Movable):
+    """The function f at the top of this module.
+
+    Parameters
+    ----------
+    weights : lambda in increasing order, as ``sort_and_pool`` takes them, on the host.
+    place : puts the results of sorts, which are computed on the host, where the vectors are.
+    """
+
+    domain = Everywhere()
+    diagonal_steps = False
+
+    def __init__(self, weights: Vector, place: ToDevice = here) -> None:
+        self.weights = weights
+        self.place = place
+
+    def blocks(self) -> Blocks:
+        return Blocks.single(self.weights.size)
+
+    def moved(self, place: ToDevice) -> SortedL1:
+        return SortedL1(self.weights, place)
+
+    def finite_value(self, x: Vector, factor: float = 1.0) -> float:
+        return float(self.weights @ np.sort(np.abs(np.asarray(multiple(x, factor)))))
+
+    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
+        x: Vector = self.place(shrink_sorted(v, float(np.max(step)) * self.weights, True))
+        return x
+
+    def subgradient(self, x: Vector) -> Vector:
+        slope: Vector = self.place(ranked(self.weights, np.abs(x))) * np.sign(x)
+        return slope
+
+    def subgradient_scale(self) -> float:
+        return float(np.mean(self.weights))
+
+    def rise(self, distance: float) -> float:
+        return length(self.weights) * distance
+
+    def recession(self, direction: Vector) -> Ray:
+        value = self.finite_value(direction)
+        return Ray(value, np.zeros_like(direction), value)
+
+    def conjugate(self) -> Indicator:
+        return Indicator(self, SortedL1Ball(self))
+
+    @cached_property
+    def bounds(self) -> Vector:
+        """The sums of the largest weight, of the two largest, and so on."""
+        return largest_sums(self.weights)
+
+    def zero_slack(self, z: Vector) -> Vector:
+        return np.array([float(np.min(self.bounds - largest_sums(np.abs(z))))])
+
+    def kinks(self, z: Vector, rest: Any) -> Kinks:
+        if self.weights[-1] == 0:
+            return Kinks.none(z.size)
+        shares = largest_sums(np.abs(z)) / self.bounds
+        most = int(np.argmax(shares))
+        active = ranked(np.repeat([0.0, 1.0 / self.bounds[most]], [z.size - most - 1, most + 1]), np.abs(z))
+        return Kinks(shares[most : most + 1], active * np.sign(z), np.zeros(z.size, dtype=np.int64))
+
+
+class SortedL1Ball(Ball, PartlyFixed):
+    """The z for which the sum of the k largest absolute values is at most that of the weights, for all k."""
+
+    symmetric = True
+
+    def __init__(self, of: SortedL1) -> None:
+        self.of = of
+
+    def holds(self, x: Vector) -> bool:
+        return bool(np.all(largest_sums(np.abs(x)) <= self.of.bounds * (1.0 + ROUNDING)))
+
+    def project(self, x: Vector) -> Vector:
+        return x if self.holds(x) else x - self.of.prox(x, 1.0)  # Moreau
+
+    def largest_multiple(self, x: Vector) -> float:
+        sums = largest_sums(np.abs(x))
+        beyond = sums > self.of.bounds * (1.0 + ROUNDING)
+        return float(np.min(self.of.bounds[beyond] / sums[beyond], initial=1.0))
+
+    def has_zero(self) -> bool:
+        return True
+
+    def fixed(self) -> Indices:
+        return np.arange(self.of.weights.size if self.of.weights[-1] == 0 else 0)
