@@ -128,6 +128,16 @@ def gram_path(gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Return the minimisers of f(x) + x'Gx / 2 - c'x for one f after the other, and the sweeps that each took; a path that ends early has 0 sweeps for the others.
     """
 
+def pool(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the non-decreasing x that minimises sum(weight * (x - v) ** 2), for positive weights.
+    """
+
+def sort_and_pool(v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], taken: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], absolute: bool) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Return the x that minimises sum(taken * sort(x)) + sum((x - v) ** 2) / 2, for taken in non-decreasing order; with absolute, the same for sort(abs(x)).
+    """
+
 def absolute_dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
     """Return the sum of |a * b|."""
 
