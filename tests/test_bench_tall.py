@@ -34,7 +34,7 @@ def test_files_and_memory(tmp_path):
     assert float(readings) >= 1
     assert min(map(float, (seconds, ratio))) > 0
     assert float(reading) >= 0
-    assert [row[0] for row in in_memory] == ["fit to an array, 4,000 x 50, L1", "quantile"]
+    assert [row[0] for row in in_memory] == ["fit to an array, 4,000 x 50, L1", "quantile", "smoothed_quantile"]
     assert float(in_memory[1][2]) <= 1e-6
 
 

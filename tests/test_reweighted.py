@@ -76,7 +76,7 @@ def test_a_matrix_has_groups_of_rows():
         (lambda: sb.MCP(1.0, 0.0), "gamma=0.0: expected a number above 0 for MCP"),
         (lambda: sb.SCAD(1.0, 2.0), "gamma=2.0: expected a number above 2 for SCAD"),
         (lambda: 2 * sb.MCP(1.0), "change alpha and gamma"),
-        (lambda: sb.MCP(1.0, groups=2) + sb.SquaredL2(1.0), "SquaredL2 cannot be added to MCP"),
+        (lambda: sb.MCP(1.0, groups=2) + sb.Box(0.0, 1.0), "Box cannot be added to MCP"),
         (lambda: sb.reweighted(sb.L1(1.0), A, sb.Squared(B)), "is convex: call sb.solve"),
         (lambda: sb.reweighted(sb.MCP(1.0), A, sb.Squared(B), checkpoint="file"), "checkpoint: expected None"),
         (lambda: sb.reweighted(sb.MCP(1.0), A, sb.Squared(B), max_rounds=0), "max_rounds=0"),

@@ -104,13 +104,14 @@ class DivergenceLoss(CurvedRows):
             return np.where(self.weight * self.b > 0, self.weight * self.b / np.maximum(x, 0.0) ** 2, 0.0)
 
     def rise(self, distance: float) -> float:
-        r"""Bound the rise from b by :math:`d^2 / (2 (b - d))` where b > d, and by d where b = 0.
+        r"""Bound the rise from b by :math:`d^2 / (2 (b - d))` where b > d, and by d elsewhere.
 
-        Other rows count as constraints, since their value is infinite at that distance.
+        In the latter rows it is the rise for larger u. For smaller ones they count as constraints, since their value is
+        infinite at that distance.
         """
         room = self.b - distance
         curved = np.where(room > 0, self.weight / np.where(room > 0, room, 1.0), 0.0)
-        slopes = np.where(self.b > 0, 0.0, self.weight)
+        slopes = np.where(room > 0, 0.0, self.weight)
         return 0.5 * float(np.max(curved)) * distance**2 + float(np.linalg.norm(slopes)) * distance
 
 
