@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .certificates.bounds import Bounds, bounds
 from .certificates.rays import RayCertificate, certify_ray
 from .check import Report, check
 from .common.checks import ProbeError
@@ -57,6 +58,7 @@ __all__ = [
     "L1",
     "Absolute",
     "ArrayRows",
+    "Bounds",
     "Box",
     "Certificate",
     "ColumnFile",
@@ -99,6 +101,7 @@ __all__ = [
     "TotalVariation1D",
     "Zero",
     "alpha_max",
+    "bounds",
     "certify",
     "certify_ray",
     "check",

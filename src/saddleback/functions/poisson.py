@@ -12,8 +12,9 @@ from ..places.torch import device_of
 from .conjugates import Conjugate
 from .contract import Ray
 from .domains import Everywhere, Interval
+from .enclosures import self_concordant_reach, within
 from .losses import Loss
-from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
+from .traits import Enclosed, Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
 
 NEWTON_STEPS = 60
 
@@ -44,7 +45,7 @@ class Poisson(Loss):
         return PoissonLoss(self.counts.ravel(), self._weights(shape))
 
 
-class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
+class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable, Enclosed):
     r""":math:`\sum_i s_i (e^{u_i} - b_i u_i)`. Its gradient is not Lipschitz, so that methods treat it by its prox."""
 
     domain = Everywhere()
@@ -121,6 +122,23 @@ class PoissonLoss(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
         r"""Bound the rise by :math:`e^d - 1 - d \le e^d d^2 / 2` in the row where it is largest."""
         with np.errstate(over="ignore"):
             return float(np.max(self.weight * self.counts) * np.exp(distance) * distance**2 / 2.0)
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        mean = slope + self.weight * self.counts
+        known = (self.weight > 0) & (mean > 0)
+        centre = np.log(np.where(known, mean, 1.0)) - np.log(np.where(known, self.weight, 1.0))
+        low = centre - self_concordant_reach(excess, mean)
+        # above the minimum the curvature only grows; at a mean of 0 the loss itself is the excess
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at_zero = np.log(excess / self.weight)
+        high = centre + within(np.full(mean.size, excess), np.zeros(mean.size), mean)
+        high = np.where(known, high, np.where(self.weight > 0, at_zero, np.inf))
+        return np.where(known, low, -np.inf), high
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            least, most = self.curvature_at(lower), self.curvature_at(upper)
+        return least, np.where(self.weight > 0, most, 0.0)
 
     def distance_to_kink(self, u: Vector) -> Vector:
         return np.zeros_like(u)
