@@ -39,6 +39,7 @@ from .functions import (
 from .interop import from_cvxpy
 from .io.column_files import ColumnFile
 from .io.problem_files import read_problem
+from .judging import Judgement, judge
 from .linear_constraint import LinearConstraint
 from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
@@ -73,6 +74,7 @@ __all__ = [
     "Identity",
     "Info",
     "Interval",
+    "Judgement",
     "LInf",
     "Linear",
     "LinearConstraint",
@@ -106,6 +108,7 @@ __all__ = [
     "certify_ray",
     "check",
     "from_cvxpy",
+    "judge",
     "methods",
     "open_device",
     "path",

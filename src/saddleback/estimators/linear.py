@@ -7,7 +7,7 @@ fitted attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import saddleback as sb
 
+from ..certificates.bounds import UNDECIDED
 from ..checkpoints import compare
 from ..common.arrays import Vector
 from ..common.checks import unmasked
@@ -67,6 +68,10 @@ class Fit:
     targets: list[Target]
     total: float
     constraints: Sequence[of_constraints.Rows] = ()
+
+    def with_alpha(self, alpha: float) -> Fit:
+        """Return the fit with another strength of the penalty."""
+        return replace(self, objective=replace(self.objective, alpha=alpha))
 
     def compressed(self, problems: int) -> Fit:
         """Return an equivalent fit on fewer rows, if that pays for the number of problems to solve."""
@@ -125,7 +130,7 @@ class Fit:
         options = {name: value for name, value in options.items() if name not in ("n_alphas", "eps")}
         results: list[sb.Result] = []
         for alpha in np.sort(np.asarray(options.pop("alphas"), dtype=np.float64))[::-1]:
-            one = replace(self, objective=replace(self.objective, alpha=float(alpha)))
+            one = self.with_alpha(float(alpha))
             start = results[-1] if results else None
             result = sb.solve(sb.Problem(*one.terms(target)), x0=start, **options)
             results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
@@ -166,11 +171,32 @@ class Fit:
             found.append(parts[0] if len(parts) == 1 else np.stack(parts))
         return found
 
+    def selected(self, results: Sequence[sb.Result]) -> list[Any]:
+        """Return for each problem which coefficients are in every solution, in none, or undecided.
+
+        Data in a file are not read again for this: nothing is decided then.
+        """
+        return [self._selected(result, target) for result, target in zip(results, self.targets, strict=True)]
+
+    def _selected(self, result: sb.Result, target: Target) -> Any:
+        given = self._from_given(result, target)
+        if given is None or not self.samples.X.in_memory:
+            return np.full((self.design.n_features, *target.values.shape[1:]), UNDECIDED, dtype=object)
+        decided = sb.bounds(sb.Problem(*self.terms(target)), given.x, given.y).decided
+        return decided[0] if isinstance(decided, list) else decided
+
+    def posed(self, coefs: Sequence[Vector], intercepts: Sequence[Any]) -> Iterator[tuple[sb.Problem, Any]]:
+        """Yield each problem with the point that belongs to coefficients for the given data."""
+        for target, coef, intercept in zip(self.targets, coefs, intercepts, strict=True):
+            x = [coef, np.reshape(intercept, (1, *coef.shape[1:]))] if self.design.intercept else coef
+            yield sb.Problem(*self.terms(target)), self.design.from_given(x, target.shift)
+
     def _to_given(self, result: sb.Result, target: Target) -> sb.Result:
         return replace(
             result,
             x=self.design.to_given(result.x, target.shift),
             y=self._on_samples(result.y, self.samples.to_given),
+            problem=None,  # which is that of the centred data
         )
 
     def _from_given(self, result: sb.Result, target: Target) -> sb.Result | None:
@@ -334,8 +360,27 @@ class LinearModel(Certified, ABC):
         self._warn(results)
         self._store(results, dtype)
         self.constraint_multipliers_ = ready.multipliers(results)
+        self._select(ready.selected(results))
         self._stop_if_interrupted(results)
         return self
+
+    def _select(self, selected: list[Any]) -> None:
+        """Set which features are in every solution, in the shape of the coefficients."""
+        self.selected_ = (selected[0].T if len(selected) == 1 else np.stack(selected)).reshape(self.coef_.shape)
+
+    def _posed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Iterator[tuple[sb.Problem, Any]]:
+        """Yield the problems that the model solves for data, each with the point of the fitted model."""
+        check_is_fitted(self)
+        other = self._unfitted()
+        ready = other._prepare(*other._check_data(X, y, sample_weight))
+        if hasattr(self, "alpha_"):
+            ready = ready.with_alpha(self.alpha_)
+        single = len(ready.targets) == 1
+        coefs = [self.coef_.reshape(-1, self.n_features_in_).T] if single else list(self.coef_)
+        if single and ready.targets[0].values.ndim == 1:
+            coefs = [coefs[0][:, 0]]
+        intercepts = [self.intercept_] if single else list(np.broadcast_to(self.intercept_, len(coefs)))
+        return ready.posed(coefs, intercepts)
 
     def _solve(self, ready: Fit | TallFit) -> list[sb.Result]:
         """Return the result of every problem; problems share the time limit."""

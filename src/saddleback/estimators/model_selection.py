@@ -83,6 +83,7 @@ class CrossValidated(LinearModel):
         chosen = [along[best] for along in path.by_problem()]
         self._store(chosen, table.dtype)
         self.constraint_multipliers_ = ready.multipliers(chosen)
+        self._select(ready.with_alpha(self.alpha_).selected(chosen))
         self._warn_of_grid(best)
         return self
 

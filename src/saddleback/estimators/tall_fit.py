@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import saddleback as sb
 
+from ..certificates.bounds import UNDECIDED
 from ..common.arrays import Vector
 from ..tall.problem import TallProblem
 from ..tall.rows import Rows
@@ -51,6 +52,10 @@ class TallFit:
     def multipliers(self, results: list[sb.Result]) -> list[Vector]:
         """Return the multipliers of the constraints: there are none."""
         return []
+
+    def selected(self, results: list[sb.Result]) -> list[NDArray[Any]]:
+        """Return which coefficients are in every solution: rows in chunks are not read again to decide this."""
+        return [np.full(rows.n_columns, UNDECIDED, dtype=object) for rows in self.targets]
 
 
 def _from_given(start: sb.Result, n_features: int, intercept: bool) -> Any:
