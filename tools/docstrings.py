@@ -38,8 +38,18 @@ WORDING = {
 }
 COMPLETE = WORDING | {"PR01"}  # a parameter is not documented
 
-READ_ONLY = {"Certificate", "GroupHingeData", "History", "Info", "LassoData", "Path", "RayCertificate", "Report"}
-READ_ONLY |= {"Result", "RobustPCAData", "Start", "State"}
+READ_ONLY = {
+    "Bounds",
+    "Certificate",
+    "GroupHingeData",
+    "History",
+    "Info",
+    "LassoData",
+    "Path",
+    "RayCertificate",
+    "Report",
+}
+READ_ONLY |= {"Judgement", "Result", "RobustPCAData", "Start", "State"}
 """Classes that users read but do not make: they have attributes instead of parameters."""
 
 INTERNAL = {f"saddleback.methods.{name}" for name in ("Checked", "Kept", "diverged", "drawn_blocks")}

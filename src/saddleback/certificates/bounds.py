@@ -7,9 +7,9 @@ With z = -A'y and u* = Ax*, the inequality of Fenchel and Young gives for every 
     \sum_j \left[ f_j(x_j^*) + f_j^*(z_j) - \langle x_j^*, z_j \rangle \right] +
     \sum_i \left[ g_i(u_i^*) + g_i^*(y_i) - u_i^* y_i \right] = P(x^*) - D(y) \le P(x) - D(y),
 
-and no term is negative. So each term is at most the gap, which leaves an interval for each x_j and u_i. Curvature of the
-loss leaves less: a ball for the dual optimum, which decides which columns are 0, and an ellipsoid for the columns that
-are left. docs/theory.md has the proofs.
+and no term is negative. So each term is at most the gap, which leaves an interval for each x_j and u_i. Curvature of
+the loss leaves less: a ball for the dual optimum, which decides which columns are 0, and an ellipsoid for the columns
+that are left. docs/theory.md has the proofs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALLOWED_ROUNDING = 1e-12
 """Part of the terms of both objectives that is added to the gap for their rounding."""
 
 WORK, LEAST_WORK = 8.0, 1e8
-"""Most products for the matrix of the ellipsoid, the former per entry of A: they are fast, and take less than a pass."""
+"""Most products for the matrix of the ellipsoid, the former per entry of A: fast ones, less than a pass."""
 
 FACTORED, LEAST_FACTORED = 20.0, 1e9
 """Most work for its factorisation, the number of its columns to the third power, the former per entry of A."""
@@ -305,7 +305,8 @@ def _inverse(H: Vector) -> Vector | None:
     if np.diag(factor).min() ** 2 < SINGULAR:
         return None
     scaled: Vector = linalg.cho_solve((factor, True), np.eye(unit.size))
-    return scaled / np.outer(unit, unit)
+    inverse: Vector = scaled / np.outer(unit, unit)
+    return inverse
 
 
 def _chosen_rows(A: Operator, curved: Vector, width: int) -> tuple[Indices | None, bool]:
@@ -337,9 +338,10 @@ def _shaped(problem: Problem, flat: _Flat) -> Bounds:
         np.where((flat.x.lower == 0) & (flat.x.upper == 0), NONE, UNDECIDED),
     ).astype(object)
     own = _split(decided, problem.x_shapes)
+    targets = [getattr(term, "b", None) for term in problem.losses]
     residuals = [
-        None if getattr(term, "b", None) is None else Ends(term.b - pair_of.upper, term.b - pair_of.lower)
-        for term, pair_of in zip(problem.losses, fitted if problem.has_rows else [fitted], strict=True)
+        None if b is None else Ends(b - own_fit.upper, b - own_fit.lower)
+        for b, own_fit in zip(targets, fitted if problem.has_rows else [fitted], strict=True)
     ]
     return Bounds(
         lower=low,
@@ -364,14 +366,15 @@ def _split(values: Any, shapes: Any) -> list[Any]:
 
 def _group_norms(problem: Problem, flat: _Flat) -> list[Ends | None]:
     """Return the ends of the norms of the groups of each penalty; None for a penalty that is a sum over columns."""
-    model, found, first = problem.model, [], 0
+    model, first = problem.model, 0
+    found: list[Ends | None] = []
     least = np.where((flat.x.lower > 0) | (flat.x.upper < 0), np.minimum(*map(np.abs, flat.x)), 0.0)
     most = np.maximum(*map(np.abs, flat.x))
     for function, own in parts_of(model.f):
         blocks, size = function.blocks(), least[own].size
         stop = first + len(blocks)
-        if isinstance(function, Enclosed) and 1 < blocks.sizes.max(initial=1) and len(blocks) < size:
-            low = np.maximum(np.sqrt(blocks.sums(least[own] ** 2)), _own(flat.lengths.lower, first, stop))
+        if isinstance(function, Enclosed) and blocks.sizes.max(initial=1) > 1 and len(blocks) < size:
+            low = np.maximum(np.sqrt(blocks.sums(least[own] ** 2)), flat.lengths.lower[first:stop])
             high = np.sqrt(blocks.sums(most[own] ** 2))
             longest = function.longest(flat.slope[own], flat.gap) if np.isfinite(flat.gap) else None
             high = high if longest is None else np.minimum(high, longest)
@@ -380,7 +383,3 @@ def _group_norms(problem: Problem, flat: _Flat) -> list[Ends | None]:
             found.append(None)
         first = stop
     return found
-
-
-def _own(values: Vector, first: int, stop: int) -> Vector:
-    return values[first:stop]

@@ -228,16 +228,17 @@ class _DenseFactors:
     """A factorisation with pivoting; ``sensitivity`` is the norm of the inverse, with a margin for its estimate."""
 
     def __init__(self, block: Vector) -> None:
-        self.factors = linalg.lu_factor(block)
+        self.factors, self.pivots, singular = linalg.lapack.dgetrf(block)
         size = float(np.abs(block).sum(axis=0).max())
-        share, failed = linalg.lapack.dgecon(self.factors[0], size)
-        if failed or not share > 0:
+        share, failed = linalg.lapack.dgecon(self.factors, size)
+        if singular or failed or not share > 0:
             raise linalg.LinAlgError
         self.sensitivity = MARGIN / (share * size)
 
     def solve(self, right: Vector, transposed: bool) -> Vector:
         """Return the solution of the equations or of the transposed ones."""
-        return linalg.lu_solve(self.factors, right, trans=int(transposed))
+        solution: Vector = linalg.lapack.dgetrs(self.factors, self.pivots, right, trans=int(transposed))[0]
+        return solution
 
 
 class _SparseFactors:

@@ -372,7 +372,7 @@ class LinearModel(Certified, ABC):
         """Yield the problems that the model solves for data, each with the point of the fitted model."""
         check_is_fitted(self)
         other = self._unfitted()
-        ready = other._prepare(*other._check_data(X, y, sample_weight))
+        ready: Fit = other._prepare(*other._check_data(X, y, sample_weight))
         if hasattr(self, "alpha_"):
             ready = ready.with_alpha(self.alpha_)
         single = len(ready.targets) == 1

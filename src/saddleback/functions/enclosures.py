@@ -1,6 +1,6 @@
 """Intervals around the points at which a convex function is near a line below it.
 
-The *excess* of f at x for a slope z is f(x) + f*(z) - <x, z>, which is at least 0 by the inequality of Fenchel and Young.
+The *excess* of f at x for a slope z is f(x) + f*(z) - <x, z>. By the inequality of Fenchel and Young it is at least 0.
 """
 
 from __future__ import annotations

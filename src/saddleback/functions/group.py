@@ -206,9 +206,10 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
 
     def longest(self, slope: Vector, excess: float) -> Vector:
-        """The excess of a group is at least (weight - ||shrink(z)||) ||x||, since z - shrink(z) is a slope at 0."""
+        # the excess of a group is at least (weight - ||shrink(z)||) ||x||, since z - shrink(z) is a slope at 0
         slack = self.weight - self.norms(shrink(slope, self.left, self.right))
-        return np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
+        most: Vector = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
+        return most
 
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         norms = self.norms(shrink(slope, self.left, self.right))
@@ -222,9 +223,9 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         return -ends[0], ends[1]
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """A group is 0 if no slope is longer than its weight, and a coordinate of it has a sign only beyond the box."""
+        # a group is 0 if no slope is longer than its weight, and a coordinate of it has a sign only beyond the box
         farthest = np.maximum(*(np.abs(shrink(end, self.left, self.right)) for end in (low, high)))
-        zero = self.per_coordinate(self.norms(farthest) < self.weight)
+        zero = self.partition.spread((self.norms(farthest) < self.weight).astype(np.float64)) > 0
         return (
             np.where(zero | (low > self.left), 0.0, -np.inf),
             np.where(zero | (high < self.right), 0.0, np.inf),
