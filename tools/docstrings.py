@@ -39,8 +39,8 @@ WORDING = {
 }
 COMPLETE = WORDING | {"PR01"}  # a parameter is not documented
 
-READ_ONLY = {"Certificate", "GroupHingeData", "History", "Info", "LassoData", "Path", "RayCertificate", "Report"}
-READ_ONLY |= {"Result", "RobustPCAData", "Start", "State"}
+READ_ONLY = {"Bounds", "Certificate", "GroupHingeData", "History", "Info", "Judgement", "LassoData", "Path"}
+READ_ONLY |= {"RayCertificate", "Report", "Result", "RobustPCAData", "Start", "State"}
 READ_ONLY |= {"Bootstrap", "QuantileInference", "QuantileProcess", "Summary"}
 """Classes that users read but do not make: they have attributes instead of parameters."""
 

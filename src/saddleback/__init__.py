@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .certificates.bounds import Bounds, bounds
 from .certificates.rays import RayCertificate, certify_ray
 from .check import Report, check
 from .common.checks import ProbeError
@@ -61,6 +62,7 @@ from .functions import (
 from .interop import from_cvxpy
 from .io.column_files import ColumnFile
 from .io.problem_files import read_problem
+from .judging import Judgement, judge
 from .linear_constraint import LinearConstraint
 from .operators import Differences, Identity, Repeat, Streamed
 from .paths.alpha_max import alpha_max
@@ -85,6 +87,7 @@ __all__ = [
     "Absolute",
     "Adaptive",
     "ArrayRows",
+    "Bounds",
     "Box",
     "CVaR",
     "Certificate",
@@ -106,6 +109,7 @@ __all__ = [
     "Info",
     "Interval",
     "Isotonic",
+    "Judgement",
     "KullbackLeibler",
     "L1Ball",
     "LInf",
@@ -146,10 +150,12 @@ __all__ = [
     "Wilcoxon",
     "Zero",
     "alpha_max",
+    "bounds",
     "certify",
     "certify_ray",
     "check",
     "from_cvxpy",
+    "judge",
     "methods",
     "open_device",
     "path",

@@ -252,6 +252,9 @@ class Result:
     terms : dict of Share
         For a problem with a list of losses, the share of each term in the objective and in the gap, under its name:
         ``result.terms["loss[1]"].value``. Empty for other problems.
+    problem : Problem or None
+        The problem that was solved, for ``bounds``. It is left out of copies in files and of ``to_dict``, and None in
+        the result of an estimator, of a ``TallProblem`` and of several processes.
     """
 
     x: Any
@@ -269,6 +272,29 @@ class Result:
     is_vertex: bool | None = None
     ray: Any = None
     terms: Mapping[str, Share] = field(default_factory=dict)
+    problem: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"problem": None}
+
+    def bounds(self) -> Any:
+        """Return an interval per coefficient, group, fitted value and residual that contains every optimum.
+
+        It takes the product A'y, and less than another one.
+
+        Returns
+        -------
+        Bounds
+            The intervals, and for each coefficient whether it is in every solution, in none, or undecided.
+        """
+        if self.problem is None:
+            raise ValueError(
+                "bounds() needs the problem, which this result does not have: use sb.bounds(problem, x, y), and for an "
+                "estimator sb.judge(model, X, y).bounds()"
+            )
+        from .certificates.bounds import bounds
+
+        return bounds(self.problem, self.x, self.y)
 
     @property
     def objective(self) -> float:

@@ -370,7 +370,7 @@ def _ratio(value: float, scale: float) -> float:
     return value / scale if scale > 0 else 0.0
 
 
-def _unpenalised(model: Model) -> tuple[Vector, Vector]:
+def unpenalised_part(model: Model) -> tuple[Vector, Vector]:
     """Return A_0 and c_0: the unpenalised columns, or sums of columns, and the slopes of f along them."""
     ranges, inside = model.unpenalised_sums, model.f_star.domain.project(np.zeros(model.A.shape[1]))
     if np.all(np.diff(ranges) == 1):
@@ -384,7 +384,7 @@ def _project_unpenalised(model: Model, y: Vector) -> tuple[Vector, bool]:
 
     Returns the best point, which may be y itself, and whether it satisfies the constraint up to rounding.
     """
-    columns, slopes = _unpenalised(model)
+    columns, slopes = unpenalised_part(model)
     target = -slopes
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target

@@ -96,6 +96,8 @@ class Task:
     ----------
     problem, model :
         The problem as the user wrote it.
+    given :
+        The same before it was moved to a device; None if its columns are on several processes.
     reduction :
         The smaller problem that is solved, and the map from its solutions to those of the user's problem.
     method :
@@ -125,6 +127,7 @@ class Task:
             raise TypeError(
                 "checkpoint: with all blocks identities the vectors lie on the device; leave checkpoint or device out"
             )
+        self.given = problem if team.size == 1 else None
         self.problem = problem if place is None else problem.placed(place)
         self.model = self.problem.model.with_memory()
         self.method, self.reduction = self._planned(session)
@@ -243,6 +246,7 @@ class Task:
             is_vertex=None if stated is None else stated.is_vertex,
             ray=ray if ray is None else _shaped_ray(problem, status, ray),
             terms=shares(problem, x, y),
+            problem=self.given,
         )
 
     def _ray(self, status: Status) -> Vector | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
@@ -149,6 +150,7 @@ class Certified(BaseEstimator):
 
     def _judgement(self, results: Sequence[sb.Result]) -> None:
         """Set the attributes on the accuracy of the fit."""
+        results = [replace(result, problem=None) for result in results]  # a model does not keep its data
         single = len(results) == 1
         gaps = np.array([result.certificate.gap for result in results])
         passes = np.array([result.passes for result in results])

@@ -7,7 +7,7 @@ fitted attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -69,6 +69,10 @@ class Fit:
     targets: list[Target]
     total: float
     constraints: Sequence[of_constraints.Rows] = ()
+
+    def with_alpha(self, alpha: float) -> Fit:
+        """Return the fit with another strength of the penalty."""
+        return replace(self, objective=replace(self.objective, alpha=alpha))
 
     def compressed(self, problems: int) -> Fit:
         """Return an equivalent fit on fewer rows, if that pays for the number of problems to solve."""
@@ -203,7 +207,7 @@ class Fit:
         options = {name: value for name, value in options.items() if name not in ("n_alphas", "eps")}
         results: list[sb.Result] = []
         for alpha in np.sort(np.asarray(options.pop("alphas"), dtype=np.float64))[::-1]:
-            one = replace(self, objective=replace(self.objective, alpha=float(alpha)))
+            one = self.with_alpha(float(alpha))
             start = results[-1] if results else None
             result = one._solved(target, start, options)
             results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
@@ -271,6 +275,12 @@ class Fit:
             found.append(parts[0] if len(parts) == 1 else np.stack(parts))
         return found
 
+    def posed(self, coefs: Sequence[Vector], intercepts: Sequence[Any]) -> Iterator[tuple[sb.Problem, Any]]:
+        """Yield each problem with the point that belongs to coefficients for the given data."""
+        for target, coef, intercept in zip(self.targets, coefs, intercepts, strict=True):
+            x = [coef, np.reshape(intercept, (1, *coef.shape[1:]))] if self.design.intercept else coef
+            yield sb.Problem(*self.terms(target)), self.design.from_given(x, target.shift)
+
     def _to_given(self, result: sb.Result, target: Target) -> sb.Result:
         x = self.design.to_given(result.x, target.shift)
         if self.objective.joint and self.design.intercept:  # the loss does not change if all intercepts do alike
@@ -279,6 +289,7 @@ class Fit:
             result,
             x=x,
             y=self._on_samples(result.y, self.samples.to_given),
+            problem=None,  # which is that of the centred data
         )
 
     def _from_given(self, result: sb.Result, target: Target) -> sb.Result | None:
@@ -438,6 +449,20 @@ class LinearModel(Inferential, ABC):
         self.constraint_multipliers_ = ready.multipliers(results)
         self._stop_if_interrupted(results)
         return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Iterator[tuple[sb.Problem, Any]]:
+        """Yield the problems that the model solves for data, each with the point of the fitted model."""
+        check_is_fitted(self)
+        other = self._unfitted()
+        ready: Fit = other._prepare(*other._check_data(X, y, sample_weight))
+        if hasattr(self, "alpha_"):
+            ready = ready.with_alpha(self.alpha_)
+        single = len(ready.targets) == 1
+        coefs = [self.coef_.reshape(-1, self.n_features_in_).T] if single else list(self.coef_)
+        if single and ready.targets[0].values.ndim == 1:
+            coefs = [coefs[0][:, 0]]
+        intercepts = [self.intercept_] if single else list(np.broadcast_to(self.intercept_, len(coefs)))
+        return ready.posed(coefs, intercepts)
 
     def _solve(self, ready: Fit | TallFit) -> list[sb.Result]:
         """Return the result of every problem; problems share the time limit."""

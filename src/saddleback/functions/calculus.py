@@ -17,6 +17,7 @@ from .normal_form import NormalForm, PiecewiseParameters
 from .points import BlockPoint
 from .traits import (
     Addable,
+    Enclosed,
     Joinable,
     Kinked,
     KnownByProx,
@@ -24,6 +25,8 @@ from .traits import (
     Movable,
     Remembers,
     Scaled,
+    curvature_between,
+    enclosure,
     kinks,
     memories,
     moved,
@@ -33,13 +36,14 @@ from .traits import (
     subdifferential,
     subgradient_scale,
     with_memory,
+    with_slopes,
     zero_slack,
 )
 
 T = TypeVar("T")
 
 
-class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers):
+class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enclosed):
     """f + <c, x> for a function that has no parameter for a linear term."""
 
     def __init__(self, base: Convex, linear: Vector) -> None:
@@ -97,6 +101,18 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers):
         low, high = subdifferential(self.base, x, tolerance)
         return low + self.linear, high + self.linear
 
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        return enclosure(self.base, slope - self.linear, excess)
+
+    def longest(self, slope: Vector, excess: float) -> Vector | None:
+        return self.base.longest(slope - self.linear, excess) if isinstance(self.base, Enclosed) else None
+
+    def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        return with_slopes(self.base, low - self.linear, high - self.linear)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        return curvature_between(self.base, lower, upper)
+
     def with_memory(self) -> Tilted:
         base = with_memory(self.base)
         return self if base is self.base else Tilted(base, self.linear)
@@ -131,7 +147,7 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
         return point + self.of.linear, value
 
 
-class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers):
+class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers, Enclosed):
     """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
@@ -296,8 +312,21 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
         return Kinks(np.concatenate(alphas), np.concatenate(slopes), np.concatenate(parts))
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
-        low, high = zip(*self._each(subdifferential, x, tolerance), strict=True)
+        return self._ends(subdifferential, x, tolerance)
+
+    def _ends(self, call: Callable[..., tuple[Vector, Vector]], *vectors: Vector | Step) -> tuple[Vector, Vector]:
+        """Return the ends of intervals, given a function that returns those of each part."""
+        low, high = zip(*self._each(call, *vectors), strict=True)
         return np.concatenate(low), np.concatenate(high)
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        return self._ends(enclosure, slope, excess)
+
+    def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        return self._ends(with_slopes, low, high)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        return self._ends(curvature_between, lower, upper)
 
     def with_memory(self) -> BlockSum:
         return self._with([with_memory(part) for part in self.functions])

@@ -36,7 +36,7 @@ from .domains import Interval, PartlyFixed
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
-from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
+from .traits import Addable, Enclosed, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
@@ -136,7 +136,7 @@ def checked_weights(weights: Vector, groups: Blocks) -> Vector:
     return weights
 
 
-class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
+class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, Enclosed):
     """Group norms over a known partition, with two slopes and a square per coordinate.
 
     Parameters
@@ -264,6 +264,32 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
         high = np.where(x < -tolerance, self.left, self.right) + self.quadratic * x
         bare = self.per_coordinate(self.weight == 0)
         return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
+
+    def longest(self, slope: Vector, excess: float) -> Vector:
+        # the excess of a group is at least (weight - ||shrink(z)||) ||x||, since z - shrink(z) is a slope at 0
+        slack = self.weight - self.norms(shrink(slope, self.left, self.right))
+        most: Vector = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
+        return most
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        norms = self.norms(shrink(slope, self.left, self.right))
+        slack = self.per_coordinate(np.maximum(self.weight - norms, 0.0))
+        inside = self.per_coordinate(norms == 0)  # then the slopes of each coordinate add to its slack
+        ends = []
+        for room, allowed in ((slope - self.left, np.isfinite(self.left)), (self.right - slope, True)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                end = excess / (slack + np.where(inside, np.maximum(room, 0.0), 0.0))
+            ends.append(np.where(allowed, np.where(np.isnan(end), np.inf, end), 0.0))
+        return -ends[0], ends[1]
+
+    def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        # a group is 0 if no slope is longer than its weight, and a coordinate of it has a sign only beyond the box
+        farthest = np.maximum(*(np.abs(shrink(end, self.left, self.right)) for end in (low, high)))
+        zero = self.partition.spread((self.norms(farthest) < self.weight).astype(np.float64)) > 0
+        return (
+            np.where(zero | (low > self.left), 0.0, -np.inf),
+            np.where(zero | (high < self.right), 0.0, np.inf),
+        )
 
     def restrict_blocks(self, blocks: Indices) -> GroupNorms:
         columns = self.partition.columns(blocks)

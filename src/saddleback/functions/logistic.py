@@ -10,13 +10,14 @@ from .conjugates import Conjugate
 from .contract import Ray
 from .curved import CurvedRows
 from .domains import Everywhere, Interval
+from .enclosures import self_concordant_reach
 from .normal_form import LogisticEntropy, NormalForm
-from .traits import Scaled, SumOverCoordinates
+from .traits import Enclosed, Scaled, SumOverCoordinates
 
 NEWTON_STEPS = 60
 
 
-class LogisticLoss(CurvedRows):
+class LogisticLoss(CurvedRows, Enclosed):
     r""":math:`\sum_i s_i \log(1 + e^{-z_i u_i})`."""
 
     domain = Everywhere()
@@ -78,6 +79,19 @@ class LogisticLoss(CurvedRows):
     def rise(self, distance: float) -> float:
         # the infimum is not attained, but no slope exceeds the weight
         return float(np.linalg.norm(self.weight)) * distance
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        counted = self.weight > 0
+        p = np.divide(-self.labels * slope, self.weight, out=np.full(slope.shape, np.nan), where=counted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = self.labels * (np.log1p(-p) - np.log(p))
+            distance = self_concordant_reach(excess, self.weight * p * (1.0 - p))
+            low, high = centre - distance, centre + distance
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        ends = self.curvature_at(lower), self.curvature_at(upper)
+        return np.minimum(*ends), np.where((lower <= 0) & (upper >= 0), 0.25 * self.weight, np.maximum(*ends))
 
 
 class Entropy(Conjugate[LogisticLoss], SumOverCoordinates, Scaled):

@@ -40,9 +40,21 @@ from ..common.chunks import chunked_map, chunked_sum, double, inner
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval
+from .enclosures import reach
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import NormalForm, Piecewise, PiecewiseParameters
-from .traits import Addable, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
+from .traits import (
+    Addable,
+    Enclosed,
+    Joinable,
+    Kinked,
+    Lipschitz,
+    Movable,
+    Scaled,
+    Smooth,
+    SumOverCoordinates,
+    SumOverRows,
+)
 
 
 def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
@@ -51,7 +63,7 @@ def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     return np.subtract(v, taken, out=taken)
 
 
-class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable):
+class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, Enclosed):
     """A member of the family: five parameters, one value per coordinate."""
 
     def __init__(self, left: Vector, right: Vector, quadratic: Vector, lower: Vector, upper: Vector) -> None:
@@ -252,6 +264,37 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         admitted = (self.lower <= 0) & (self.upper >= 0)
         return np.where(admitted, self.left, np.inf), np.where(admitted, self.right, -np.inf)
 
+    # --- points near a line below it ----------------------------------------------------------------------------
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        return -self.of_multiple(-1.0)._highest(-slope, excess), self._highest(slope, excess)
+
+    def _highest(self, slope: Vector, excess: float) -> Vector:
+        """Return the largest x whose excess for a slope is at most ``excess``."""
+        z = self.conjugate_domain.project(slope)
+        x, q = self.maximiser(z), self.quadratic
+        start = np.maximum(x, 0.0)
+        pieces = (
+            (np.maximum(np.minimum(self.upper, 0.0) - x, 0.0), np.maximum(self.left + q * x - z, 0.0), q),
+            (np.maximum(self.upper - start, 0.0), np.maximum(self.right + q * start - z, 0.0), q),
+        )
+        return x + reach(excess, pieces)
+
+    def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        return -self.of_multiple(-1.0)._highest_with(-low), self._highest_with(high)
+
+    def _highest_with(self, slope: Vector) -> Vector:
+        """Return the largest x that has the slope as a subgradient, or that has a smaller one."""
+        excess = slope - np.clip(slope, self.left, self.right)
+        free = np.where((excess > 0) | (slope >= self.right), np.inf, np.where(excess < 0, -np.inf, 0.0))
+        curved = np.divide(excess, self.quadratic, out=free, where=self.quadratic > 0)
+        return np.clip(curved, self.lower, self.upper)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        kinked = (self.left < self.right) & (lower <= 0) & (upper >= 0)
+        ended = (lower < self.lower) | (upper > self.upper)
+        return np.array(self.quadratic), np.where(kinked | ended, np.inf, self.quadratic)
+
     # --- sums, and conjugates within the family -----------------------------------------------------------------
 
     def plus(self, piece: PiecewiseParameters) -> PiecewiseQuadratic:
@@ -384,7 +427,7 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         )
 
 
-class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled):
+class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Enclosed):
     """The conjugate of a member of the family: a separable loss, defined by its conjugate."""
 
     def restrict(self, keep: Indices) -> ConjugatePiecewise:
@@ -494,6 +537,40 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         between = np.minimum(u - dual.left, dual.right - u)
         flat = np.where(y <= dual.lower, below, np.where(y >= dual.upper, above, np.where(y == 0, between, 0.0)))
         return np.where(dual.lower == dual.upper, np.inf, np.maximum(np.nan_to_num(flat), 0.0))
+
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        mirrored = self.of.of_multiple(-1.0).conjugate()
+        return -mirrored._highest(-slope, excess), self._highest(slope, excess)
+
+    def _highest(self, slope: Vector, excess: float) -> Vector:
+        """Return the largest u whose excess for a slope y is at most ``excess``.
+
+        The slope of the loss grows from y to 0, stays there between the two slopes of the dual, and grows to a bound.
+        """
+        dual = self.of
+        y = dual.domain.project(slope)
+        above, inverse = np.maximum(y, 0.0), _inverse(dual.quadratic)
+        to_zero = np.where(y < 0, np.minimum(dual.upper, 0.0) - y, 0.0)
+        flat = np.where((y < 0) & (dual.upper >= 0), dual.right - dual.left, 0.0)
+        curved = dual.quadratic > 0
+        with np.errstate(invalid="ignore"):
+            to_bound = np.where(curved, dual.quadratic * np.maximum(dual.upper - above, 0.0), 0.0)
+        pieces = (
+            (dual.quadratic * to_zero, np.zeros_like(y), inverse),
+            (flat, -np.minimum(y, 0.0), np.zeros_like(y)),
+            (to_bound, above - y, inverse),
+            (np.full_like(y, np.inf), dual.upper - y, np.zeros_like(y)),
+        )
+        return np.where(y < 0, dual.left, dual.right) + dual.quadratic * y + reach(excess, pieces)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        dual, most = self.of, _inverse(self.of.quadratic)
+        with np.errstate(invalid="ignore"):
+            first, last = dual.left + dual.quadratic * dual.lower, dual.right + dual.quadratic * dual.upper
+        begins, ends = lower >= first, upper <= last
+        inside = begins & ends & ((dual.left == dual.right) | (upper <= dual.left) | (lower >= dual.right))
+        straight = (dual.quadratic == 0) & (dual.lower < dual.upper)
+        return np.where(inside, most, 0.0), np.where(straight, np.inf, most)
 
     # c F is conjugate to c F*(y / c): bounds grow with c, the quadratic term falls
 

@@ -155,6 +155,56 @@ class Movable(ABC):
         """Return the function with its parameters on a device; its arguments then lie there too."""
 
 
+class Enclosed(ABC):
+    """A function that knows the points near a line below it, which bounds on all optima need.
+
+    The excess of f at x for a slope z is f(x) + f*(z) - <x, z>.
+    """
+
+    @abstractmethod
+    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+        """Return the ends of an interval per coordinate that contain each x whose excess is at most ``excess``."""
+
+    def longest(self, slope: Vector, excess: float) -> Vector | None:
+        """Return the largest norm of each block of such an x; None if it is not known from the blocks themselves."""
+        return None
+
+    def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Return the ends of an interval per coordinate that contain each x with a subgradient in [low, high]."""
+        return unbounded(low.size)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        """Return bounds on the second derivative between two ends, per coordinate: at least and at most.
+
+        The latter is infinite if there may be a kink.
+        """
+        return np.zeros(lower.size), np.full(lower.size, np.inf)
+
+
+def unbounded(size: int) -> tuple[Vector, Vector]:
+    """Return the ends of intervals without bounds."""
+    return np.full(size, -np.inf), np.full(size, np.inf)
+
+
+def enclosure(function: Convex, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+    """Return ends that contain each x whose excess is at most ``excess``; infinite if they are not known."""
+    if isinstance(function, Enclosed):
+        return function.enclosure(slope, excess)
+    return unbounded(slope.size)
+
+
+def with_slopes(function: Convex, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """Return ends that contain each x with a subgradient in [low, high]; infinite if they are not known."""
+    return function.with_slopes(low, high) if isinstance(function, Enclosed) else unbounded(low.size)
+
+
+def curvature_between(function: Convex, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+    """Return bounds on the second derivative between two ends; 0 and infinite if they are not known."""
+    if isinstance(function, Enclosed):
+        return function.curvature_between(lower, upper)
+    return np.zeros(lower.size), np.full(lower.size, np.inf)
+
+
 def subgradient_scale(function: Convex) -> Vector | float:
     """Return the typical size of a subgradient at a solution, per coordinate; 0 if it is not known."""
     return function.subgradient_scale() if isinstance(function, Scaled) else 0.0
