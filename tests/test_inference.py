@@ -16,7 +16,7 @@ from profiles import examples
 from scipy import sparse
 from scipy.integrate import quad
 from scipy.stats import norm
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from statsmodels.regression import quantile_regression as peer
 
 import saddleback as sb
@@ -409,9 +409,7 @@ LINEAR = [name for name in se.__all__ if hasattr(getattr(se, name), "bootstrap")
 def test_every_linear_model_has_a_summary(name):
     few = {"alphas": [0.1], "cv": 2, "tol": 1e-3} if name.endswith("CV") else {}
     model = getattr(se, name)(**few)
-    target = (
-        np.column_stack([Y, -Y]) if name == "MultiTaskLasso" else np.sign(Y) if "Class" in name or "SVC" in name else Y
-    )
+    target = np.column_stack([Y, -Y]) if name.startswith("MultiTask") else np.sign(Y) if is_classifier(model) else Y
     summary = model.fit(X, target).summary()
     frame = summary.to_frame()
     assert frame["coefficient"].size == model.coef_.size + np.size(model.intercept_)

@@ -276,7 +276,7 @@ def test_check_lists_its_tests(data):
         assert line in repr(report)
 
 
-# a value of MulticlassHinge is a difference of larger numbers, whose rounding a probe of a user's function cannot know
+# the prox of MulticlassHinge loses digits at the longest steps, and its value is a difference of larger numbers
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("MulticlassHinge")])
 def test_check_accepts_the_catalogue(name):
     report = sb.check(FUNCTIONS[name], SIZE)

@@ -298,30 +298,6 @@ class MaximumLoss(SumOverClasses):
     def conjugate_of_maximum(self, shares: Vector) -> Vector:
         return _total(shares * self.target) - 1.0
 
-    def prox(self, v: Vector, step: Step, blocks: Indices | None = None) -> Vector:
-        r"""Return the prox, without the digits that a long step would lose.
-
-        If the class z of a row stays among the largest, then with steps t its new value is the root of
-        :math:`\tau - v_z = \sum_{k \ne z} (t_z / t_k) \max(0, v_k + 1 - \tau)`, and the others are at most
-        :math:`\tau - 1`.
-        """
-        if blocks is not None:
-            return self.restrict_blocks(blocks).prox(v, step)
-        u, own = self.rows(v), self.target == 1
-        reach = self.rows(np.broadcast_to(step, v.shape)) * self.weight[:, None]
-        start, longest = _total(self.target * u), _total(self.target * reach)
-        factor = np.divide(longest[:, None], reach, out=np.zeros_like(u), where=~own & (reach > 0))
-        moved = np.where(own, -np.inf, u + 1.0)
-        order = np.argsort(-moved, axis=1)
-        moved, factor = np.take_along_axis(moved, order, axis=1), np.take_along_axis(factor, order, axis=1)
-        sums = np.cumsum(factor * np.where(factor > 0, moved, 0.0), axis=1)
-        levels = np.column_stack([start, (start[:, None] + sums) / (1.0 + np.cumsum(factor, axis=1))])
-        count = np.sum(np.logical_and.accumulate(moved > levels[:, :-1], axis=1), axis=1)
-        level = np.take_along_axis(levels, count[:, None], axis=1)
-        stays = (level[:, 0] <= start + longest) & (self.weight > 0)
-        near = np.where(own, level, np.minimum(u, level - 1.0))
-        return np.where(stays[:, None], near, self.rows(super().prox(v, step))).ravel()
-
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
         margin = 1.0 - self.target
         return np.minimum(v, _level(v + margin, reach)[:, None] - margin)
