@@ -9,7 +9,6 @@ perfect, and sweeps take long if columns are nearly dependent.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -44,7 +43,7 @@ def on_gram_matrix(problem: Problem, alphas: Vector, options: Options) -> list[R
     """Return certified results for the first of the alphas: all, some, or none if the problem is of another kind."""
     model = problem.model
     weight = _weight(model)
-    if weight is None or not _is_plain(options) or not _pays(model, alphas.size, options):
+    if weight is None or not options.any_method or not _pays(model, alphas.size, options):
         return []
     begun = perf_counter()
     problems = [problem.with_alpha(alpha) for alpha in alphas]
@@ -112,12 +111,6 @@ def _weight(model: Model) -> Vector | None:
 def _penalty(model: Model) -> PiecewiseQuadratic:
     assert isinstance(model.f, PiecewiseQuadratic)
     return model.f
-
-
-def _is_plain(options: Options) -> bool:
-    """Return whether only the accuracy, the work, the threads and the seed differ from the defaults."""
-    free = {name: getattr(options, name) for name in ("tol", "max_passes", "threads", "seed")}
-    return options == replace(Options(), **free)
 
 
 def _pays(model: Model, alphas: int, options: Options) -> bool:
