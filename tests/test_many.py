@@ -43,6 +43,21 @@ def test_weights_multiply_those_of_the_loss():
     assert_solved(results, [sb.Problem(sb.L1(0.5), A, sb.Absolute(B, sample_weight=own * each)) for each in COUNTS])
 
 
+@pytest.mark.parametrize(
+    ("loss", "weighted"),
+    [
+        (sb.Squared(np.c_[B, -B]), lambda own: sb.Squared(np.c_[B, -B], np.c_[own, own])),
+        (
+            sb.Multinomial(np.digitize(B, [-0.5, 0.5])),
+            lambda own: sb.Multinomial(np.digitize(B, [-0.5, 0.5]), None, own),
+        ),
+    ],
+)
+def test_weights_of_rows_with_several_values(loss, weighted):
+    results = sb.solve_many(sb.Problem(sb.L1(2.0), A, loss), weights=COUNTS, tol=1e-8)
+    assert_solved(results, [sb.Problem(sb.L1(2.0), A, weighted(own)) for own in COUNTS])
+
+
 def test_losses():
     losses = [sb.Huber(B, delta) for delta in (0.5, 1.0)] + [sb.Pinball(B, q) for q in (0.1, 0.5, 0.9)]
     results = sb.solve_many(sb.Problem(sb.L1(0.5), A, sb.Squared(B)), losses=losses, tol=1e-8)

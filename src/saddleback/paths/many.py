@@ -150,9 +150,8 @@ def _factors(problem: Problem, weights: ArrayLike) -> Matrix:
 
 def _weighted(loss: Loss, factors: Any) -> Loss:
     """Return a loss whose weights are multiplied by factors, one per row."""
-    assert loss.shape is not None
-    by_row = factors.reshape(-1, *[1] * (len(loss.shape) - 1))
-    before = 1.0 if loss.sample_weight is None else loss.sample_weight
+    before = np.asarray(1.0 if loss.sample_weight is None else loss.sample_weight)
+    by_row = factors.reshape(-1, *[1] * max(before.ndim - 1, 0))
     other = copy(loss)
-    other._weigh(np.broadcast_to(by_row * before, loss.shape), loss.scale)
+    other._weigh(by_row * before, loss.scale)
     return other
