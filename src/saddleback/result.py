@@ -254,7 +254,8 @@ class Result:
         ``result.terms["loss[1]"].value``. Empty for other problems.
     problem : Problem or None
         The problem that was solved, for ``bounds``. It is left out of copies in files and of ``to_dict``, and None in
-        the result of an estimator, of a ``TallProblem`` and of several processes.
+        the result of an estimator, of a ``TallProblem``, of several processes, and of problems that were solved
+        together.
     """
 
     x: Any

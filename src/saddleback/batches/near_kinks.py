@@ -65,6 +65,11 @@ class NearKinks:
         few = form.A.shape[1] < self.near.size <= MOST_KEPT * form.A.shape[0]
         self.grams = Grams(form.A[self.near]) if few else None
 
+    @property
+    def pays(self) -> bool:
+        """Whether the rows that may cross a kink are few, and enough to determine x."""
+        return self.grams is not None
+
     @staticmethod
     def suits(form: Form, conjugate: PiecewiseParameters) -> bool:
         """Return whether a loss, given by its conjugate, has one kink per row and linear pieces, beside an L1 norm."""
@@ -85,9 +90,7 @@ class NearKinks:
     def __call__(self, factors: Matrix, problems: list[Problem]) -> Iterator[Result | None]:
         """Yield the result of each problem; None for one that could not be certified."""
         form, near = self.form, self.near
-        if self.grams is None:
-            yield from [None] * len(problems)
-            return
+        assert self.grams is not None
         pull = factors * self.slopes
         pull[:, near] = 0.0
         own, linear = factors[:, near], pull @ form.A

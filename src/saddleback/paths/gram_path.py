@@ -9,22 +9,22 @@ perfect, and sweeps take long if columns are nearly dependent.
 
 from __future__ import annotations
 
-from time import perf_counter
+from dataclasses import replace
 
 import numpy as np
 
 from .._native import gram_path
-from ..certificates.certificate import dual_side, pair, primal_side
+from ..batches.form import Certifier
 from ..common.arrays import Vector
-from ..engine.diagnosis import message
+from ..engine.clock import Clock
 from ..engine.options import Options
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import DensePoint
 from ..model.model import Model
 from ..operators import Dense
 from ..operators.gram import square
+from ..places.mpi.communicator import communicator_of
 from ..problem import Problem
-from ..result import History, Result, Status, counted
+from ..result import Result, counted
 
 MOST_COLUMNS = 600
 """Largest number of columns."""
@@ -45,7 +45,7 @@ def on_gram_matrix(problem: Problem, alphas: Vector, options: Options) -> list[R
     weight = _weight(model)
     if weight is None or not options.any_method or not _pays(model, alphas.size, options):
         return []
-    begun = perf_counter()
+    certified = Certifier(options.tol, Clock(None, communicator_of(None)))
     problems = [problem.with_alpha(alpha) for alpha in alphas]
     parameters = zip(*(_penalty(each.model).parameters() for each in problems), strict=True)
     left, right, quadratic, lower, upper = (np.concatenate(kind).astype(np.float64, copy=False) for kind in parameters)
@@ -71,30 +71,12 @@ def on_gram_matrix(problem: Problem, alphas: Vector, options: Options) -> list[R
     passes = 1.0 + 0.5 * A.shape[1] / alphas.size + sweeps * min(1.0, A.shape[1] / A.shape[0])
     results: list[Result] = []
     for k in range(solved):
-        x, u, own = DensePoint(points[k]), DensePoint(images[k]), problems[k].model
-        primal = primal_side(own, x, u)
-        dual = dual_side(own, duals[k], x, u, slopes[k])
-        certificate = pair(own, primal, dual)
-        if certificate.error > options.tol:
+        work = f"{counted(passes[k])} passes of descent"
+        found_k = certified(problems[k], points[k], duals[k], images[k], slopes[k], float(passes[k]), work)
+        if found_k is None:
             break
-        seconds = perf_counter() - begun
-        history = History()
-        history.add(passes[k], seconds, certificate)
-        said = message(Status.OPTIMAL, certificate, options.tol, f"{counted(passes[k])} passes of descent", "descent")
-        results.append(
-            Result(
-                x=problem.shape_x(x),
-                y=problem.shape_y(dual.y),
-                status=Status.OPTIMAL,
-                message=said,
-                certificate=certificate,
-                passes=float(passes[k]),
-                seconds=seconds,
-                history=history,
-                method="descent",
-                settings={"backend": "native", "gram": True, "alpha": float(alphas[k])},
-            )
-        )
+        settings = {"backend": "native", "gram": True, "alpha": float(alphas[k])}
+        results.append(replace(found_k, method="descent", settings=settings, problem=problems[k]))
     return results
 
 

@@ -131,7 +131,8 @@ def batch_solver(problem: Problem, base: Result, session: Session) -> Together |
         return None
     certified = Certifier(session.options.tol, Clock(None, session.team))
     if model.loss_form is not None and NearKinks.suits(form, model.loss_form.parameters):
-        return NearKinks(problem, base, form, certified)
+        near = NearKinks(problem, base, form, certified)
+        return near if near.pays else None
     return Chord(problem, base, form, certified) if Chord.suits(problem, base, form) else None
 
 
