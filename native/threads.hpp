@@ -12,8 +12,11 @@
 
 #include "types.hpp"
 
-#if __has_include(<pthread.h>)
+#if !defined(_WIN32)
 #include <pthread.h>
+#endif
+#if defined(_MSC_VER)
+#include <intrin.h>
 #endif
 
 namespace saddleback {
@@ -23,6 +26,10 @@ inline void pause_briefly() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
+#elif defined(_M_X64)
+  _mm_pause();
+#elif defined(_M_ARM64)
+  __yield();
 #endif
 }
 
@@ -181,7 +188,7 @@ class Threads {
   }
 
   static Threads* create() {
-#if __has_include(<pthread.h>)
+#if !defined(_WIN32)  // which has no fork
     pthread_atfork(nullptr, nullptr, [] {
       auto* fresh = new Threads;
       fresh->limit_.store(slot()->limit_.load());

@@ -24,8 +24,6 @@ import saddleback as sb
 from saddleback.places import choose as backends
 from saddleback.places.mpi.communicator import MPICommunicator
 from saddleback.places.mpi.distribute import gathered
-from saddleback.places.torch import open_device
-from saddleback.places.torch import operator as on_device_operators
 
 DEVICES = {"torch": "cpu", "cuda": "cuda"}
 
@@ -60,6 +58,9 @@ def use_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def use_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve with A on a device of torch."""
     pytest.importorskip("torch").set_num_threads(1)  # more threads would only wait for each other
+    from saddleback.places.torch import open_device
+    from saddleback.places.torch import operator as on_device_operators
+
     monkeypatch.setattr(
         on_device_operators, "LAUNCH_ENTRIES", 0
     )  # small problems run the code for large ones, on a GPU too

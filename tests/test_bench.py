@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +18,7 @@ from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import saddleback as sb
-from saddleback.bench import data, report, runner
+from saddleback.bench import data, machine, report, runner
 from saddleback.bench.case import Case, Instance, Settings
 from saddleback.bench.cases import CASES
 from saddleback.bench.climbing import Attempt, climb, ladder
@@ -542,3 +544,9 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words):
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: ")
     assert words in result.stderr
+
+
+def test_a_system_that_does_not_tell_its_memory(monkeypatch):
+    monkeypatch.setattr(os, "sysconf_names", {})
+    assert machine.memory("SC_AVPHYS_PAGES") == math.inf
+    assert machine.describe_machine()["memory_gb"] == "unknown"

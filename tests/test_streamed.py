@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from saddleback.engine.registry import make
 from saddleback.methods import Start
 from saddleback.operators import Dense, Stacked, Streamed, Tasks, as_operator
 from saddleback.operators.memory import bytes_in_memory
+from saddleback.places.files import read_at
 from saddleback.places.files.operator import with_memory
 
 RNG = np.random.default_rng(2)
@@ -384,6 +386,20 @@ def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
     assert result.status is sb.Status.OPTIMAL
     plain = sb.solve(sb.Problem(sb.L1(10.0), A, sb.Squared(b)))
     assert result.certificate.primal_value == pytest.approx(plain.certificate.primal_value, rel=2e-6)
+
+
+def test_a_system_that_cannot_read_at_a_place(tmp_path, rng, monkeypatch):
+    """Windows has no ``preadv``: several threads then move one position, and may get less than they ask for."""
+    monkeypatch.delattr(os, "preadv", raising=False)
+    monkeypatch.setattr(read_at, "MOST", 100)  # bytes: parts of columns
+    for kind in ("column-major", "row-major"):
+        streamed = Streamed(stored(tmp_path, kind, A), memory=TINY)
+        X, Y = rng.standard_normal((8, A.shape[1])), rng.standard_normal((8, A.shape[0]))
+        with ThreadPoolExecutor(4) as pool:
+            forward = list(pool.map(streamed.matvec, X))
+            back = list(pool.map(streamed.rmatvec, Y))
+        np.testing.assert_allclose(forward, X @ A.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(back, Y @ A, rtol=1e-12, atol=1e-12)
 
 
 def test_copies_open_their_own_file(tmp_path, rng):

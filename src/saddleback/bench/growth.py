@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .data import random_csc
+from .machine import memory
 from .passes import best_times, on_threads, pass_over
 from .store import Say
 
@@ -65,7 +65,7 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
             ("CSC", 12 * entries, csc(SPARSE_ROWS, n, COLUMN_ENTRIES)),
             ("CSC, square", 12 * entries, csc(n, n, COLUMN_ENTRIES)),
         ):
-            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+            free = memory("SC_AVPHYS_PAGES")
             if size > MEMORY * free:
                 skipped.append(f"{layout} with {entries:.0e} entries: {size / 1e9:.1f} GB, {free / 1e9:.1f} GB free")
                 say(f"skipped: {skipped[-1]}")

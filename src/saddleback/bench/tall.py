@@ -58,8 +58,8 @@ WARM_UP_ROWS = 2000
 BLOCK_ROWS = 500_000
 """Rows of a block of an array of Dask."""
 
-LIMIT_CODE = -signal.SIGALRM
-"""Exit code of a process whose fit took longer than its limit."""
+LIMIT_CODE = -getattr(signal, "SIGALRM", 14)
+"""Exit code of a process whose fit took longer than its limit. Windows, which has no such signal, can import this."""
 
 
 class OnFiles(NamedTuple):

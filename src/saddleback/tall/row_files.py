@@ -137,7 +137,7 @@ class RowFiles(TableRows):
     ----------
     path : str, Path, list of these, or pyarrow.dataset.Dataset
         A file, a folder with all its files that end in .parquet, .pq, .arrow, .feather or .ipc, a pattern such as
-        "data/*.parquet", a list of these, or a dataset. Names of folders are not read as columns.
+        ``"data/*.parquet"``, a list of these, or a dataset. Names of folders are not read as columns.
     target : str
         Name of the column of the target: numbers, booleans, text or categories.
     weights : str, optional

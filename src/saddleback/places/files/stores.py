@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arrays import Indices, Vector
+from .read_at import open_to_read, read_at
 
 PROBES = 16
 """Number of entries by which a memory map and the file of its name are compared."""
@@ -86,14 +87,15 @@ class File(Store):
         store = cls._open(Path(array.filename), array.offset, array.shape, array.dtype, by_columns)
         flat = (array.T if by_columns else array).reshape(-1)
         for place in np.unique(np.linspace(0, flat.size - 1, PROBES).astype(np.int64)).tolist():
-            entry = os.pread(store.handle, array.dtype.itemsize, array.offset + place * array.dtype.itemsize)
+            entry = bytearray(array.dtype.itemsize)
+            read_at(store.handle, memoryview(entry), array.offset + place * array.dtype.itemsize)
             if entry != flat[place].tobytes():
                 raise ValueError(f"{name} is a memory map of {store.path}, which is another file by now: map it again")
         return store
 
     @classmethod
     def _open(cls, path: Path, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], reads_columns: bool) -> File:
-        return cls(path, offset, shape, dtype, reads_columns, os.open(path, os.O_RDONLY))
+        return cls(path, offset, shape, dtype, reads_columns, open_to_read(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._open, (
@@ -142,7 +144,7 @@ class File(Store):
         part = buffer[at : at + count * itemsize]
         view, done = part.data, 0
         while done < part.size:
-            got = os.preadv(self.handle, [view[done:]], self.offset + first * itemsize + done)
+            got = read_at(self.handle, view[done:], self.offset + first * itemsize + done)
             if got == 0:
                 raise OSError(f"{self.path} ends before its last entry: it was truncated")
             done += got
