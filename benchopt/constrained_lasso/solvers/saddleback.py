@@ -1,0 +1,22 @@
+import numpy as np
+from benchopt import BaseSolver
+
+import saddleback as sb
+
+
+class Solver(BaseSolver):
+    name = "saddleback"
+    requirements = ["pip::saddleback"]
+    sampling_strategy = "tolerance"
+
+    def set_objective(self, X, y, C, lmbd):
+        self.problem = sb.Problem(sb.L1(lmbd), [X, C], [sb.Squared(y), sb.Equality(np.zeros(len(C)))])
+
+    def run(self, tol):
+        self.x = sb.solve(self.problem, tol=tol).x
+
+    def get_next(self, tol):
+        return min(1.0, tol / 10)
+
+    def get_result(self):
+        return {"beta": self.x}

@@ -1,0 +1,20 @@
+import cvxpy as cp
+from benchopt import BaseSolver
+
+
+class Solver(BaseSolver):
+    name = "cvxpy"
+    requirements = ["pip::cvxpy"]
+    parameters = {"solver": ["CLARABEL"]}
+    sampling_strategy = "run_once"
+
+    def set_objective(self, X, y, C):
+        self.beta = cp.Variable(X.shape[1])
+        loss = cp.sum(cp.pos(1 - cp.multiply(y, X @ self.beta)))
+        self.problem = cp.Problem(cp.Minimize(C * loss + 0.5 * cp.sum_squares(self.beta)))
+
+    def run(self, _):
+        self.problem.solve(solver=self.solver)
+
+    def get_result(self):
+        return {"beta": self.beta.value}
