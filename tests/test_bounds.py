@@ -17,7 +17,7 @@ import saddleback as sb
 from saddleback.bench import data
 from saddleback.bench.judging import problem_of
 from saddleback.certificates.bounds import EVERY, NONE, UNDECIDED
-from saddleback.estimators import Lasso, MultiTaskLasso, QuantileRegressor
+from saddleback.estimators import Lasso, MultiTaskLasso, QuantileRegressor, SparseClassifier
 
 TOLERANCES = (1e-1, 1e-3, 1e-5, 1e-8)
 
@@ -247,6 +247,55 @@ def test_a_model_does_not_keep_its_data(model: Any) -> None:
     assert result.problem is None
     with pytest.raises(ValueError, match="bounds\\(\\) needs the problem"):
         result.bounds()
+
+
+@pytest.mark.parametrize("size", [60, 40_000], ids=["decided when read", "decided in the fit"])
+def test_a_model_says_which_features_are_in_every_solution(size: int) -> None:
+    rng = np.random.default_rng(4)
+    X = 1.0 + rng.standard_normal((size, 8))
+    y = X[:, :2].sum(axis=1) + 0.3 * rng.standard_normal(size)
+    model = Lasso(alpha=0.1).fit(X, y)
+    kept = model._selection._undecided
+    assert (kept is not None) == (size == 60)
+    other = pickle.loads(pickle.dumps(model))
+    assert other._selection._undecided is None  # a stored model has no data
+    for each in (model, other):
+        assert np.array_equal(each.selected_ == EVERY, model.coef_ != 0)
+        assert np.array_equal(each.selected_ == NONE, model.coef_ == 0)
+    assert model._selection._undecided is None
+    assert list(model.summary().columns["selected"]) == ["", *model.selected_]
+
+
+def test_equal_features_of_a_model_are_undecided() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((50, 3))
+    X[:, 1] = X[:, 0]
+    model = Lasso(alpha=0.1).fit(X, X[:, 0] + 0.1 * rng.standard_normal(50))
+    assert list(model.selected_[:2]) == [UNDECIDED, UNDECIDED]
+    tasks = MultiTaskLasso(alpha=0.05, tol=1e-10).fit(X[:, 1:], X[:, 1:] + 1.0)
+    assert tasks.selected_.shape == tasks.coef_.shape
+    assert np.all(tasks.selected_.diagonal() == EVERY)
+
+
+def test_two_classes_of_a_joint_loss_are_decided_by_their_difference() -> None:
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((80, 6))
+    labels = (X[:, 0] + 0.5 * rng.standard_normal(80) > 0).astype(int)
+    model = SparseClassifier("multinomial", "group", alpha=0.05, tol=1e-10).fit(X, labels)
+    assert model.selected_.shape == model.coef_.shape == (1, 6)
+    assert np.array_equal(model.selected_ == EVERY, model.coef_ != 0)
+    assert np.array_equal(model.selected_ == NONE, model.coef_ == 0)
+    assert 0 < np.count_nonzero(model.coef_) < 6
+
+
+def test_fitted_values_wait_until_they_are_read_and_stored_bounds_have_them() -> None:
+    problem = problem_of(CASES["lasso"])
+    bounds = sb.solve(problem, tol=1e-8).bounds()
+    assert "fitted" not in vars(bounds)
+    other = pickle.loads(pickle.dumps(bounds))
+    assert np.array_equal(other.fitted.lower, bounds.fitted.lower)
+    assert np.array_equal(other.decided, bounds.decided)
+    assert repr(other) == repr(bounds)
 
 
 def test_the_bounds_of_a_model() -> None:

@@ -14,17 +14,19 @@ that are left. docs/theory.md has the proofs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..common.arrays import Indices, Vector
+from ..common.cached import cached_property
 from ..functions.calculus import parts_of
 from ..functions.contract import ROUNDING
 from ..functions.points import DensePoint, Point
-from ..functions.traits import Enclosed, curvature_between, enclosure, unbounded, with_slopes
+from ..functions.traits import Enclosed, curvature_between, enclosure, touching, unbounded, with_slopes
 from ..linear_programs.program import at_hand
 from ..machine.threads import limited
 from ..model.model import Model
@@ -42,9 +44,10 @@ from .certificate import (
     trivial_side,
     unpenalised_part,
 )
-from .vertices import unique_vertex
+from .vertices import Vertex, is_straight, unique_vertex
 
 EVERY, NONE, UNDECIDED = "in every solution", "in none", "undecided at this gap"
+DECISIONS = np.array([UNDECIDED, EVERY, NONE], dtype=object)
 
 ALLOWED_ROUNDING = 1e-12
 """Part of the terms of both objectives that is added to the gap for their rounding."""
@@ -72,9 +75,10 @@ class Ends(NamedTuple):
     upper: Any
 
 
-@dataclass(frozen=True)
 class Bounds:
     """Intervals that contain the value of every optimum.
+
+    The coefficients are enclosed at once; groups, fitted values and residuals when they are first read.
 
     Attributes
     ----------
@@ -98,14 +102,45 @@ class Bounds:
         kinks alone.
     """
 
-    lower: Any
-    upper: Any
-    groups: Any
-    fitted: Any
-    residuals: Any
-    decided: Any
-    gap: float
-    unique: bool
+    def __init__(self, problem: Problem, enclosed: _Enclosed) -> None:
+        self._problem, self._enclosed = problem, enclosed
+        self.unique = enclosed.vertex is not None
+        self.lower, self.upper = (problem.shape_x(DensePoint(end)) for end in enclosed.columns)
+
+    @cached_property
+    def gap(self) -> float:
+        """What the gap of the points can be at most, with rounding."""
+        with exact():
+            return self._enclosed.gap
+
+    @cached_property
+    def decided(self) -> Any:
+        """Whether each coefficient is in every solution, in none, or undecided."""
+        return _split(decisions(*self._enclosed.columns), self._problem)
+
+    @cached_property
+    def groups(self) -> Any:
+        """The ends of the intervals of the norms of the groups."""
+        with exact():
+            found = _group_norms(self._problem, self._enclosed)
+        return found if self._problem.is_list else found[0]
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The ends of the intervals of the fitted values."""
+        with exact():
+            low, high = (self._problem.shape_y(end) for end in self._enclosed.rows)
+        return [Ends(*each) for each in zip(low, high, strict=True)] if self._problem.has_rows else Ends(low, high)
+
+    @cached_property
+    def residuals(self) -> Any:
+        """The ends of the intervals of the residuals."""
+        targets = [getattr(term, "b", None) for term in self._problem.losses]
+        found = [
+            None if b is None else Ends(b - own.upper, b - own.lower)
+            for b, own in zip(targets, self.fitted if self._problem.has_rows else [self.fitted], strict=True)
+        ]
+        return found if self._problem.has_rows else found[0]
 
     def count(self, decision: str) -> int:
         """Return the number of coefficients with a decision, one of the three texts of ``decided``."""
@@ -115,6 +150,10 @@ class Bounds:
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(decision)} {decision}" for decision in (EVERY, NONE, UNDECIDED))
         return f"Bounds({counts}; gap={self.gap:.2g}{', a single optimum' if self.unique else ''})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = {name: getattr(self, name) for name in ("gap", "decided", "groups", "fitted", "residuals")}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")} | known
 
 
 def bounds(problem: Problem, x: Any, y: Any) -> Bounds:
@@ -148,45 +187,85 @@ def bounds(problem: Problem, x: Any, y: Any) -> Bounds:
     model, point, dual = problem.model, problem.flatten_x(x), problem.flatten_y(y)
     if model.A.traits.holders is not None:
         raise TypeError("bounds need all columns: the columns of this problem are on several processes")
+    with exact():
+        return Bounds(problem, _Enclosed(model, point, dual))
+
+
+def decisions(low: Vector, high: Vector) -> Any:
+    """Return the decision for each coefficient from the ends of its interval."""
+    kinds = ((low > 0) | (high < 0)) + 2 * ((low == 0) & (high == 0)).astype(np.int8)
+    return DECISIONS[kinds]
+
+
+@contextmanager
+def exact() -> Iterator[None]:
+    """Use all threads of this library and one of the BLAS, and accept infinite values, as in a solve."""
     with limited(None), np.errstate(all="ignore"):
-        return _shaped(problem, _enclosed(model, point, dual))
+        yield
 
 
-class _Flat(NamedTuple):
-    """The intervals as flat vectors, and the bounds on the norms of the blocks that the gap gives."""
+class _Enclosed:
+    """The intervals of one pair of points as flat vectors, each computed when it is needed."""
 
-    x: Ends
-    u: Ends
-    slope: Vector
-    gap: float
-    unique: bool
-    lengths: Ends
+    def __init__(self, model: Model, x: Point, y: Vector) -> None:
+        inside = x.vector() if model.f.domain.everything else model.f.domain.project(x.vector())
+        self.model, self.y = model, y
+        self.point = x if inside is x.vector() else DensePoint(inside)
+        self.shortest = np.zeros(len(model.blocks))
+        self.columns = self._of_columns()
+
+    @cached_property
+    def vertex(self) -> Vertex | None:
+        """The only optimum, if it is proved to be a vertex."""
+        return unique_vertex(self.model, self.point.vector(), self.model.g_star.domain.project(self.y))
+
+    @cached_property
+    def sides(self) -> tuple[PrimalSide, DualSide]:
+        """The evaluated points."""
+        return _sides(self.model, self.point, self.y)
+
+    @cached_property
+    def gap(self) -> float:
+        """The gap with its rounding; infinite if a point is not feasible."""
+        return _largest_gap(self.model, pair(self.model, *self.sides), *self.sides)
+
+    @cached_property
+    def rows(self) -> Ends:
+        """The intervals of Ax."""
+        if self.vertex is not None:
+            return Ends(*self.vertex.u)
+        return self.by_gap
+
+    @cached_property
+    def by_gap(self) -> Ends:
+        """The intervals of Ax that follow from the gap alone."""
+        if not np.isfinite(self.gap):
+            return Ends(*unbounded(self.model.A.shape[0]))
+        return Ends(*enclosure(self.model.g, self.sides[1].y, self.gap))
+
+    @cached_property
+    def curvatures(self) -> tuple[Vector, Vector]:
+        """The least and the largest curvature of each row in its interval, which a constant curvature does not need."""
+        least, most = curvature_between(self.model.g, *unbounded(self.model.A.shape[0]))
+        if np.array_equal(least, most) or is_straight(self.model.loss_form):
+            return least, most
+        return curvature_between(self.model.g, *self.by_gap)
+
+    def _of_columns(self) -> Ends:
+        """Return the intervals of x: those of a vertex, or by the ball, the ellipsoid and the gap one after another."""
+        if self.vertex is not None:
+            return Ends(*self.vertex.x)
+        columns = _domain(self.model)
+        if not np.isfinite(self.gap):
+            return columns
+        dual, gap = self.sides[1], self.gap
+        columns = _meet(columns, _by_dual_ball(self.model, dual, self.curvatures[1], gap))
+        columns, self.shortest = _by_ellipsoid(self.model, dual, self.curvatures[0], columns, gap)
+        return _by_gap(self.model, dual, columns, gap)
 
 
-def _enclosed(model: Model, x: Point, y: Vector) -> _Flat:
-    primal, dual = _feasible_sides(model, x, y)
-    gap = _largest_gap(model, pair(model, primal, dual), primal, dual)
-    z = dual.z
-    columns = _domain(model)
-    rows = Ends(*unbounded(model.A.shape[0]))
-    lengths = Ends(np.zeros(len(model.blocks)), np.full(len(model.blocks), np.inf))
-    if np.isfinite(gap):
-        rows = _meet(rows, Ends(*enclosure(model.g, dual.y, gap)))
-        columns = _meet(columns, Ends(*enclosure(model.f, z, gap)))
-        columns = _meet(columns, _by_dual_ball(model, dual, rows, gap))
-        columns, shortest = _by_ellipsoid(model, dual, rows, columns, gap)
-        lengths = Ends(shortest, lengths.upper)
-    vertex = unique_vertex(model, primal.x, dual.y)
-    if vertex is not None:
-        columns, rows = _meet(columns, Ends(*vertex.x)), _meet(rows, Ends(*vertex.u))
-    return _Flat(columns, rows, z, gap, vertex is not None, lengths)
-
-
-def _feasible_sides(model: Model, x: Point, y: Vector) -> tuple[PrimalSide, DualSide]:
-    """Return the evaluated points, x after a projection on the domain of f."""
-    at = x.vector()
-    inside = at if model.f.domain.everything else model.f.domain.project(at)
-    point = x if inside is at else DensePoint(inside)
+def _sides(model: Model, point: Point, y: Vector) -> tuple[PrimalSide, DualSide]:
+    """Return the evaluated points."""
     u = DensePoint(_product(model.A, point)) if model.A.traits.identity_scales is None else Image(model.A, point)
     dual = dual_side(model, y, point, u)
     return primal_side(model, point, u), dual if _balances(model, dual.y) else trivial_side(model)
@@ -226,6 +305,8 @@ def _largest_gap(model: Model, certificate: Certificate, primal: PrimalSide, dua
 
 def _domain(model: Model) -> Ends:
     """Return the bounds that f itself puts on each coordinate."""
+    if model.f.domain.everything:
+        return Ends(*unbounded(model.A.shape[1]))
     low, high = (model.f.domain.project(end) for end in unbounded(model.A.shape[1]))
     return Ends(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
@@ -236,13 +317,12 @@ def _meet(first: Ends, second: Ends) -> Ends:
     return Ends(np.minimum(low, high), np.maximum(low, high))
 
 
-def _by_dual_ball(model: Model, dual: DualSide, rows: Ends, gap: float) -> Ends:
+def _by_dual_ball(model: Model, dual: DualSide, most: Vector, gap: float) -> Ends:
     r"""Return what the slopes z* of all dual optima leave of x.
 
-    With L the largest curvature of the loss between the ends of its rows, :math:`\|y - y^*\|^2 \le 2 L\, \text{gap}`,
-    and so :math:`|z_j - z_j^*| \le \|A_j\| \sqrt{2 L\, \text{gap}}`. The optimum is where f has such a slope.
+    With L the largest of the curvatures ``most`` of the rows, :math:`\|y - y^*\|^2 \le 2 L\, \text{gap}`, and so
+    :math:`|z_j - z_j^*| \le \|A_j\| \sqrt{2 L\, \text{gap}}`. The optimum is where f has such a slope.
     """
-    most = curvature_between(model.g, *rows)[1]
     if not (model.A.traits.entries_known and model.A.traits.identity_scales is None and np.all(np.isfinite(most))):
         return Ends(*unbounded(model.A.shape[1]))
     radius = np.sqrt(2.0 * gap * float(most.max(initial=0.0))) + ALLOWED_ROUNDING * dual.length
@@ -250,11 +330,25 @@ def _by_dual_ball(model: Model, dual: DualSide, rows: Ends, gap: float) -> Ends:
     return Ends(*with_slopes(model.f, dual.z - far, dual.z + far))
 
 
-def _by_ellipsoid(model: Model, dual: DualSide, rows: Ends, columns: Ends, gap: float) -> tuple[Ends, Vector]:
+def _by_gap(model: Model, dual: DualSide, columns: Ends, gap: float) -> Ends:
+    """Return the intervals of x after those of the gap, for the columns that are not decided yet."""
+    low, high = columns
+    for function, own in parts_of(model.f):
+        left = np.flatnonzero((low[own] <= 0) & (high[own] >= 0) & (low[own] < high[own]))
+        if not left.size:
+            continue
+        single = isinstance(function, Enclosed) and len(function.blocks()) == low[own].size
+        part, at = (function.restrict_blocks(left), left) if single else (function, slice(None))
+        ends = Ends(*enclosure(part, dual.z[own][at], gap))
+        low[own][at], high[own][at] = _meet(Ends(low[own][at], high[own][at]), ends)
+    return Ends(low, high)
+
+
+def _by_ellipsoid(model: Model, dual: DualSide, curved: Vector, columns: Ends, gap: float) -> tuple[Ends, Vector]:
     r"""Return the intervals of x after those of an ellipsoid, and the least norm of each block.
 
-    With c_i the least curvature of the loss between the ends of a row, q_j that of the penalty, and e and p the points
-    at which the excesses are 0,
+    With c_i the least curvature of each row, ``curved``, q_j that of the penalty, and e and p the points at which the
+    excesses are 0,
 
     .. math:: \sum_i c_i ((A x^*)_i - e_i)^2 + \sum_j q_j (x_j^* - p_j)^2 \le 2\, \text{gap}.
 
@@ -265,27 +359,31 @@ def _by_ellipsoid(model: Model, dual: DualSide, rows: Ends, columns: Ends, gap: 
     left = np.flatnonzero(columns.lower < columns.upper)
     if not left.size or not at_hand(model.A):
         return columns, shortest
-    curved = curvature_between(model.g, *rows)[0]
     bent = curvature_between(model.f, *columns)[0][left]
     chosen, is_sparse = _chosen_rows(model.A, np.where(np.isfinite(curved), curved, 0.0), left.size)
     if chosen is None:
         return columns, shortest
-    block, weight = model.A.restrict(chosen, left).entries(compressed=is_sparse), curved[chosen]
-    centre = enclosure(model.g, dual.y, 0.0)[0][chosen] - _fixed_part(model.A, columns, chosen)
-    flat = np.where(bent > 0, enclosure(model.f, dual.z, 0.0)[0][left], 0.0)
-    H = (block.T * weight) @ block if not is_sparse else (block.T @ sparse.diags_array(weight) @ block).toarray()
+    every = chosen.size == model.A.shape[0]
+    block = model.A.entries(left, is_sparse) if every else model.A.restrict(chosen, left).entries(compressed=is_sparse)
+    weight = curved[chosen]
+    centre = touching(model.g, dual.y)[chosen] - _fixed_part(model.A, columns, chosen)
+    flat = np.where(bent > 0, touching(model.f, dual.z)[left], 0.0) if np.any(bent) else bent
+    H = _squares(block, weight)
     H[np.diag_indices(left.size)] += bent
     pull = block.T @ (weight * centre) + bent * flat
     inverse = _inverse(H) if np.all(np.isfinite(pull)) else None
     if inverse is None:
         return columns, shortest
     middle = inverse @ pull
-    size = np.abs(block).T @ (weight * np.abs(centre)) + bent * np.abs(flat) + np.abs(H) @ np.abs(middle)
+    size = model.column_lengths[left] * np.linalg.norm(weight * centre)  # at least the sum of the absolute terms
+    size = size + bent * np.abs(flat) + np.abs(H) @ np.abs(middle)
     rounding = np.abs(inverse) @ (np.abs(pull - H @ middle) + ROUNDING * size)
     spread = np.diag(inverse)
     distance = np.sqrt(2.0 * gap * spread) + rounding
     low, high = columns.lower.copy(), columns.upper.copy()
     low[left], high[left] = _meet(Ends(low[left], high[left]), Ends(middle - distance, middle + distance))
+    if len(model.blocks) == model.A.shape[1]:
+        return Ends(low, high), shortest  # which only groups need
     squares, trace, off = (np.zeros(model.A.shape[1]) for _ in range(3))
     squares[left], trace[left], off[left] = middle**2, spread, rounding**2
     norms, traces, offs = (model.blocks.sums(each) for each in (squares, trace, off))
@@ -304,9 +402,20 @@ def _inverse(H: Vector) -> Vector | None:
         return None
     if np.diag(factor).min() ** 2 < SINGULAR:
         return None
-    scaled: Vector = linalg.cho_solve((factor, True), np.eye(unit.size))
-    inverse: Vector = scaled / np.outer(unit, unit)
+    scaled, _ = linalg.lapack.dpotri(factor, lower=1)
+    inverse: Vector = (np.tril(scaled) + np.tril(scaled, -1).T) / np.outer(unit, unit)
     return inverse
+
+
+def _squares(block: Any, weight: Vector) -> Vector:
+    """Return B' diag(weight) B; as the square of one matrix if it is dense, which takes half the work."""
+    if sparse.issparse(block):
+        squares: Vector = (block.T @ sparse.diags_array(weight) @ block).toarray()
+        return squares
+    one_value = weight.size > 0 and bool(np.all(weight == weight[0]))
+    scaled = block if one_value else block * np.sqrt(weight)[:, None]
+    of_block: Vector = scaled.T @ scaled
+    return weight[0] * of_block if one_value else of_block
 
 
 def _chosen_rows(A: Operator, curved: Vector, width: int) -> tuple[Indices | None, bool]:
@@ -327,56 +436,27 @@ def _fixed_part(A: Operator, columns: Ends, rows: Indices) -> Vector:
     return A.matvec(columns.lower[known], known)[rows] if known.size else np.zeros(rows.size)
 
 
-def _shaped(problem: Problem, flat: _Flat) -> Bounds:
-    """Return the intervals in the shapes of the problem."""
-    low, high = (problem.shape_x(DensePoint(end)) for end in flat.x)
-    fitted = _pairs(problem.has_rows, *(problem.shape_y(end) for end in flat.u))
-    groups = _group_norms(problem, flat)
-    decided = np.where(
-        (flat.x.lower > 0) | (flat.x.upper < 0),
-        EVERY,
-        np.where((flat.x.lower == 0) & (flat.x.upper == 0), NONE, UNDECIDED),
-    ).astype(object)
-    own = _split(decided, problem.x_shapes)
-    targets = [getattr(term, "b", None) for term in problem.losses]
-    residuals = [
-        None if b is None else Ends(b - own_fit.upper, b - own_fit.lower)
-        for b, own_fit in zip(targets, fitted if problem.has_rows else [fitted], strict=True)
-    ]
-    return Bounds(
-        lower=low,
-        upper=high,
-        groups=groups if problem.is_list else groups[0],
-        fitted=fitted,
-        residuals=residuals if problem.has_rows else residuals[0],
-        decided=own if problem.is_list else own[0],
-        gap=flat.gap,
-        unique=flat.unique,
-    )
+def _split(values: Any, problem: Problem) -> Any:
+    """Return values per coefficient in the shape of x."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in problem.x_shapes])
+    parts = [part.reshape(shape) for part, shape in zip(np.split(values, ends[:-1]), problem.x_shapes, strict=True)]
+    return parts if problem.is_list else parts[0]
 
 
-def _pairs(several: bool, low: Any, high: Any) -> Any:
-    return [Ends(*each) for each in zip(low, high, strict=True)] if several else Ends(low, high)
-
-
-def _split(values: Any, shapes: Any) -> list[Any]:
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-    return [part.reshape(shape) for part, shape in zip(np.split(values, ends[:-1]), shapes, strict=True)]
-
-
-def _group_norms(problem: Problem, flat: _Flat) -> list[Ends | None]:
+def _group_norms(problem: Problem, flat: _Enclosed) -> list[Ends | None]:
     """Return the ends of the norms of the groups of each penalty; None for a penalty that is a sum over columns."""
     model, first = problem.model, 0
     found: list[Ends | None] = []
-    least = np.where((flat.x.lower > 0) | (flat.x.upper < 0), np.minimum(*map(np.abs, flat.x)), 0.0)
-    most = np.maximum(*map(np.abs, flat.x))
+    ends = flat.columns
+    least = np.where((ends.lower > 0) | (ends.upper < 0), np.minimum(*map(np.abs, ends)), 0.0)
+    most = np.maximum(*map(np.abs, ends))
     for function, own in parts_of(model.f):
         blocks, size = function.blocks(), least[own].size
         stop = first + len(blocks)
         if isinstance(function, Enclosed) and blocks.sizes.max(initial=1) > 1 and len(blocks) < size:
-            low = np.maximum(np.sqrt(blocks.sums(least[own] ** 2)), flat.lengths.lower[first:stop])
+            low = np.maximum(np.sqrt(blocks.sums(least[own] ** 2)), flat.shortest[first:stop])
             high = np.sqrt(blocks.sums(most[own] ** 2))
-            longest = function.longest(flat.slope[own], flat.gap) if np.isfinite(flat.gap) else None
+            longest = function.longest(flat.sides[1].z[own], flat.gap) if np.isfinite(flat.gap) else None
             high = high if longest is None else np.minimum(high, longest)
             found.append(Ends(np.minimum(low, high), high))
         else:

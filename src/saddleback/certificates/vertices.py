@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
-from ..common.arrays import Indices, Vector
+from ..common.arrays import Indices, Vector, anywhere, map_constants
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..linear_programs.program import at_hand
 from ..model.model import Model
@@ -64,27 +64,37 @@ def unique_vertex(model: Model, x: Vector, y: Vector) -> Vertex | None:
     size = columns.size
     if size > y.size or size**3 > max(WORK * model.A.traits.stored, LEAST_WORK):
         return None
-    rows = np.sort(np.argsort(-_relative(loss, at_y.distance, y), kind="stable")[:size])
+    rows = np.sort(np.argpartition(-_relative(loss, at_y.distance, y), size - 1)[:size] if size else columns)
     return _proved(model, penalty, loss, x, y, (at_x.corner, at_y.corner), columns, rows)
+
+
+def is_straight(form: NormalForm | None) -> bool:
+    """Return whether a function has straight pieces alone, so that its slope changes only at kinks."""
+    if form is None or not all(isinstance(atom, Piecewise) for atom in form.atoms):
+        return False
+    return not anywhere(lambda quadratic: quadratic != 0, form.parameters.quadratic)
 
 
 def _straight(form: NormalForm | None) -> PiecewiseParameters | None:
     """Return the parameters of a function with straight pieces alone; None for any other."""
-    if form is None or not all(isinstance(atom, Piecewise) for atom in form.atoms) or np.any(form.parameters.quadratic):
-        return None
-    return form.parameters
+    return form.parameters if form is not None and is_straight(form) else None
 
 
 def _corners(pieces: PiecewiseParameters) -> tuple[Vector, Vector, Vector]:
     """Return the lower bound, the kink at 0 and the upper bound of each entry; infinite where there is none."""
-    return pieces.lower, np.where(pieces.left < pieces.right, 0.0, np.inf), pieces.upper
+    return pieces.lower, map_constants(_kink, pieces.left, pieces.right), pieces.upper
+
+
+def _kink(left: Any, right: Any) -> Any:
+    return np.where(left < right, 0.0, np.inf)
 
 
 def _position(pieces: PiecewiseParameters, point: Vector) -> _Position:
     corner, distance = np.zeros(point.size), np.full(point.size, np.inf)
     for each in _corners(pieces):
-        away = np.where(np.isfinite(each), np.abs(point - each), np.inf)
-        corner, distance = np.where(away < distance, each, corner), np.minimum(away, distance)
+        if anywhere(np.isfinite, each):
+            away = np.abs(point - each)
+            corner, distance = np.where(away < distance, each, corner), np.fmin(away, distance)
     return _Position(corner, distance)
 
 
@@ -131,19 +141,19 @@ def _proved(
     x_error = y_error = 0.0
     if size:
         own = A.entries(columns, compressed=SPARSE * A.traits.stored < A.shape[0] * A.shape[1])
-        absolute, unit = abs(own), _rounding(own)
+        unit, lengths = _rounding(own), model.column_lengths[columns]
         target = np.where(y[rows] < 0, held.left, held.right) - u[rows]
         slope = np.where(x[columns] > 0, free.right, free.left)
         solved = _solved(
             own[rows],
             (target, u_error[rows] + unit * np.abs(u[rows])),
-            (-slope - own.T @ y_new, unit * (absolute.T @ np.abs(y_new))),
+            (-slope - own.T @ y_new, unit * lengths * float(np.linalg.norm(y_new))),
         )
         if solved is None:
             return None
         x_new[columns], y_new[rows], x_error, y_error = solved
         u = u + own @ x_new[columns]
-        u_error += absolute @ (x_error + unit * np.abs(x_new[columns]))
+        u_error += _row_lengths(own) * float(np.linalg.norm(x_error + unit * np.abs(x_new[columns])))
     if not (
         _strictly_inside(free, x[columns], x_new[columns], x_error)
         and _strictly_inside(held, y[rows], y_new[rows], y_error)
@@ -154,6 +164,12 @@ def _proved(
     spread = np.zeros(x.size)
     spread[columns] = x_error
     return Vertex((x_new - spread, x_new + spread), (u - u_error, u + u_error))
+
+
+def _row_lengths(matrix: Any) -> Vector:
+    """Return the lengths of the rows of a matrix."""
+    squares = matrix.multiply(matrix).sum(axis=1) if sparse.issparse(matrix) else np.einsum("ij,ij->i", matrix, matrix)
+    return np.sqrt(np.ravel(squares))
 
 
 def _rounding(matrix: Any) -> float:

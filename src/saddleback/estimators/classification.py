@@ -23,9 +23,11 @@ from ..tall.rows import Rows
 from .certified import seed_of
 from .design import Design
 from .documentation import OF_CLASSIFIERS, documented
-from .linear import Fit, LinearModel, Target, check_weight
+from .fit import Fit, Target
+from .linear import LinearModel
 from .objective import CLASSIFICATION, Objective
 from .path import coefficients, split
+from .samples import check_weight
 from .table import Table, checked
 from .tall_fit import OneAgainstTheRest, TallFit, surveyed
 

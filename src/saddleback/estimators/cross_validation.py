@@ -21,10 +21,11 @@ from sklearn.model_selection import check_cv
 import saddleback as sb
 
 from ..common.arrays import Vector
-from . import criteria
+from . import criteria, many_alphas
 from .certified import calling_level, furthest
 from .displays import CVDisplay, given_axes
-from .linear import Fit, LinearModel
+from .fit import Fit
+from .linear import LinearModel
 from .path import Path, coefficients
 from .table import Table
 
@@ -82,12 +83,13 @@ class CrossValidated(LinearModel):
         self.alpha_ = float(self.path_.alphas[chosen.alpha])
         if hasattr(self, "l1_ratio"):
             self.l1_ratio_ = float(fit.objective.l1_ratio) if fit.objective.has_ratio else None
-        results = [along[chosen.alpha] for along in self.path_.by_problem()]
+        results = penalised = [along[chosen.alpha] for along in self.path_.by_problem()]
         if self.relaxed:
             results = [self._relaxed(fit, k, result) for k, result in enumerate(results)]
             self._warn(results)
         self._store(results, table.dtype)
         self.constraint_multipliers_ = ready.multipliers(results)
+        self._select(fit.with_alpha(self.alpha_), penalised)
         self._warn_of_grid(chosen.alpha)
         return self
 
@@ -166,7 +168,7 @@ class CrossValidated(LinearModel):
         train, test = (np.arange(len(y))[part] for part in (train, test))
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
         ready = self._prepare(X.rows(train), y[train], of_train)
-        few = ready.compressed(sum(each.size for each in alphas))
+        few = many_alphas.compressed(ready, sum(each.size for each in alphas))
         paths = [
             self._path(few.with_ratio(ratio), each, each.size, self.eps)
             for ratio, each in zip(self._ratios(), alphas, strict=True)

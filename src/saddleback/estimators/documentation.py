@@ -140,6 +140,10 @@ constraint_multipliers_ : list of arrays
     One array per constraint, with one multiplier per row: positive if the upper bound is active, negative if the lower
     one is, 0 if neither. If a bound moves by a small t, the minimum changes by -t times the multiplier. With several
     classes or columns of y, arrays have one row per class or column. An empty list without constraints.
+selected_ : array of str
+    In the shape of ``coef_``: "in every solution" if the coefficient is not 0 in any minimiser of the objective, "in
+    none" if it is 0 in all of them, otherwise "undecided at this gap"; a smaller ``tol`` decides more. Nothing is
+    decided for data in files or in chunks of rows, and for penalties that are not convex.
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``. A
     list with one entry per column of y if several columns are fitted one by one.

@@ -25,8 +25,7 @@ from .certified import Certified
 from .design import Design
 from .displays import given_axes
 from .documentation import FITTED, documented, entries
-from .linear import check_weight
-from .samples import Samples, distinct
+from .samples import Samples, check_weight, distinct
 from .table import checked, checked_samples
 
 OWN = entries("""
@@ -47,7 +46,8 @@ intercept_ : array of shape (n_quantiles,)
 certificate_ : Certificate
     How far the objective is from its minimum at most: ``relative_gap``, ``gap``, ``primal_value``, ``dual_value``.
 """)
-ATTRIBUTES.pop("constraint_multipliers_")
+for of_linear_models in ("constraint_multipliers_", "selected_"):
+    ATTRIBUTES.pop(of_linear_models)
 
 MARGIN = 8.0
 """Distance between neighbouring quantiles, in units of rounding, that is kept in every sample of ``fit``."""

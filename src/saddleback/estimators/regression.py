@@ -21,9 +21,11 @@ from ..tall.rows import Rows
 from .certified import seed_of
 from .design import Design
 from .documentation import FITTED, documented, entries
-from .linear import LinearModel, Target, check_weight
+from .fit import Target
+from .linear import LinearModel
 from .objective import REGRESSION, Objective
 from .path import coefficients
+from .samples import check_weight
 from .table import Table, checked
 from .tall_fit import surveyed
 
@@ -167,17 +169,17 @@ class SparseRegressor(WithOffset):
     "poisson"                      exp(x'w + b) - y (x'w + b), for counts y; ``predict`` gives exp(x'w + b)
     =============================  ================================================================================
 
-    =======================  ===================================================================================
-    penalty                  on w
-    =======================  ===================================================================================
-    "l1"                     alpha sum_j weights_j abs(w_j)
-    "elasticnet"             alpha (l1_ratio norm1(w) + (1 - l1_ratio) / 2 norm2(w)^2)
-    "group"                  alpha sum_g weights_g norm2(w_g)
-    "sparse_group"           alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
-    "mcp", "scad", "log_sum" not convex: less shrinkage of large coefficients (``sb.MCP``, ``sb.SCAD``, ``sb.LogSum``)
-    "adaptive"               weights from a first fit with "l1" or "group" (``sb.Adaptive``)
-    None                     none
-    =======================  ===================================================================================
+    =========================  ===================================================================================
+    penalty                    on w
+    =========================  ===================================================================================
+    "l1"                       alpha sum_j weights_j abs(w_j)
+    "elasticnet"               alpha (l1_ratio norm1(w) + (1 - l1_ratio) / 2 norm2(w)^2)
+    "group"                    alpha sum_g weights_g norm2(w_g)
+    "sparse_group"             alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
+    "mcp", "scad", "log_sum"   not convex: less shrinkage of large coefficients (``sb.MCP``, ``sb.SCAD``, ``sb.LogSum``)
+    "adaptive"                 weights from a first fit with "l1" or "group" (``sb.Adaptive``)
+    None                       none
+    =========================  ===================================================================================
 
     Penalties that are not convex are solved by ``sb.reweighted``: ``certificate_`` is that of the last convex problem,
     and it is not proved that the coefficients are a global minimum.

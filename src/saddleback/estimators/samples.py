@@ -11,9 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length
 
 from ..common.arrays import Indices, Vector
+from ..common.checks import unmasked
+from ..places.torch import on_host
 from .table import Keys, Table, bits
 
 
@@ -70,3 +73,24 @@ def _keys(X: Table, y: Vector) -> Keys:
     factors = np.random.default_rng(0).integers(1 << 63, size=X.shape[1] + columns.shape[1], dtype=np.uint64)
     factors = 2 * factors + 1  # odd numbers have an inverse, so that no bit is lost
     return X.keys(factors[: X.shape[1]], bits(columns) @ factors[X.shape[1] :])
+
+
+def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
+    """Return sample weights as float64; None if they are all equal."""
+    if sample_weight is None:
+        return None
+    weight: Vector = check_array(
+        on_host(unmasked("sample_weight", sample_weight)),
+        ensure_2d=False,
+        dtype=np.float64,
+        input_name="sample_weight",
+        ensure_non_negative=True,
+    )
+    if weight.ndim == 0:
+        weight = np.full(X.shape[0], float(weight))
+    if weight.ndim != 1:
+        raise ValueError(f"sample_weight has shape {weight.shape}: expected one value per sample")
+    check_consistent_length(X, weight)
+    if not np.any(weight):
+        raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")
+    return weight

@@ -48,6 +48,14 @@ class TallFit:
         loss = partial(_loss, self.objective, self.total)
         return TallProblem(self.objective.penalty_term(), target, loss, self.intercept)
 
+    @property
+    def entries(self) -> int:
+        """The number of entries of X that a decision would read: none."""
+        return 0
+
+    def decided(self, k: int, result: sb.Result) -> None:
+        """Return nothing: rows in chunks are not read again to decide which coefficients are in every solution."""
+
     def multipliers(self, results: list[sb.Result]) -> list[Vector]:
         """Return the multipliers of the constraints: there are none."""
         return []

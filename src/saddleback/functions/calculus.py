@@ -35,6 +35,7 @@ from .traits import (
     rise_within,
     subdifferential,
     subgradient_scale,
+    touching,
     with_memory,
     with_slopes,
     zero_slack,
@@ -103,6 +104,9 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enc
 
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         return enclosure(self.base, slope - self.linear, excess)
+
+    def touching(self, slope: Vector) -> Vector:
+        return touching(self.base, slope - self.linear)
 
     def longest(self, slope: Vector, excess: float) -> Vector | None:
         return self.base.longest(slope - self.linear, excess) if isinstance(self.base, Enclosed) else None
@@ -321,6 +325,9 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
 
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         return self._ends(enclosure, slope, excess)
+
+    def touching(self, slope: Vector) -> Vector:
+        return np.concatenate(self._each(touching, slope))
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         return self._ends(with_slopes, low, high)

@@ -280,6 +280,9 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         )
         return x + reach(excess, pieces)
 
+    def touching(self, slope: Vector) -> Vector:
+        return self.maximiser(self.conjugate_domain.project(slope))
+
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         return -self.of_multiple(-1.0)._highest_with(-low), self._highest_with(high)
 
@@ -562,6 +565,9 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
             (np.full_like(y, np.inf), dual.upper - y, np.zeros_like(y)),
         )
         return np.where(y < 0, dual.left, dual.right) + dual.quadratic * y + reach(excess, pieces)
+
+    def touching(self, slope: Vector) -> Vector:
+        return self.of.subgradient(self.of.domain.project(slope))
 
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         dual, most = self.of, _inverse(self.of.quadratic)

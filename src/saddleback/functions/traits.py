@@ -165,6 +165,10 @@ class Enclosed(ABC):
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         """Return the ends of an interval per coordinate that contain each x whose excess is at most ``excess``."""
 
+    def touching(self, slope: Vector) -> Vector:
+        """Return an x whose excess is 0, per coordinate; where there is curvature it is the only one."""
+        return self.enclosure(slope, 0.0)[0]
+
     def longest(self, slope: Vector, excess: float) -> Vector | None:
         """Return the largest norm of each block of such an x; None if it is not known from the blocks themselves."""
         return None
@@ -191,6 +195,11 @@ def enclosure(function: Convex, slope: Vector, excess: float) -> tuple[Vector, V
     if isinstance(function, Enclosed):
         return function.enclosure(slope, excess)
     return unbounded(slope.size)
+
+
+def touching(function: Convex, slope: Vector) -> Vector:
+    """Return an x whose excess is 0; infinite if it is not known."""
+    return function.touching(slope) if isinstance(function, Enclosed) else np.full(slope.size, -np.inf)
 
 
 def with_slopes(function: Convex, low: Vector, high: Vector) -> tuple[Vector, Vector]:

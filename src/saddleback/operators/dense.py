@@ -97,7 +97,9 @@ class Dense(Operator):
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
         if compressed:
             return compressed_by_panels(self, columns)
-        return (self.array if columns is None else self.array[:, columns]).astype(np.float64)
+        if columns is None:
+            return self.array.astype(np.float64)
+        return self.array[:, columns].astype(np.float64, copy=False)
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if side == "rows":

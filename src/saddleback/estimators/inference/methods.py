@@ -15,6 +15,7 @@ import saddleback as sb
 
 from ...common.arrays import Vector
 from ...common.checks import finite, integer
+from .. import many_weights
 from ..certified import furthest, seed_of
 from ..formulas import Formulated
 from ..objective import Objective
@@ -38,6 +39,7 @@ class Inferential(Formulated, ABC):
     """The part of the linear models that says how certain their coefficients are."""
 
     constraints: Any
+    selected_: Any
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -68,7 +70,8 @@ class Inferential(Formulated, ABC):
         if X is not None and not obstacle:
             return self.inference(X, y, **options).summary()
         note = obstacle or "Standard errors need the data: summary(X, y)."
-        return Summary(type(self).__name__, self._facts(), self._names(), {"coefficient": self._estimates()}, note)
+        columns = {"coefficient": self._estimates()} | self._decisions()
+        return Summary(type(self).__name__, self._facts(), self._names(), columns, note)
 
     def inference(
         self,
@@ -167,7 +170,7 @@ class Inferential(Formulated, ABC):
         else:
             units = np.arange(n) if clusters is None else cluster_numbers(clusters, n)
             factors = np.vstack([np.ones(n), drawn_weights(kind, rng, draws, units, weight)])
-            results = [ready.reweighted(target, factors, self._options()) for target in ready.targets]
+            results = [many_weights.reweighted(ready, target, factors, self._options()) for target in ready.targets]
         for given, own in zip(results, self._results(), strict=True):
             self._check_same(given[0].objective, ready.targets[0].values, own)
         self._warn([result for along in results for result in along])
@@ -268,6 +271,15 @@ class Inferential(Formulated, ABC):
         """Return all coefficients of the fit in one vector."""
         return self._flat(self._results())
 
+    def _decisions(self) -> dict[str, Any]:
+        """Return the column of a summary that says which features are in every solution, if there is a penalty."""
+        if not self._chosen(self._objective()).penalised:
+            return {}
+        rows = self.selected_.reshape(-1, self.n_features_in_)
+        if self.fit_intercept:
+            rows = np.column_stack([np.full(len(rows), "", dtype=object), rows])
+        return {"selected": rows.ravel()}
+
     def _flat(self, results: Sequence[sb.Result]) -> Vector:
         """Return the coefficients of some results, one per problem, in one vector: those of ``_names``."""
         parts = []
@@ -338,7 +350,7 @@ class Inferential(Formulated, ABC):
         (target,) = ready.targets
         drawn = np.vstack([data.target, wild_targets(rng, draws, data.predicted(own), residual, quantile)])
         losses = [ready.objective.loss_term(each - target.shift, None, ready.total) for each in drawn]
-        found: list[sb.Result] = ready.with_losses(target, losses, self._options())
+        found: list[sb.Result] = many_weights.with_losses(ready, target, losses, self._options())
         return found
 
     def _check_same(self, value: float, target: Vector, result: sb.Result | None = None) -> None:

@@ -14,6 +14,7 @@ import saddleback as sb
 
 from ...common.arrays import Indices, Vector
 from ..certified import calling_level
+from ..many_weights import with_losses
 from .checks import check_name, checked_level, cluster_numbers
 from .quantile_errors import BANDWIDTHS, KERNELS, KINDS, Evidence, bandwidth
 
@@ -106,7 +107,7 @@ class QuantileData:
             )
             for each in ordered
         ]
-        results = self.ready.with_losses(target, losses, self.options) if losses else []
+        results = with_losses(self.ready, target, losses, self.options) if losses else []
         return dict(zip(ordered, results, strict=True))
 
     def predicted(self, coefficients: Vector) -> Vector:

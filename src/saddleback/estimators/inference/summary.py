@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...common.arrays import Vector
-
 MOST_ROWS = 60
 """Largest number of coefficients in a text or a page: of more, the largest ones that are not 0."""
 
@@ -34,7 +32,7 @@ class Summary:
     names : list of str
         One name per coefficient.
     columns : dict
-        Arrays with one value per coefficient, by the name of the column.
+        Arrays with one number or string per coefficient, by the name of the column.
     note : str
         A sentence on the standard errors, or why there are none.
     """
@@ -42,7 +40,7 @@ class Summary:
     title: str
     facts: Mapping[str, str]
     names: Sequence[str]
-    columns: Mapping[str, Vector] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
     def to_frame(self) -> Any:
@@ -108,5 +106,7 @@ class Summary:
         return [fill(text, WIDTH) for text in (more, self.note) if text]
 
 
-def _number(value: float) -> str:
+def _number(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     return "" if np.isnan(value) else f"{value + 0.0:.5g}"
