@@ -346,7 +346,12 @@ def test_displays_draw_a_path_and_a_choice_in_one_call(table, pyplot):
     assert not hasattr(model, "alpha_")
     fitted = display.estimator
     assert display.ax_.get_ylabel() == "mean squared error on held-out samples"
-    assert legend(display.ax_) == ["mean over folds", "one standard error", f"chosen: {fitted.alpha_:.3g}"]
+    assert legend(display.ax_) == [
+        "single folds",
+        "mean over folds",
+        "one standard error",
+        f"chosen: alpha = {fitted.alpha_:.3g}",
+    ]
     band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(2 * (fitted.mean_loss_ + fitted.loss_std_error_).max())
     assert se.CVDisplay.from_estimator(fitted).ax_ is not display.ax_
@@ -358,7 +363,7 @@ def test_displays_of_criteria_and_grids(table, pyplot):
     assert bic.ax_.get_ylabel() == "BIC"
     assert np.array_equal(bic.ax_.lines[0].get_ydata(), bic.estimator.criterion_path_)
     grid = se.CVDisplay.from_estimator(se.ElasticNetCV(l1_ratio=[0.2, 0.9], n_alphas=5, cv=2), X, y)
-    assert legend(grid.ax_)[0] == f"mean over folds, l1_ratio={grid.estimator.l1_ratio_:g}"
+    assert legend(grid.ax_)[1] == f"mean over folds, l1_ratio={grid.estimator.l1_ratio_:g}"
     assert len(grid.ax_.lines) == 2 + 2 + 1  # the folds of the chosen ratio, a mean per ratio, the chosen alpha
     assert len(grid.estimator.plot()) == 2
     with pytest.raises(TypeError, match="Lasso, which does not choose alpha"):

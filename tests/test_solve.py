@@ -213,7 +213,7 @@ def test_plot_draws_the_error(lasso):
     mpl.use("Agg")
     result = sb.solve(lasso)
     axes = result.plot()
-    assert [axis.get_xlabel() for axis in axes] == ["passes", "seconds"]
+    assert [axis.get_xlabel() for axis in axes] == ["work (passes over the columns)", "time (seconds)"]
     assert np.allclose(axes[0].lines[0].get_ydata(), np.maximum(result.history.error, 1e-16))
     assert result.plot(axes) is axes
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .common.arrays import Vector, map_constants, squeeze_constant
 from .common.cached import twin
+from .common.cards import card
 from .common.checks import unmasked
 from .functions import Convex, Loss, Term, as_term
 from .functions.calculus import BlockSum
@@ -157,6 +158,14 @@ class Problem:
         penalty = self.terms if self.is_list else self.terms[0]
         loss = self.losses if self.has_rows else self.losses[0]
         return f"Problem({penalty!r}, {rows} x {columns}, {loss!r}; {self.n_blocks} blocks)"
+
+    def _repr_html_(self) -> str:
+        rows, columns = self.model.A.shape
+        facts = {"minimise over x": "f(x) + g(Ax)"}
+        facts |= {f"f[{j}]" if self.is_list else "f": repr(term) for j, term in enumerate(self.terms)}
+        facts |= {"A": f"{rows} x {columns}"}
+        facts |= {f"g[{r}]" if self.has_rows else "g": repr(term) for r, term in enumerate(self.losses)}
+        return card("Problem", facts | {"blocks": str(self.n_blocks)})
 
     @property
     def n_blocks(self) -> int:

@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .common import pictures
 from .common.cached import cached_property
+from .common.cards import BAD, FAIR, GOOD, Curve, card
 from .common.checks import shown
+from .common.pictures import new_axes
 from .common.rebuildable import stored
 
 Series = NDArray[np.float64]
@@ -35,6 +38,15 @@ class Status(Enum):
     INFEASIBLE = "No point satisfies the constraints: a dual direction proves it."
     UNBOUNDED = "The objective decreases without bound: a primal direction proves it."
     INTERRUPTED = "The run was stopped from outside, by a callback or the keyboard."
+
+
+COLOURS = {
+    Status.OPTIMAL: GOOD,
+    Status.DIVERGED: BAD,
+    Status.INFEASIBLE: BAD,
+    Status.UNBOUNDED: BAD,
+}
+"""The colours of the statuses in a notebook; the others are limits and interrupts."""
 
 
 def counted(passes: float) -> str:
@@ -94,6 +106,22 @@ class Certificate:
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def facts(self) -> dict[str, str]:
+        """Return the figures as text, under names for readers; violations only if there are any."""
+        violations = {
+            "primal infeasibility": self.primal_infeasibility,
+            "dual infeasibility": self.dual_infeasibility,
+            "perturbation": self.perturbation,
+        }
+        return {
+            "objective": f"{self.primal_value:.10g}",
+            "lower bound" if self.dual_infeasibility == 0 else "dual value": f"{self.dual_value:.10g}",
+            "relative gap": f"{self.relative_gap:.2e}",
+        } | {name: f"{value:.2e}" for name, value in violations.items() if value != 0}
+
+    def _repr_html_(self) -> str:
+        return card("Certificate", self.facts())
 
 
 class Share(NamedTuple):
@@ -281,7 +309,8 @@ class Result:
     def bounds(self) -> Any:
         """Return an interval per coefficient, group, fitted value and residual that contains every optimum.
 
-        It takes the product A'y, and less than another one.
+        It takes the product A'y and a factorisation of the size of the support. The coefficients are enclosed at once,
+        the others when they are read. The bounds of a result of ``reweighted`` are about its last convex problem.
 
         Returns
         -------
@@ -335,6 +364,18 @@ class Result:
             f"passes={counted(self.passes)}, seconds={self.seconds:.3g}, method={self.method!r})"
         )
 
+    def _repr_html_(self) -> str:
+        history, proof = self.history, {} if self.ray is None else {"ray": ray_support(self)}
+        found = proof or self.certificate.facts() | {"not 0 in x": _support(self.x)}
+        label = f"certified error, down to {self.certificate.error:.1e}, over {counted(self.passes)} passes"
+        return card(
+            "Result",
+            found | {"passes": counted(self.passes), "seconds": f"{self.seconds:.3g}", "method": self.method},
+            (self.status.name, COLOURS.get(self.status, FAIR)),
+            Curve(history.passes, history.error, label, log=True),
+            self.message,
+        )
+
     def plot(self, ax: Any = None, label: str | None = None) -> Any:
         """Draw the certified error against passes and against seconds, and for several losses the value of each term.
 
@@ -355,13 +396,9 @@ class Result:
         matplotlib axes
             The given axes, or the new ones.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
         most = 3 if self.terms else 2
         if ax is None:
-            _, ax = plt.subplots(1, most, figsize=(4.5 * most, 3.5), layout="constrained")
+            ax = new_axes(most)
             ax[1].sharey(ax[0])
         drawn = [ax] if hasattr(ax, "semilogy") else list(ax)
         if not 1 <= len(drawn) <= most or not all(hasattr(axis, "semilogy") for axis in drawn):
@@ -369,19 +406,19 @@ class Result:
         history = self.history
         error = np.maximum(history.error, 1e-16)
         finishing = history.passes >= (np.inf if history.finish_begins is None else history.finish_begins)
-        for axis, series, name in zip(drawn, (history.passes, history.seconds), ("passes", "seconds"), strict=False):
+        works = (history.passes, "work (passes over the columns)"), (history.seconds, "time (seconds)")
+        for axis, (series, name) in zip(drawn, works, strict=False):
             (line,) = axis.semilogy(series, error, marker=".", label=self.method if label is None else label)
             if np.any(finishing):
-                axis.axvline(series[finishing][0], linestyle=":", color=line.get_color())
-            axis.set_xlabel(name)
-            axis.grid(alpha=0.3)
-        drawn[0].set_ylabel("certified error")
-        drawn[0].legend()
+                begun = series[finishing][0]
+                axis.axvline(begun, linestyle=":", color=line.get_color(), label="an interior point takes over")
+            pictures.label(axis, name, "certified error" if axis is drawn[0] else "")
+        drawn[0].legend(fontsize="small")
         if len(drawn) == 3:
             names = [f"{name}: {share.function}" for name, share in self.terms.items()]
             drawn[2].barh(names, [share.value for share in self.terms.values()])
             drawn[2].invert_yaxis()
-            drawn[2].set_xlabel("value")
+            pictures.label(drawn[2], "value at the solution; the bars add up to the objective", "")
         return ax
 
 
@@ -394,7 +431,10 @@ def _listed(values: Any) -> Any:
 
 def ray_support(result: Result) -> str:
     """Return how many rows or variables the ray of a result is about, as in "2 of 30 rows"."""
-    blocks = result.ray if isinstance(result.ray, list) else [result.ray]
-    kind = "rows" if result.status is Status.INFEASIBLE else "variables"
-    moved = sum(int((block != 0).sum()) for block in blocks)
-    return f"{moved} of {sum(math.prod(block.shape) for block in blocks)} {kind}"
+    return f"{_support(result.ray)} {'rows' if result.status is Status.INFEASIBLE else 'variables'}"
+
+
+def _support(values: Any) -> str:
+    """Return how many entries of an array, or of a list of them, are not 0, as in "2 of 30"."""
+    blocks = values if isinstance(values, list) else [values]
+    return f"{sum(int((block != 0).sum()) for block in blocks)} of {sum(math.prod(block.shape) for block in blocks)}"

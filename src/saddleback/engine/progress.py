@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
+from ..common.bars import bar
 from ..result import Certificate
 
 Show = Callable[[float, Certificate], None]
@@ -19,8 +20,7 @@ def progress_bar(wanted: bool, tol: float) -> AbstractContextManager[Show]:
 
 @contextmanager
 def _bar(tol: float) -> Iterator[Show]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("certified {task.fields[error]:.1e}"),
@@ -29,11 +29,13 @@ def _bar(tol: float) -> Iterator[Show]:
         TimeElapsedColumn(),
     )
     digits = -np.log10(tol) if tol > 0 else 16.0
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=digits, error=np.inf, objective=np.nan, passes=0.0)
+    with bar(*columns) as shown:
+        task = shown.add_task("", total=digits, error=np.inf, objective=np.nan, passes=0.0)
 
         def show(passes: float, certificate: Certificate) -> None:
             done = float(np.clip(-np.log10(max(certificate.error, 1e-300)), 0.0, digits))
-            bar.update(task, completed=done, error=certificate.error, objective=certificate.primal_value, passes=passes)
+            shown.update(
+                task, completed=done, error=certificate.error, objective=certificate.primal_value, passes=passes
+            )
 
         yield show

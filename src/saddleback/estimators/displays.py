@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..common import pictures
 from ..common.arrays import Vector
+from ..common.pictures import GREY, new_axes
 
 if TYPE_CHECKING:
     from .path import Path
@@ -122,11 +124,11 @@ class PathDisplay:
         families = sorted(families, key=lambda family: -float(np.linalg.norm(lines[family[1], -1])))
         style = {"linewidth": 1, "drawstyle": "steps-post" if path.piecewise_constant else "default"}
         for _, own in families[len(COLOURS) :]:
-            axis.plot(path.alphas, lines[own].T, color="0.8", **style)
+            axis.plot(path.alphas, lines[own].T, color=GREY, **style)
         for (name, own), colour in zip(families, COLOURS, strict=False):
             drawn = axis.plot(path.alphas, lines[own].T, color=colour, zorder=3, **style)
             drawn[0].set_label(name)
-        _prepare(axis, "coefficients")
+        _prepare(axis, "coefficient")
         if families:
             axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
@@ -204,8 +206,8 @@ class CVDisplay:
         else:
             self._draw_lines(axis, model.criterion_path_, model.criterion.upper())
             _prepare(axis, model.criterion.upper())
-        axis.axvline(model.alpha_, color="black", linestyle=":", label=f"chosen: {model.alpha_:.3g}")
-        axis.legend()
+        axis.axvline(model.alpha_, color="black", linestyle=":", label=f"chosen: alpha = {model.alpha_:.3g}")
+        axis.legend(fontsize="small")
         self.ax_, self.figure_ = axis, axis.figure
         return self
 
@@ -213,7 +215,7 @@ class CVDisplay:
         model = self.estimator
         shown = (model.alphas_, factor * model.loss_path_, factor * model.mean_loss_, factor * model.loss_std_error_)
         alphas, folds, mean, error = (part[self._row()] for part in shown) if self._ratios() else shown
-        axis.plot(alphas, folds, color="0.8", linewidth=1)
+        axis.plot(alphas, folds, color=GREY, linewidth=1)[0].set_label("single folds")
         self._draw_lines(axis, factor * model.mean_loss_, "mean over folds")
         axis.fill_between(alphas, mean - error, mean + error, color="C0", alpha=0.2, label="one standard error")
 
@@ -235,25 +237,16 @@ class CVDisplay:
 
 def _prepare(axis: Any, label: str) -> None:
     """Label an axis whose abscissa is alpha, from the largest to the smallest."""
-    axis.set(xscale="log", xlabel="alpha", ylabel=label)
+    pictures.label(axis, "alpha, the weight of the penalty", label)
+    axis.set_xscale("log")
     axis.invert_xaxis()
-    axis.grid(alpha=0.3)
 
 
 def given_axes(ax: Any, count: int, meaning: str) -> Any:
     """Return an array of matplotlib axes: those that were given, if they are as many as needed, or new ones."""
     if ax is None:
-        return _new_axes(count)
+        return new_axes(count)
     axes = np.atleast_1d(np.asarray(ax, dtype=object))
     if axes.shape != (count,):
         raise ValueError(f"ax has {axes.size} axes: expected {count}, {meaning}")
     return axes
-
-
-def _new_axes(count: int) -> Any:
-    """Return new matplotlib axes side by side."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plot() needs matplotlib: pip install 'saddleback[plot]'") from None
-    return plt.subplots(1, count, figsize=(5.0 * count, 3.5), layout="constrained", squeeze=False)[1][0]

@@ -11,6 +11,7 @@ import numpy as np
 import saddleback as sb
 
 from ..common.arrays import Indices, Vector
+from ..common.cards import FAIR, GOOD, Curve, card
 from .displays import PathDisplay
 
 
@@ -54,6 +55,22 @@ class Path:
         worst = max(result.relative_gap for result in self.flat())
         ends = f"alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}"
         return f"Path({self.alphas.size} {ends}, coefs of shape {self.coefs.shape}, largest relative gap {worst:.2g})"
+
+    def _repr_html_(self) -> str:
+        results = self.flat()
+        optimal = sum(result.status is sb.Status.OPTIMAL for result in results)
+        selected = np.count_nonzero(self.by_panel().any(axis=0), axis=0)
+        facts = {
+            "alphas": f"{self.alphas.size}, from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",
+            "features": str(self.coefs.shape[-2]),
+            "largest relative gap": f"{max(result.relative_gap for result in results):.2e}",
+        }
+        return card(
+            "Path",
+            facts,
+            (f"{optimal} of {len(results)} OPTIMAL", GOOD if optimal == len(results) else FAIR),
+            Curve(-np.log(self.alphas), selected, f"features that are not 0: from {selected[0]} to {selected[-1]}"),
+        )
 
     def flat(self) -> list[sb.Result]:
         """Return all results, of all classes."""

@@ -15,6 +15,7 @@ import saddleback as sb
 
 from ..common.arrays import Indices, Vector
 from ..common.checks import integer, scalar
+from ..common.pictures import label
 from ..places.torch import on_host
 from .certified import Certified
 from .displays import given_axes
@@ -262,7 +263,7 @@ class TrendFilter(Smoother):
             each.plot(t, column, ".", color="0.7", markersize=3, label="data")
             each.plot(t, signal, color="C0", drawstyle="steps-post" if self.order == 0 else "default", label="signal")
             each.plot(t[own], signal[own], "o", color="C3", markersize=4, label=f"{own.size} knots")
-            each.set(xlabel="t", ylabel="y")
+            label(each, "t", "y")
             each.legend(fontsize="small", frameon=False)
         return axes[0] if axes.size == 1 else axes
 

@@ -27,9 +27,11 @@ import saddleback as sb
 
 from ..common.arrays import Indices, Vector
 from ..common.checks import integer, scalar
+from ..common.pictures import label
 from .cross_validation import CrossValidated
 from .displays import given_axes
 from .linear import LinearModel
+from .many_weights import for_weights
 from .path import coefficients
 
 SHOWN = 30
@@ -135,17 +137,18 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         colours = ["C0" if chosen else "0.8" for chosen in self.get_support()[order]]
         axis.bar([str(names[j]) for j in order], self.selection_probabilities_[order], color=colours)
         axis.axhline(self.threshold, color="black", linestyle=":", label=f"threshold {self.threshold:g}")
-        axis.tick_params(axis="x", rotation=90, labelsize="x-small")
+        axis.tick_params(axis="x", rotation=90, labelsize="small")
         bound = f"at most {self.false_selection_bound_:.2g} of the selected are expected to be false"
-        axis.set(ylabel="share of halves", ylim=(0.0, 1.05), title=bound)
-        axis.legend()
+        label(axis, "", "share of the halves that select it", bound)
+        axis.set_ylim(0.0, 1.05)
+        axis.legend(fontsize="small")
         return axis
 
     def _halves(self, y: Any, n: int) -> list[Indices]:
         """Return the halves, those of a pair one after the other."""
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         labels = np.asarray(y) if is_classifier(self.estimator) else np.zeros(n)
-        members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        members = [np.flatnonzero(labels == own) for own in np.unique(labels)]
         halves: list[Indices] = []
         for _ in range(self.n_pairs):
             shuffled = [rng.permutation(own) for own in members]
@@ -167,7 +170,7 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         weights = np.zeros((len(halves), table.shape[0]))
         for own, half in zip(weights, halves, strict=True):
             own[half] = 1.0
-        results = ready.for_weights(0, weights, model._options())
+        results = for_weights(ready, 0, weights, model._options())
         model._warn(results)
         if results[-1].status is sb.Status.INTERRUPTED:
             raise KeyboardInterrupt

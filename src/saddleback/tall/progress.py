@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.bars import bar
 from ..result import Certificate
 from .rows import Chunk, S, Visit
 
@@ -63,8 +64,7 @@ def reading_bar(wanted: bool, rows: int) -> AbstractContextManager[Silent]:
 
 @contextmanager
 def _bar(rows: int) -> Iterator[Silent]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("reading {task.fields[reading]}"),
@@ -73,5 +73,5 @@ def _bar(rows: int) -> Iterator[Silent]:
         TextColumn("rows, certified {task.fields[error]:.1e}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        yield Bar(bar, rows)
+    with bar(*columns) as shown:
+        yield Bar(shown, rows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...common.arrays import Vector
+from ...common.pictures import BAND, label
 from ..displays import given_axes
 from .asymptotic import QuantileInference
 
@@ -97,10 +98,13 @@ class QuantileProcess:
         for axis, name in zip(axes, drawn, strict=True):
             place = own.index(name)
             if intervals is not None:
-                axis.fill_between(self.quantiles, *intervals[:, place].T, color="0.85", label=f"{self.level:.4g}")
-            axis.plot(self.quantiles, self.coefficients[:, place], color="C0", marker=".", linewidth=1)
+                axis.fill_between(
+                    self.quantiles, *intervals[:, place].T, color=BAND, label=f"{100 * self.level:.4g}% interval"
+                )
+            axis.plot(
+                self.quantiles, self.coefficients[:, place], color="C0", marker=".", linewidth=1, label="coefficient"
+            )
             axis.axhline(0.0, color="0.5", linewidth=0.5)
-            axis.set(xlabel="quantile", ylabel="coefficient")
-            axis.set_title(name, fontsize="medium")
-            axis.grid(alpha=0.3)
+            label(axis, "quantile of the target", "coefficient", name)
+        axes[0].legend(fontsize="small")
         return axes[0] if axes.size == 1 else axes
