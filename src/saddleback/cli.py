@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from .bench import runner
 from .bench.case import Settings
 from .bench.report import Row, ratio_rows
 from .datasets import make_group_hinge, make_lasso
-from .fit_command import LOSSES, PENALTIES_OF_FILES, Fit, check_table, print_model, told, write_table
+from .fit_command import LOSSES, PENALTIES_OF_FILES, Fit, check_report, check_table, print_model, told, write_table
 from .io.problem_files import check_writable, read_together, write_solution
 from .places.mpi.communicator import communicator_of, world
 from .reproduce import EXPERIMENTS
@@ -296,7 +297,8 @@ def _print_result(result: sb.Result, objective: float | None) -> None:
 @app.command()
 def fit(
     files: Annotated[
-        list[str], typer.Argument(help="Parquet or Arrow files, folders or patterns.", show_default=False)
+        list[str],
+        typer.Argument(help="A CSV file; or Parquet or Arrow files, folders or patterns.", show_default=False),
     ],
     target: Annotated[str, typer.Option(help="Name of the column with the targets.", show_default=False)],
     loss: Annotated[str, typer.Option(help=f"One of {', '.join(LOSSES)}.")] = "squared",
@@ -308,7 +310,10 @@ def fit(
         float | None, typer.Option(help="Residual up to which loss epsilon_insensitive is 0.", show_default="0.1")
     ] = None,
     penalty: Annotated[str, typer.Option(help=f"One of {', '.join(PENALTIES_OF_FILES)}.")] = "l1",
-    alpha: Annotated[float, typer.Option(help="Weight of the penalty.")] = 0.01,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Weight of the penalty.", show_default="by cross-validation for a CSV file, otherwise 0.01"),
+    ] = None,
     l1_ratio: Annotated[
         float | None, typer.Option(help="Share of the L1 norm in penalty elasticnet.", show_default="0.5")
     ] = None,
@@ -318,15 +323,22 @@ def fit(
     column: Annotated[
         list[str] | None, typer.Option(help="A column to use; may be repeated.", show_default="all others")
     ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of a CSV file whose numbers are categories; may be repeated.", show_default="none"),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Largest error of an optimal certificate.")] = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Where to write a page on the fit to a CSV file: .html.", show_default="nowhere")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the coefficients: .csv or .json.", show_default="nowhere")
     ] = None,
     as_json: Json = False,
     progress: Annotated[bool, typer.Option(help="Show the readings.")] = True,
 ) -> None:
-    """Fit a linear model to the tables in files, which are read a few times and need not fit into memory.
+    """Fit a linear model to a CSV file, or to tables in files that are read a few times and need not fit into memory.
 
     Columns of text or categories become one feature per value. Under mpiexec the processes share the reading.
 
@@ -336,18 +348,32 @@ def fit(
         comm = world()
     aloud = comm is None or comm.rank == 0
     parameters = {"quantile": quantile, "delta": delta, "epsilon": epsilon, "l1_ratio": l1_ratio}
-    asked = Fit(files, target, weights, column, loss, penalty, alpha, parameters, tol, time_limit)
+    asked = Fit(files, target, weights, column, loss, penalty, alpha, parameters, tol, time_limit, category or [])
     with _input_errors(aloud), _quiet_warnings():
         if out is not None:
             check_table(out)
-        model = asked.fitted(comm, progress and not as_json)
+        if report is not None:
+            check_report(report, asked)
+        if asked.of_text:
+            table = asked.table(comm)
+            X = np.column_stack(list(table.features.values()))
+            model = asked.fitted_to(table, X)
+            if report is not None:
+                report.write_text(asked.report(model, table, X, ["saddleback", *sys.argv[1:]]), encoding="utf-8")
+        else:
+            model = asked.fitted(comm, progress and not as_json)
         if aloud and out is not None:
             write_table(out, model)
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     if aloud and as_json:
-        _print_json(told(model) | {"out": None if out is None else str(out)})
+        _print_json(
+            told(model)
+            | {name: None if path is None else str(path) for name, path in (("out", out), ("report", report))}
+        )
     elif aloud:
         print_model(model)
+        if report is not None:
+            typer.echo(f"The report is {report}.")
     _exit_by_status(*results)
 
 

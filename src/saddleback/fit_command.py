@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
-from .estimators import SparseClassifier, SparseRegressor
+from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
 from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
+from .fit_report import page
+from .io.csv_tables import CsvTable, read_csv
 
 LOSSES: Mapping[str, Choice] = {name: own for name, own in {**REGRESSION, **CLASSIFICATION}.items() if name != "sqrt"}
 """The losses of tables in files: all that are sums over rows."""
@@ -28,6 +30,15 @@ SHOWN = 20
 
 ENDINGS = (".csv", ".json")
 
+CSV = (".csv", ".tsv", ".txt")
+"""Endings of files whose rows are text, and are read into memory."""
+
+ALPHA = 0.01
+"""The default weight of the penalty for files that are not read into memory."""
+
+MOST_VALUES = 20_000_000
+"""Most values of X for which alpha is chosen by cross-validation, which takes up to some minutes."""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -39,10 +50,11 @@ class Fit:
     columns: Sequence[str] | None
     loss: str
     penalty: str
-    alpha: float
+    alpha: float | None
     parameters: Mapping[str, float | None]
     tol: float
     time_limit: float | None
+    categories: Sequence[str] = ()
 
     def check(self) -> None:
         """Raise if a name is not known, or loss and penalty do not use a parameter that was given."""
@@ -58,20 +70,88 @@ class Fit:
                     f"{self.penalty}: it belongs to {' and '.join(readers)}"
                 )
 
-    def fitted(self, comm: Any, progress: bool) -> Any:
-        """Return the fitted model."""
+    @property
+    def of_text(self) -> bool:
+        """Whether the data are a CSV file."""
+        return any(Path(file).suffix.lower() in CSV for file in self.files)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether alpha is chosen by cross-validation."""
+        return self.of_text and self.alpha is None and self.penalty != "none"
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters of the model that were given."""
+        given: dict[str, Any] = {"loss": self.loss, "penalty": None if self.penalty == "none" else self.penalty}
+        given |= {name: value for name, value in self.parameters.items() if value is not None}
+        if not self.chooses and self.penalty != "none":
+            given["alpha"] = ALPHA if self.alpha is None else self.alpha
+        return given | {"tol": self.tol} | ({} if self.time_limit is None else {"time_limit": self.time_limit})
+
+    def model(self) -> type:
+        """Return the class of the model."""
+        if self.loss in CLASSIFICATION:
+            return SparseClassifierCV if self.chooses else SparseClassifier
+        return SparseRegressorCV if self.chooses else SparseRegressor
+
+    def table(self, comm: Any) -> CsvTable:
+        """Return the columns of a CSV file."""
         self.check()
-        shared: dict[str, Any] = {name: value for name, value in self.parameters.items() if value is not None}
-        shared |= {
-            "loss": self.loss,
-            "penalty": None if self.penalty == "none" else self.penalty,
-            "alpha": self.alpha,
-            "tol": self.tol,
-            "time_limit": self.time_limit,
-            "verbose": progress,
-            "comm": comm,
-        }
-        model: Any = SparseClassifier(**shared) if self.loss in CLASSIFICATION else SparseRegressor(**shared)
+        if len(self.files) > 1:
+            raise ValueError(f"FILES are {' '.join(self.files)}: expected one CSV file, or files of Parquet or Arrow")
+        if comm is not None and comm.size > 1:
+            raise ValueError(f"{self.files[0]}: a CSV file is read by one process; run the command without mpiexec")
+        classes = self.loss in CLASSIFICATION
+        path = Path(self.files[0])
+        return read_csv(path, self.target, self.weights, self.columns, classes, self.categories)
+
+    def fitted_to(self, table: CsvTable, X: Any) -> Any:
+        """Return the model fitted to the features X of a CSV file."""
+        if self.chooses and X.size > MOST_VALUES:
+            raise ValueError(
+                f"--alpha is missing, and cross-validation on {X.shape[0]} rows and {X.shape[1]} features would take "
+                "long: pass --alpha, as found on a part of the rows"
+            )
+        weight = None if table.weights is None else table.weights.values
+        model = self.model()(**self.given()).fit(X, table.target.values, sample_weight=weight)
+        model.feature_names_in_ = np.array(list(table.features), dtype=object)
+        if hasattr(model, "path_"):
+            model.path_ = replace(model.path_, feature_names=list(table.features))
+        return model
+
+    def recipe(self, table: CsvTable) -> str:
+        """Return Python code that fits the same model to a CSV file."""
+        options = "".join([f", sep={table.separator!r}"] * (table.separator != ",") + [", index_col=0"] * table.indexed)
+        if self.categories:
+            options += f", dtype={dict.fromkeys(self.categories, 'str')!r}"
+        model = self.model().__name__
+        used = [column.name for column in table.columns]
+        weight = "" if table.weights is None else f", sample_weight=table[{table.weights.name!r}]"
+        given = ", ".join(f"{name}={value!r}" for name, value in self.given().items())
+        return "\n".join(
+            [
+                "import pandas as pd",
+                f"from saddleback.estimators import {model}",
+                "",
+                f"table = pd.read_csv({str(table.path)!r}{options})",
+                f"X = pd.get_dummies(table[{used!r}], prefix_sep='=', dtype=float)",
+                f"model = {model}({given})",
+                f"model.fit(X, table[{table.target.name!r}]{weight})",
+                "print(model.intercept_, model.coef_by_name_)",
+                "model.result_  # the certificate",
+            ]
+        )
+
+    def report(self, model: Any, table: CsvTable, X: Any, command: Sequence[str]) -> str:
+        """Return the report as HTML."""
+        return page(model, table, X, self.recipe(table), command)
+
+    def fitted(self, comm: Any, progress: bool) -> Any:
+        """Return the model fitted to Parquet or Arrow files."""
+        self.check()
+        if self.categories:
+            raise ValueError("--category is for CSV files: columns of other files have their types")
+        model: Any = self.model()(**self.given(), verbose=progress, comm=comm)
         files = [*self.files] if len(self.files) > 1 else self.files[0]
         return model.fit_files(files, self.target, self.weights, list(self.columns) if self.columns else None)
 
@@ -85,12 +165,19 @@ def told(model: Any) -> dict[str, Any]:
         "message": [result.message for result in results],
         "objective": [result.objective for result in results],
         "relative_gap": [result.relative_gap for result in results],
-        "readings": [int(result.passes) for result in results],
+        "alpha": getattr(model, "alpha_", getattr(model, "alpha", None)),
+        _work(model): [int(result.passes) for result in results],
         "seconds": sum(result.seconds for result in results),
         "classes": [str(label) for label in getattr(model, "classes_", [])],
         "intercept": np.asarray(model.intercept_).tolist(),
         "coefficients": coefficients,
     }
+
+
+def _work(model: Any) -> str:
+    """Return what the passes of a fit are: readings of files, or passes over data in memory."""
+    result = model.result_[0] if isinstance(model.result_, list) else model.result_
+    return "readings" if result.method == "readings" else "passes"
 
 
 def print_model(model: Any) -> None:
@@ -100,13 +187,19 @@ def print_model(model: Any) -> None:
         "status": ", ".join(content["status"]),
         "objective": ", ".join(f"{value:.10g}" for value in content["objective"]),
         "relative gap": ", ".join(f"{value:.2e}" for value in content["relative_gap"]),
-        "readings": ", ".join(map(str, content["readings"])),
+        _work(model): ", ".join(map(str, content[_work(model)])),
         "seconds": f"{content['seconds']:.2f}",
+        "alpha": f"{content['alpha']:.6g}" + " by cross-validation" * hasattr(model, "alpha_"),
     }
     for name, value in lines.items():
         typer.echo(f"{name:<22}{value}")
     for said in content["message"]:
         typer.echo(said)
+    if hasattr(model, "alpha_") and model.alpha_ == model.path_.alphas[-1]:
+        typer.echo(
+            "This alpha is the smallest that was tried, so that a smaller one may predict better. Columns in very "
+            "different units are a common reason: scale them, or pass --alpha."
+        )
     typer.echo(f"{'intercept':<22}" + " ".join(f"{entry:.6g}" for entry in np.atleast_1d(content["intercept"])))
     nonzero = {name: value for name, value in content["coefficients"].items() if np.any(value)}
     typer.echo(f"{len(nonzero)} of {len(content['coefficients'])} coefficients are not 0, the largest first:")
@@ -120,6 +213,14 @@ def check_table(path: Path) -> None:
         raise ValueError(f"--out {path}: expected a file that ends in {' or '.join(ENDINGS)}")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"--out {path}: there is no folder {path.resolve().parent}")
+
+
+def check_report(path: Path, asked: Fit) -> None:
+    """Raise if a report cannot be written."""
+    if not asked.of_text:
+        raise ValueError(f"--report {path}: expected a CSV file, since other files are not read into memory")
+    if path.suffix != ".html" or not path.resolve().parent.is_dir():
+        raise ValueError(f"--report {path}: expected a file that ends in .html, in a folder that exists")
 
 
 def write_table(path: Path, model: Any) -> None:

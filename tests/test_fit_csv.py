@@ -1,0 +1,117 @@
+"""``saddleback fit`` on CSV files: what the estimators give, and a report that needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from typer.testing import CliRunner
+
+import saddleback.estimators as se
+from saddleback.cli import app
+
+
+def fit(*words):
+    return CliRunner().invoke(app, ["fit", *map(str, words)])
+
+
+@pytest.fixture
+def houses(rng, tmp_path):
+    """A table with numbers, categories and weights."""
+    n = 80
+    frame = pd.DataFrame(
+        {"city": rng.choice(["Oslo", "Paris", "Rome"], n), "area": rng.normal(5, 1, n), "rooms": rng.integers(1, 6, n)}
+    )
+    frame["new"] = rng.random(n) < 0.5
+    frame["price"] = 2 * frame["area"] + (frame["city"] == "Paris") + rng.standard_t(3, n)
+    frame["weight"] = rng.random(n)
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    return frame, tmp_path / "houses.csv"
+
+
+def recipe_of(page):
+    return unescape(re.search(r"<pre>(import pandas.*?)</pre>", page, flags=re.DOTALL).group(1))
+
+
+def check(words, target, tmp_path):
+    """Check that the code of the report gives the numbers that the command prints; return both and the page."""
+    found = fit(*words, "--target", target, "--json", "--report", tmp_path / "out.html")
+    assert found.exit_code == 0, found.output
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    names = {"__name__": "recipe"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", se.AlphaGridWarning)
+        exec(recipe_of(page), names)
+    content, model = json.loads(found.stdout), names["model"]
+    assert content["coefficients"] == pytest.approx(model.coef_by_name_, rel=1e-6, abs=1e-9)
+    assert np.ravel(content["intercept"]) == pytest.approx(np.ravel(model.intercept_), rel=1e-6)
+    assert content["objective"] == pytest.approx([model.result_.objective])
+    assert not re.search(r'(src|href)="(?!#)', page)  # nothing is loaded
+    assert "<script" not in page
+    return content, model, page
+
+
+@pytest.mark.parametrize("alpha", [[], ["--alpha", "0.05"]])
+def test_numbers_as_the_estimators_give_them(alpha, tmp_path):
+    frame = load_diabetes(as_frame=True).frame
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    words = [tmp_path / "d.csv", "--loss", "quantile", "--quantile", "0.9", *alpha]
+    content, model, page = check(words, "target", tmp_path)
+    assert isinstance(model, se.SparseRegressor if alpha else se.SparseRegressorCV)
+    assert content["alpha"] == (0.05 if alpha else model.alpha_)
+    assert ("on samples that a fit has not seen" in page) is not bool(alpha)
+    for part in ("Certificate", "Coefficients", "Residuals against the fit", "against alpha", "<td>bmi</td>"):
+        assert part in page
+
+
+def test_classes_and_an_index_without_a_name(tmp_path):
+    frame = load_breast_cancer(as_frame=True).frame
+    columns = ["mean radius", "mean texture", "mean smoothness"]
+    frame = frame[columns].assign(kind=np.where(frame["target"], "benign", "malignant"))
+    frame.to_csv(tmp_path / "c.csv", sep=";")
+    content, model, page = check([tmp_path / "c.csv", "--loss", "logistic", "--alpha", "0.01"], "kind", tmp_path)
+    assert content["classes"] == list(model.classes_) == ["benign", "malignant"]
+    assert list(content["coefficients"]) == columns
+    assert "predicted malignant" in page
+
+
+def test_categories_and_weights(houses, tmp_path):
+    _, path = houses
+    words = [path, "--weights", "weight", "--alpha", "0.02", "--loss", "absolute", "--category", "rooms"]
+    content, _, page = check(words, "price", tmp_path)
+    assert list(content["coefficients"])[:5] == ["area", "new", "city=Oslo", "city=Paris", "city=Rome"]
+    assert "rooms=3" in content["coefficients"]
+    assert "3 categories: Oslo, Paris, Rome" in page
+
+
+def test_what_is_refused(houses, tmp_path):
+    frame, path = houses
+    damaged = tmp_path / "damaged.csv"
+
+    def said(table, *words):
+        table.to_csv(damaged, index=False)
+        refused = fit(damaged, "--target", "price", *words)
+        assert refused.exit_code == 2
+        return refused.stderr.replace("\n", " ")
+
+    holes = frame.astype({"rooms": float})
+    holes.loc[3:5, "rooms"] = np.nan
+    holes.loc[5:6, "city"] = None
+    assert "missing values in 4 of 80 rows, by column: city (2), rooms (3)" in said(holes).replace(
+        "rooms (3), city (2)", "city (2), rooms (3)"
+    )
+    odd = frame.astype({"area": str})
+    odd.loc[7, "area"] = "?"
+    assert "column 'area' has 79 numbers and 1 other values, such as '?'" in said(odd)
+    assert "for classes use a loss of a classifier" in said(frame.assign(price="high"))
+    assert "did you mean 'area'?" in said(frame, "--column", "areas")
+    keys = pd.concat([frame] * 2).assign(key=[f"k{i}" for i in range(160)])
+    assert "which are names rather than categories" in said(keys)
+    refused = fit(path, "--target", "price", "--report", tmp_path / "out.pdf")
+    assert "expected a file that ends in .html" in refused.stderr.replace("\n", " ")
