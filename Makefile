@@ -11,7 +11,7 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format stubs bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz
+.PHONY: help setup demo test test-all test-backends lint format stubs bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
@@ -129,7 +129,21 @@ compare-time: setup  ## time the core cases of the benchmark and many small solv
 measure-house: setup  ## count members of contracts, flat modules, long functions, lines: BASE=commit to have it beside the tree
 	PYTHONPATH=tools $(BIN)/python -m house $(if $(filter-out HEAD,$(BASE)),$(BASE))
 
+# the package with what the site needs; where the development tools are, this only adds Sphinx
+DOCUMENTED := $(VENV)/.documented
+
+$(DOCUMENTED): $(BUILD) | $(BIN)/python
+	@echo 'Installing the package and Sphinx: about two minutes'
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCUMENTED)  ## build the site in build/site, with the gallery; a warning is an error
+	MPLBACKEND=Agg $(BIN)/python -m sphinx -b html -W --keep-going -j auto docs build/site
+
+check-docs: docs  ## visit every page of the site with Chromium, which has to be installed
+	$(BIN)/python tools/site_check.py build/site
+
 clean:  ## remove all that was built, .venv included
-	rm -rf $(VENV) .venv-adelie build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-adelie build dist out docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '_native*.so' -delete

@@ -7,6 +7,7 @@ import importlib
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,11 @@ def test_the_examples_of_the_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+WRITTEN = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in WRITTEN)]
+OTHERS = ("docs/index.md", "docs/development/contributing.md", "docs/development/changelog.md")
+"""The landing page, and pages of the site that only include a file."""
+LESSONS = [page for page in PAGES if page.startswith(("docs/tutorials/", "docs/coming_from/"))]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -65,10 +70,56 @@ def test_the_files_and_folders_that_a_page_names_exist(page):
     assert {name for name in missing if not name.startswith(("out/", "build/"))} == set()  # runs create those
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/") and page not in OTHERS])
 def test_a_page_begins_with_what_one_can_do_after_reading_it(page):
     opening = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
     assert opening.startswith("After reading this page you ")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.stem)
+def test_every_page_is_in_the_navigation_of_the_site(page):
+    tables = {
+        (other.parent / re.sub(r".*<|>", "", entry)).resolve()
+        for other in WRITTEN
+        for block in re.findall(r"^```{toctree}\n(.*?)^```", other.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for entry in block.splitlines()
+        if entry and not entry.startswith(":")
+    }
+    assert page.with_suffix("") in tables or (page.name == "index.md" and page.parent.name == "docs")
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
+    for module in (
+        sb,
+        importlib.import_module("saddleback.estimators"),
+        importlib.import_module("saddleback.datasets"),
+    ):
+        blocks = re.findall(rf"currentmodule:: {module.__name__}\n(.*?)```", text, flags=re.DOTALL)
+        names = [name for block in blocks for name in re.findall(r"^   (\w+)$", block, flags=re.MULTILINE)]
+        assert sorted(names) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize("page", [page for page in ["docs/index.md", *LESSONS] if page != "docs/tutorials/mpi.md"])
+def test_the_code_of_tutorials_runs(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+    for block in python_blocks((ROOT / page).read_text(encoding="utf-8")):
+        exec(block, names)
+    result = names.get("result", getattr(names.get("model"), "result_", None))
+    assert result is None or result.status is sb.Status.OPTIMAL
+
+
+def test_the_program_of_the_tutorial_on_mpi_runs(tmp_path):
+    beside = Path(sys.executable).parent / "mpiexec"
+    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if mpiexec is None:
+        pytest.skip("no mpiexec")
+    (program,) = python_blocks((ROOT / "docs" / "tutorials" / "mpi.md").read_text(encoding="utf-8"))
+    (tmp_path / "fit.py").write_text(program, encoding="utf-8")
+    done = subprocess.run([mpiexec, "-n", "2", sys.executable, "fit.py"], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.startswith(b"[")
 
 
 def test_the_page_on_estimators_runs(capsys):
