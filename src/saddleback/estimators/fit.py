@@ -160,7 +160,7 @@ class Fit:
             return None
         found = sb.bounds(sb.Problem(*self.terms(target)), given.x, given.y)
         low, high = (end[0] if isinstance(end, list) else end for end in (found.lower, found.upper))
-        if self.objective.joint and low.shape[1] == 2:  # a model of two classes has the differences of their coefficients
+        if self.objective.joint and low.shape[1] == 2:  # a model of two classes has the differences of coefficients
             low, high = low[:, 1:] - high[:, :1], high[:, 1:] - low[:, :1]
         return decisions(low, high)
 
