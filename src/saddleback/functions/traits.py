@@ -208,10 +208,11 @@ def with_slopes(function: Convex, low: Vector, high: Vector) -> tuple[Vector, Ve
 
 
 def curvature_between(function: Convex, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
-    """Return bounds on the second derivative between two ends; 0 and infinite if they are not known."""
+    """Return bounds on the second derivative between two ends; those of a smooth function everywhere by default."""
     if isinstance(function, Enclosed):
         return function.curvature_between(lower, upper)
-    return np.zeros(lower.size), np.full(lower.size, np.inf)
+    most = curvature(function)
+    return np.zeros(lower.size), np.full(lower.size, np.inf if most is None else most)
 
 
 def subgradient_scale(function: Convex) -> Vector | float:
