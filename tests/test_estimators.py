@@ -441,6 +441,19 @@ def test_fewer_rows_change_nothing(model, dtype, rng, monkeypatch):
         assert result.y.shape == y.shape
 
 
+def test_a_rotation_factors_the_rows_if_the_gram_matrix_has_too_few_digits(rng):
+    """A column, or y, that is nearly a combination of the others: its distance would be rounding."""
+    A, b = rng.standard_normal((300, 5)), rng.standard_normal((300, 1))
+    near = A[:, :1] + 1e-6 * rng.standard_normal((300, 1))
+    for parts in ([A, near, b], [A, near], [A, np.zeros((300, 1)), b]):
+        assert rotation._by_gram_matrix(parts, None) is None
+        square = rotation.rotated(parts, None)
+        whole = np.hstack(parts)
+        distances = [np.linalg.svd(each, compute_uv=False) for each in (whole, square)]
+        assert np.allclose(*distances, rtol=1e-8, atol=1e-13)
+    assert rotation._by_gram_matrix([A, b], None) is not None
+
+
 def test_a_rotation_keeps_all_products_and_leaves_no_row_empty(rng):
     A, b, weight = rng.standard_normal((5000, 30)) + 3.0, rng.standard_normal((5000, 1)), rng.random(5000)
     for given in (None, weight):

@@ -18,7 +18,7 @@ from ..functions.points import DensePoint
 from ..functions.traits import SumOverRows
 from ..model.model import Model
 from ..problem import Problem
-from ..result import History, Result, Status
+from ..result import Certificate, History, Result, Status
 from ..tall.rows import in_order
 
 Matrix = NDArray[np.float64]
@@ -90,6 +90,13 @@ def in_batches(factors: Matrix, other: Callable[[Vector], Problem], together: To
         yield from results
 
 
+def certificate_of(problem: Problem, x: Vector, y: Vector, u: Vector, z: Vector) -> tuple[Certificate, Vector]:
+    """Return the certificate of x and y with known u = Ax and z = -A'y, and the feasible dual point behind it."""
+    model, place, image = problem.model, DensePoint(x), DensePoint(u)
+    dual = dual_side(model, y, place, image, z)
+    return pair(model, primal_side(model, place, image), dual), dual.y
+
+
 @dataclass(frozen=True)
 class Certifier:
     """Makes results of points that a batch has found, if their certificates are within a tolerance."""
@@ -101,16 +108,14 @@ class Certifier:
         self, problem: Problem, x: Vector, y: Vector, u: Vector, z: Vector, passes: float, work: str
     ) -> Result | None:
         """Return the result for x and y with u = Ax and z = -A'y, after some work; None if it is not within tol."""
-        model, place, image = problem.model, DensePoint(x), DensePoint(u)
-        dual = dual_side(model, y, place, image, z)
-        certificate = pair(model, primal_side(model, place, image), dual)
+        certificate, y = certificate_of(problem, x, y, u, z)
         if not certificate.error <= self.tol:
             return None
         history = History()
         history.add(passes, self.clock.seconds(), certificate)
         return Result(
-            x=problem.shape_x(place),
-            y=problem.shape_y(dual.y),
+            x=problem.shape_x(DensePoint(x)),
+            y=problem.shape_y(y),
             status=Status.OPTIMAL,
             message=message(Status.OPTIMAL, certificate, self.tol, work, "batch"),
             certificate=certificate,

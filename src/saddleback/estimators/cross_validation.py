@@ -77,7 +77,7 @@ class CrossValidated(LinearModel):
         fits = [ready.with_ratio(ratio) for ratio in self._ratios()]
         paths = [self._path(fit, given, count, self.eps) for fit in fits]
         folds = self.criterion is None
-        chosen = self._by_folds(table, y, weight, paths) if folds else self._by_criterion(fits, paths)
+        chosen = self._by_folds(ready, table, y, weight, paths) if folds else self._by_criterion(fits, paths)
         fit, self.path_ = fits[chosen.ratio], paths[chosen.ratio]
         self.alphas_ = self._by_ratio([path.alphas for path in paths])
         self.alpha_ = float(self.path_.alphas[chosen.alpha])
@@ -130,16 +130,16 @@ class CrossValidated(LinearModel):
         """Return an array with one row per l1_ratio; without that axis if ``l1_ratio`` is a number."""
         return np.asarray(found) if np.ndim(self._objective().l1_ratio) else np.asarray(found)[0]
 
-    def _by_folds(self, table: Table, y: Any, weight: Vector | None, paths: list[Path]) -> Pair:
+    def _by_folds(self, ready: Fit, table: Table, y: Any, weight: Vector | None, paths: list[Path]) -> Pair:
         """Return the choice by the losses on held-out samples."""
         folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
         worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
         for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
             if hasattr(self, known):
                 setattr(worker, known, getattr(self, known))
-        alphas = [path.alphas for path in paths]
+        alphas, merged = [path.alphas for path in paths], ready.samples.row_of is not None
         judged = Parallel(n_jobs=self.n_jobs)(
-            delayed(worker._held_out)(table, y, weight, train, test, alphas) for train, test in folds
+            delayed(worker._held_out)(table, y, weight, train, test, alphas, merged) for train, test in folds
         )
         parts, totals, least_certain = zip(*judged, strict=True)
         self._warn([result for path in paths for result in path.flat()] + list(least_certain))
@@ -159,15 +159,22 @@ class CrossValidated(LinearModel):
         return best._replace(alpha=int(np.argmax(mean[best.ratio] <= mean[best] + error[best])))
 
     def _held_out(
-        self, X: Table, y: NDArray[Any], weight: Vector | None, train: Any, test: Any, alphas: Sequence[Vector]
+        self,
+        X: Table,
+        y: NDArray[Any],
+        weight: Vector | None,
+        train: Any,
+        test: Any,
+        alphas: Sequence[Vector],
+        merged: bool,
     ) -> tuple[Vector, float, sb.Result]:
         """Return the mean losses on held-out samples, their weight, and the least certain result.
 
-        The losses have one row per l1_ratio, and one column per alpha.
+        The losses have one row per l1_ratio, and one column per alpha. ``merged`` says whether some samples are equal.
         """
         train, test = (np.arange(len(y))[part] for part in (train, test))
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
-        ready = self._prepare(X.rows(train), y[train], of_train)
+        ready = self._prepare(X.rows(train), y[train], of_train, merged=merged)
         few = many_alphas.compressed(ready, sum(each.size for each in alphas))
         paths = [
             self._path(few.with_ratio(ratio), each, each.size, self.eps)

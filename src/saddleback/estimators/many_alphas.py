@@ -9,6 +9,7 @@ import numpy as np
 
 import saddleback as sb
 
+from ..batches.form import certificate_of
 from ..machine.threads import limited
 from . import rotation
 from .fit import Fit, Target
@@ -71,16 +72,21 @@ def _on_all_rows(fit: Fit, k: int, few: Fit, results: list[sb.Result], options: 
 
     Each dual point is the same multiple of the residuals on all rows, times their weights, as on the fewer ones.
     """
-    problem, weight = sb.Problem(*fit.terms(fit.targets[k])), fit.samples.weight
+    problem, weight, A = sb.Problem(*fit.terms(fit.targets[k])), fit.samples.weight, fit.design.matrix
+    points = np.stack([result.x for result in results])
+    inside, images = (np.moveaxis(np.tensordot(each.design.matrix, points, (1, 1)), 1, 0) for each in (few, fit))
+    inside, duals = inside - few.targets[k].values, images - fit.targets[k].values
+    for dual, small, result in zip(duals, inside, results, strict=True):
+        dual *= np.vdot(small, result.y) / (np.vdot(small, small) or 1.0)
+    if weight is not None:
+        duals *= weight.reshape((-1,) + (1,) * (duals.ndim - 2))
+    slopes = -np.moveaxis(np.tensordot(duals, A, (1, 0)), -1, 1)
     found = []
-    for result in results:
+    for result, *parts in zip(results, points, duals, images, slopes, strict=True):
         one = problem.with_alpha(result.settings["alpha"])
-        inside, residual = (each.design.matrix @ result.x - each.targets[k].values for each in (few, fit))
-        y = np.vdot(inside, result.y) / (np.vdot(inside, inside) or 1.0) * residual
-        if weight is not None:
-            y *= weight.reshape((-1,) + (1,) * (y.ndim - 1))
-        result = replace(result, y=y, certificate=sb.certify(one, result.x, y))
-        if result.status is sb.Status.OPTIMAL and result.certificate.error > options["tol"]:  # by rounding alone
+        certificate, y = certificate_of(one, *map(np.ravel, parts))
+        result = replace(result, y=one.shape_y(y), certificate=certificate)
+        if result.status is sb.Status.OPTIMAL and certificate.error > options["tol"]:  # by rounding alone
             others = {name: value for name, value in options.items() if name not in ("alphas", "n_alphas", "eps")}
             again = sb.solve(one, x0=result, **others)
             result = replace(again, settings={**again.settings, "alpha": result.settings["alpha"]})
