@@ -123,10 +123,9 @@ class Descent(Method[DescentState]):
         penalty, loss = model.penalty_form, model.loss_form
         if not is_smooth(model.g) or not (loss is None or loss.closed):
             return "its loss has no Lipschitz gradient in closed form"
-        if loss is None and (traits.panels is not None or traits.holders is not None):
+        by_rows = loss is not None and traits.tasks == 1
+        if not by_rows and (traits.panels is not None or traits.holders is not None):
             return "its loss is not one that the kernels for files and processes know"
-        if loss is not None and traits.tasks > 1:
-            return "A acts on a matrix, and its loss not on whole rows of it"
         if penalty is None or not penalty.closed:
             return "its penalty is not one that the kernels know"
         if not (model.fit or model.f_star.domain.has_zero()):

@@ -163,8 +163,8 @@ class Above(Operator):
         for _ in runs:
             yield Above([None if part is None else next(part) for part in coming], self.heights)
 
-    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
-        total: Vector = reduce(np.add, [part._times_transposed(matrix[own], columns) for part, own in self.present])
+    def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
+        total: Vector = reduce(np.add, [part.rmatmat(Y[own], columns) for part, own in self.present])
         return total
 
 
@@ -173,8 +173,8 @@ def cross_gram(first: Operator, columns: Indices, second: Operator, others: Indi
     if isinstance(first, Above) and isinstance(second, Above) and first.heights == second.heights:
         return first.cross_gram(weight, columns, second, others)
     if columns.size <= others.size:
-        return second._times_transposed(weight[:, None] * first.entries(columns), others).T
-    return first._times_transposed(weight[:, None] * second.entries(others), columns)
+        return second.rmatmat(weight[:, None] * first.entries(columns), others).T
+    return first.rmatmat(weight[:, None] * second.entries(others), columns)
 
 
 def one_matrix(A: Above) -> Operator:

@@ -47,6 +47,14 @@ class Operator(ABC):
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         """Return A'y as a new vector: only in some columns, or for a y that has one entry per given row."""
 
+    def matmat(self, X: Vector, columns: Indices | None = None) -> Vector:
+        """Return A X for a matrix X, in one reading of A if that saves time; with ``columns``, A_S X."""
+        return np.stack([self.matvec(column, columns) for column in np.ascontiguousarray(X.T)], axis=1)
+
+    def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
+        """Return A'Y for a matrix Y, in one reading of A if that saves time; with ``columns``, A_S'Y."""
+        return np.stack([self.rmatvec(column, columns) for column in np.ascontiguousarray(Y.T)], axis=1)
+
     def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
         """Return A x, and A'y for every y, in one reading of A if that saves time."""
         return self.matvec(x), [self.rmatvec(y) for y in ys]
@@ -126,10 +134,6 @@ class Operator(ABC):
 
     def _load(self, runs: Sequence[Indices]) -> Iterator[Operator]:
         return (self.pack(run) for run in runs)
-
-    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
-        """Return A_S' M for some columns S and a dense matrix M."""
-        return np.stack([self.rmatvec(column, columns) for column in np.ascontiguousarray(matrix.T)], axis=1)
 
 
 def one_by_one(columns: Columns) -> Indices:

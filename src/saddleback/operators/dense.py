@@ -51,9 +51,19 @@ class Dense(Operator):
             return np.asarray(y @ self.array[:, columns], dtype=np.float64)
         return self.native.columns_rmatvec(columns, y)
 
-    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
-        panels = slices(columns.size, self.shape[0])
-        return np.concatenate([product(self.entries(columns[own]).T, matrix) for own in panels])
+    def matmat(self, X: Vector, columns: Indices | None = None) -> Vector:
+        if columns is None and self.array.dtype == np.float64:
+            return np.asarray(product(self.array, X))
+        every = np.arange(self.shape[1]) if columns is None else columns
+        panels = slices(every.size, self.shape[0])
+        return np.asarray(sum(product(self.entries(every[own]), X[own]) for own in panels))
+
+    def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
+        if columns is None and self.array.dtype == np.float64:
+            return np.asarray(product(self.array.T, Y))
+        every = np.arange(self.shape[1]) if columns is None else columns
+        panels = slices(every.size, self.shape[0])
+        return np.concatenate([product(self.entries(every[own]).T, Y) for own in panels])
 
     def scan(self, y: Vector) -> None:
         """Find the sums of squares and A'y in one reading, if that is possible."""

@@ -55,8 +55,8 @@ class Implicit(Operator):
     def times(self, matrix: Any) -> Vector:
         return self.compressed.times(matrix)
 
-    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
-        return self.compressed._times_transposed(matrix, columns)
+    def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
+        return super().rmatmat(Y) if columns is None else self.compressed.rmatmat(Y, columns)
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         if columns is None and weights is None:

@@ -41,8 +41,10 @@ class Compressed(Operator):
             return self.native.columns_rmatvec(one_by_one(columns), y)
         return self.native.rmatvec(spread(y, rows, self.shape[0]))
 
-    def _times_transposed(self, matrix: Vector, columns: Indices) -> Vector:
-        return np.asarray(self.matrix[:, columns].T @ matrix, dtype=np.float64)
+    def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
+        if columns is None:
+            return super().rmatmat(Y)  # on several threads
+        return np.asarray(self.matrix[:, columns].T @ Y, dtype=np.float64)
 
     def times(self, matrix: Any) -> Vector:
         return np.asarray((self.matrix @ matrix).toarray(), dtype=np.float64)

@@ -38,7 +38,10 @@ class Tasks(Operator):
         if rows is not None:
             return self._some(self.single.matvec, x, rows, "rows")
         if columns is None:
-            return np.stack([self.single.matvec(task) for task in self._split(x)], axis=1).ravel()
+            return self.single.matmat(x.reshape(-1, self.tasks)).ravel()
+        own_rows, inside = self._places(one_by_one(columns))
+        if inside is None:
+            return self.single.matmat(x.reshape(-1, self.tasks), own_rows).ravel()
         result = np.zeros((self.single.shape[0], self.tasks))
         for task, mine, own in self._of_tasks(one_by_one(columns)):
             if own.size:
@@ -47,9 +50,12 @@ class Tasks(Operator):
 
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         if columns is not None:
+            own_rows, inside = self._places(one_by_one(columns))
+            if inside is None:
+                return self.single.rmatmat(y.reshape(-1, self.tasks), own_rows).ravel()
             return self._some(self.single.rmatvec, y, one_by_one(columns), "columns")
         if rows is None:
-            return np.stack([self.single.rmatvec(task) for task in self._split(y)], axis=1).ravel()
+            return self.single.rmatmat(y.reshape(-1, self.tasks)).ravel()
         parts = [self.single.rmatvec(y[mine], rows=own) for _, mine, own in self._of_tasks(rows)]
         return np.stack(parts, axis=1).ravel()
 
@@ -95,9 +101,12 @@ class Tasks(Operator):
         return sparse.kron(square(self.single.gram(None, side="rows")), sparse.eye(self.tasks), "csc")
 
     def restrict(self, rows: Indices, columns: Indices) -> Operator:
-        return Tasks(
-            self.single.restrict(rows[:: self.tasks] // self.tasks, columns[:: self.tasks] // self.tasks), self.tasks
-        )
+        (own_rows, of_rows), (own_columns, of_columns) = self._places(rows), self._places(columns)
+        whole = Tasks(self.single.restrict(own_rows, own_columns), self.tasks)
+        if of_rows is None and of_columns is None:
+            return whole
+        part = whole.entries(of_columns)
+        return Dense(part if of_rows is None else part[of_rows])
 
     def pack(self, columns: Indices, single: bool = False, beside: float = 0.0) -> Operator:
         return Tasks(self.single.pack(columns[:: self.tasks] // self.tasks, False, beside), self.tasks)
@@ -113,7 +122,7 @@ class Tasks(Operator):
             yield whole if inside is None else Dense(whole.entries(inside))
 
     def _places(self, run: Indices) -> tuple[Indices, Indices | None]:
-        """Return the rows of x to which a run of columns belongs, and its indices in these rows; None for all of them.
+        """Return the rows of x, or of Ax, to which a run belongs, and its indices in these rows; None for all of them.
 
         If the penalty has single entries as blocks, a run may be part of a row.
         """

@@ -16,8 +16,9 @@ def accepts(model: Model, kernel: KernelName) -> str | None:
 
 
 def descent_kernel(model: Model, width: int, exchange: Exchange | None) -> DescentKernel:
-    """Return coordinate descent; for a loss without a normal form, which is not a sum over single rows, other steps."""
-    return AcceleratedKernel(model, width) if model.loss_form is None else ArrayDescentKernel(model, width, exchange)
+    """Return coordinate descent; if A acts on a matrix, or the loss is not a sum over single rows, other steps."""
+    together = model.loss_form is None or model.A.traits.tasks > 1
+    return AcceleratedKernel(model, width) if together else ArrayDescentKernel(model, width, exchange)
 
 
 NUMPY = Place("numpy", accepts, ArrayBlockKernel, descent_kernel, ArrayPureCDKernel)
