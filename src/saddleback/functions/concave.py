@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Indices, Vector
+from ..common.cached import twin
 from ..common.checks import LARGEST_PRODUCT, nonnegative, scalar
 from .group import Groups, partition
 from .penalties import ADDED_TO_OTHERS, L1, GroupL2, Regulariser
@@ -89,7 +90,8 @@ class Concave(Regulariser):
         return self.value(x) - self.majoriser(v).value(x)
 
     def steeper(self, factor: float) -> Concave:
-        other: Concave = self.with_alpha(min(factor * self.alpha, LARGEST_PRODUCT))
+        other = twin(self)
+        other.alpha = min(factor * self.alpha, LARGEST_PRODUCT)
         return other
 
     def bend(self, shape: tuple[int, ...]) -> Bend:

@@ -48,17 +48,17 @@ SEARCHES = 30
 STEPS = 30
 """Most Newton steps on one set of columns."""
 
-SHARE = 1e-3
+SHARE = 1e-2
 """The steps on a set of columns end with one that lowers the model by at most this share of what all have."""
 
-ACCURACY, CG_STEPS = 0.1, 50
+ACCURACY, CG_STEPS = 0.3, 50
 """Relative residual to which Newton's system is solved, and most steps of conjugate gradients."""
 
 FLAT = 1e-8
 """Curvature along a direction, relative to the largest, up to which the direction counts as flat."""
 
-SHORTEST = 1e-3
-"""Shortest step along a Newton direction; below it, the direction is given up."""
+SHORTEST, LONGEST = 1e-3, 1e3
+"""Shortest step along a Newton direction, below which it is given up, and longest step where F curves downwards."""
 
 EIGENVALUE_STEPS, SAFETY = 8, 1.2
 """Power iterations for the largest eigenvalue of the Gram matrix, and a factor on their result."""
@@ -66,8 +66,8 @@ EIGENVALUE_STEPS, SAFETY = 8, 1.2
 NEGLIGIBLE = 1e-8
 """A search ends if the objective falls by at most this share of it."""
 
-RATIO = 0.6
-"""Ratio of two neighbouring alphas on the way down to the alpha of the problem."""
+RATIO, MOST_ALPHAS = 0.7, 30
+"""Ratio of two neighbouring alphas on the way down to the alpha of the problem, and most alphas on this way."""
 
 Stops = Callable[[], bool]
 
@@ -100,7 +100,8 @@ class Gram:
         if new.size:
             self._extend(new)
         at = self.position[columns]
-        return self.matrix[np.ix_(at, at)]
+        part: Vector = self.matrix[np.ix_(at, at)]
+        return part
 
     def _extend(self, new: Indices) -> None:
         before = self.columns.size
@@ -176,7 +177,9 @@ class Part:
             within = np.bincount(block, unit * d, sizes.size)
             whole = np.zeros(x.size)  # a copy of the free part of the matrix would take longer than its products
             whole[free] = d
-            return (self.gram @ whole)[free] + part.hessian(d) + across * d + along * within[block]
+            image: Vector = (self.gram @ whole)[free]
+            image += part.hessian(d) + across * d + along * within[block]
+            return image
 
         return free, self.gradient(x)[free] + part.gradient, hessian
 
@@ -186,7 +189,7 @@ class LocalSearch:
 
     Attributes
     ----------
-    passes : work so far.
+    fits : False from the time at which too many columns matter.
     """
 
     def __init__(self, problem: Problem, terms: list[Term]) -> None:
@@ -194,6 +197,7 @@ class LocalSearch:
         self.gram = Gram(problem.model.A)
         self.halves = 0.0
         self.fits = True
+        self.point, self.image = np.empty(0), np.empty(0)
         self._pose(1.0)
 
     @property
@@ -218,8 +222,10 @@ class LocalSearch:
         if factor > 1:
             x = self._at(factor, x, stops)  # the columns without a penalty
             factor = self._steepest(x)
-        steps = int(np.ceil(np.log(max(factor, 1.0)) / -np.log(RATIO)))
+        steps = min(int(np.ceil(np.log(max(factor, 1.0)) / -np.log(RATIO))), MOST_ALPHAS)
         for k in range(steps - 1, 0, -1):
+            if not self.fits or stops():
+                break
             x = self._at(factor ** (k / steps), x, stops)
         return self.lowered(x, stops)
 
@@ -238,42 +244,52 @@ class LocalSearch:
         return float(np.max(pulls / slopes, initial=0.0, where=slopes > 0))
 
     def _gradient(self, x: Vector) -> Vector:
-        A = self.model.A
-        self.halves += 0.5 * (1.0 + np.count_nonzero(x) / x.size)
-        self.image = A.matvec(x)
-        pull: Vector = A.rmatvec(self.model.g.subgradient(self.image))
-        return pull
+        """Return the gradient of the loss, and keep it with A x: it does not depend on alpha."""
+        if x is not self.point:
+            A = self.model.A
+            self.halves += 0.5 * (1.0 + np.count_nonzero(x) / x.size)
+            self.point, self.image = x, A.matvec(x)
+            self.pull: Vector = A.rmatvec(self.model.g.subgradient(self.image))
+        return self.pull
 
     def _value(self, x: Vector) -> float:
+        self._gradient(x)
         sizes = sizes_of(self.model.blocks, x)
         return self.model.f.finite_value(x) + bend_value(self.bends, sizes) + self.model.g.finite_value(self.image)
 
     def lowered(self, x: Vector, stops: Stops, searches: int = SEARCHES) -> Vector:
         """Return a point with a lower objective; x itself if none is found.
 
-        ``stops`` says whether time or passes are used up. The attribute ``fits`` is False from the time at which too
-        many columns matter.
+        ``stops`` says whether time or passes are used up.
         """
-        best, least = x, np.inf
+        value = self._value(x)
         for _ in range(searches):
-            pull = self._gradient(x)
-            value = self._value(x)
-            if not value < least - NEGLIGIBLE * abs(value):
-                return x if value < least else best
-            best, least = x, value
-            chosen = self._chosen(x, -pull)
-            if chosen.size == 0 or stops():
+            moved = x if stops() else self._moved(x)
+            there = self._value(moved)
+            if not there < value:  # the quadratic model may be too far from the loss
                 return x
-            columns = self.model.blocks.columns(chosen)
-            self.fits = columns.size <= MOST_COLUMNS and 8.0 * columns.size * self.image.size <= self.model.A.traits.budget
-            if not self.fits:
-                return x
-            gram = self.gram.of(columns, hessian_at(self.model.g, self.image))
-            bends = [bend.of_blocks(chosen) for bend in self.bends]
-            part = Part(self.model.f.restrict_blocks(chosen), bends, x[columns], pull[columns], gram)
-            x = x.copy()
-            x[columns] = minimised(part)
+            x, value, fall = moved, there, value - there
+            if fall <= NEGLIGIBLE * abs(value):
+                break
         return x
+
+    def _moved(self, x: Vector) -> Vector:
+        """Return a minimiser of the quadratic model, roughly; x itself if too many columns matter, or none."""
+        pull = self._gradient(x)
+        chosen = self._chosen(x, -pull)
+        if chosen.size == 0:
+            return x
+        columns = self.model.blocks.columns(chosen)
+        copied = 8.0 * columns.size * self.image.size
+        self.fits = columns.size <= MOST_COLUMNS and copied <= self.model.A.traits.budget
+        if not self.fits:
+            return x
+        gram = self.gram.of(columns, hessian_at(self.model.g, self.image))
+        bends = [bend.of_blocks(chosen) for bend in self.bends]
+        part = Part(self.model.f.restrict_blocks(chosen), bends, x[columns], pull[columns], gram)
+        moved = x.copy()
+        moved[columns] = minimised(part)
+        return moved
 
     def _chosen(self, x: Vector, z: Vector) -> Indices:
         """Return the blocks that are not 0, and those that are about to leave 0 with the largest slopes."""
@@ -335,7 +351,7 @@ def newton_step(part: Part, x: Vector, value: float) -> tuple[Vector, float]:
         if length < SHORTEST:
             return x, value
         there = at(length)
-    while curved_down and (beyond := at(2.0 * length))[1] < there[1]:
+    while curved_down and length < LONGEST and (beyond := at(2.0 * length))[1] < there[1]:
         length, there = 2.0 * length, beyond
     return there
 
