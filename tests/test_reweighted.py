@@ -258,7 +258,7 @@ def test_wide_data(name, start):
     assert never_rises(result)
     assert start == "anywhere" or 0 < np.count_nonzero(result.x) < 60
     again = sb.solve(sb.Problem(penalty.majoriser(result.x), WIDE, sb.Squared(TARGET)), tol=1e-9)
-    assert result.objective <= again.objective + 1e-5 * abs(again.objective)
+    assert result.objective <= again.objective + 1e-5 * abs(again.objective) + 1e-12
 
 
 @pytest.mark.parametrize("name", WIDE_PENALTIES)

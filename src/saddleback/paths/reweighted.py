@@ -79,9 +79,10 @@ def reweighted(penalty: Any, A: Any, loss: Any, max_rounds: int = 100, **options
     Returns
     -------
     Result
-        The last x with its certificate. ``passes`` and ``seconds`` are those of all rounds, and ``history`` is that of
-        the last one. ``result.objective`` is the value of the convex problem. The ``settings`` have the objective with
-        the penalty as given ("objective"), its value after each round ("objectives") and the number of "rounds".
+        The last x with its certificate. ``passes`` and ``seconds`` are those of all rounds and of the searches, and
+        ``history`` is that of the last round. ``result.objective`` is the value of the convex problem. The ``settings``
+        have the objective with the penalty as given ("objective"), its value after each round ("objectives") and the
+        number of "rounds".
 
     Examples
     --------
