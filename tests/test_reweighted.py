@@ -12,6 +12,8 @@ from scipy import sparse
 from scipy.integrate import quad
 
 import saddleback as sb
+import saddleback.paths.local_search as local_search
+import saddleback.paths.reweighted as rounds_of
 from saddleback.estimators import SparseClassifier, SparseRegressor, SparseRegressorCV
 
 RNG = np.random.default_rng(3)
@@ -60,6 +62,22 @@ def test_the_majoriser_is_above_and_touches(name, seed, scale):
     assert penalty.value(x) <= above.value(x) + constant + 1e-9 * (1 + abs(penalty.value(x)))
     assert penalty.below_majoriser(x, v) == pytest.approx(penalty.value(x) - above.value(x), abs=1e-8)
     assert penalty.majoriser(np.zeros(12)).value(x) == pytest.approx(penalty.majoriser().value(x))
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("size", [0.0, 0.3, 0.9, 2.0, 7.0])
+def test_the_bend_is_what_the_majoriser_at_0_lacks(name, size):
+    penalty, sizes, h = CURVES[name](0.7, 2.5, weights=[2.0]), np.array([size]), 1e-5
+    bend = penalty.bend((1,))
+    assert bend.value(sizes) == pytest.approx(penalty.value(sizes) - penalty.majoriser().value(sizes), abs=1e-12)
+    assert bend.slope(np.zeros(1)) == 0
+    ahead, behind = sizes + h, np.abs(sizes - h)
+    if size:
+        assert (bend.value(ahead) - bend.value(behind)) / (2 * h) == pytest.approx(bend.slope(sizes)[0], abs=1e-6)
+        assert (bend.slope(ahead) - bend.slope(behind)) / (2 * h) == pytest.approx(bend.curvature(sizes), abs=1e-6)
+    beside = bend.among(1, 2)
+    assert beside.value(np.full(4, size)) == pytest.approx(bend.value(sizes), abs=1e-12)
+    assert not np.any(beside.curvature(np.full(4, size))[[0, 2, 3]])
 
 
 def test_a_matrix_has_groups_of_rows():
@@ -179,7 +197,7 @@ def test_adaptive_is_two_convex_problems(groups):
 
 def test_limits():
     penalty = sb.MCP(ALPHA, 0.1)
-    one = sb.reweighted(penalty, A, sb.Squared(B), max_rounds=1)
+    one = sb.reweighted(penalty, A, sb.Squared(B), max_rounds=1, x0=np.zeros(12))
     assert one.status is sb.Status.MAX_PASSES
     assert one.settings["rounds"] == 1
     assert "has not settled" in one.message
@@ -198,6 +216,93 @@ def test_an_infeasible_problem_has_its_proof():
     result = sb.reweighted(sb.MCP(1.0), [A, np.ones((2, 12))], losses)
     assert result.status is sb.Status.INFEASIBLE
     assert result.ray is not None
+
+
+# --- the search between the rounds ------------------------------------------------------------------------------------
+
+WIDE = RNG.standard_normal((40, 200)) / np.sqrt(40)
+TARGET = WIDE[:, :10] @ np.linspace(-3.0, 3.0, 10) + 0.1 * RNG.standard_normal(40)
+WIDE_PENALTIES = {
+    "MCP": sb.MCP(0.2),
+    "SCAD": sb.SCAD(0.2, weights=np.linspace(0.5, 1.5, 200)),
+    "LogSum": sb.LogSum(0.2, 0.5),
+    "groups": sb.MCP(0.1, groups=4),
+    "sum": sb.MCP(0.2) + sb.NonNegative() + sb.SquaredL2(0.1),
+}
+
+
+def without_search(monkeypatch):
+    monkeypatch.setattr(rounds_of, "search_for", lambda problem, terms: None)
+
+
+@pytest.mark.parametrize("loss", ["Squared", "Logistic"])
+@pytest.mark.parametrize("name", ["MCP", "SCAD", "groups", "sum"])
+def test_the_search_and_the_rounds_alone_agree(name, loss, monkeypatch):
+    """The curvature of the loss is larger than that of the penalty, so that there is one stationary point."""
+    penalty = {"MCP": sb.MCP(3.0), "SCAD": sb.SCAD(3.0), "groups": sb.MCP(2.0, groups=3)}.get(name, PENALTIES["sum"])
+    searched = sb.reweighted(penalty, A, LOSSES[loss], tol=1e-11)
+    assert searched.status is sb.Status.OPTIMAL
+    without_search(monkeypatch)
+    alone = sb.reweighted(penalty, A, LOSSES[loss], tol=1e-11)
+    np.testing.assert_allclose(searched.x, alone.x, atol=1e-4)
+    assert searched.settings["rounds"] <= alone.settings["rounds"]
+
+
+@pytest.mark.parametrize("name", WIDE_PENALTIES)
+@pytest.mark.parametrize("start", ["path", "zero", "anywhere"])
+def test_wide_data(name, start):
+    penalty = WIDE_PENALTIES[name]
+    x0 = {"path": None, "zero": np.zeros(200), "anywhere": np.abs(RNG.standard_normal(200))}[start]
+    result = sb.reweighted(penalty, WIDE, sb.Squared(TARGET), x0=x0)
+    assert result.status is sb.Status.OPTIMAL
+    assert never_rises(result)
+    assert start == "anywhere" or 0 < np.count_nonzero(result.x) < 60
+    again = sb.solve(sb.Problem(penalty.majoriser(result.x), WIDE, sb.Squared(TARGET)), tol=1e-9)
+    assert result.objective <= again.objective + 1e-5 * abs(again.objective) + 1e-12
+
+
+@pytest.mark.parametrize("name", WIDE_PENALTIES)
+def test_a_search_never_rises(name):
+    problem = sb.Problem(WIDE_PENALTIES[name].majoriser(), WIDE, sb.Squared(TARGET)).columnar()
+    search = local_search.search_for(problem, [WIDE_PENALTIES[name]])
+    value = lambda x: WIDE_PENALTIES[name].value(x) + 0.5 * np.sum((WIDE @ x - TARGET) ** 2)  # noqa: E731
+    for scale in (0.0, 0.1, 3.0):
+        x = scale * np.abs(RNG.standard_normal(200))
+        lower = search.lowered(x, lambda: False)
+        assert value(lower) < value(x)
+        assert search.lowered(x, lambda: True) is x
+        for _ in range(20):  # until nothing is left to be lowered
+            lower = search.lowered(lower, lambda: False)
+        assert value(search.lowered(lower, lambda: False)) == pytest.approx(value(lower), rel=1e-6)
+
+
+@pytest.mark.parametrize("matrix", [WIDE, sparse.csc_array(np.where(RNG.random((40, 200)) < 0.05, WIDE, 0.0))])
+def test_the_gram_matrix_grows(matrix):
+    gram = local_search.Gram(sb.Problem(sb.L1(1.0), matrix, sb.Squared(TARGET)).columnar().model.A)
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    for weight in (np.ones(40), np.linspace(0.1, 2.0, 40)):
+        for columns in ([3, 7], [7, 100, 3, 5], [100]):
+            own = dense[:, columns]
+            np.testing.assert_allclose(gram.of(np.array(columns), weight), own.T @ (weight[:, None] * own), atol=1e-12)
+    assert gram.columns.tolist() == [3, 7, 100, 5]
+
+
+def test_with_too_many_columns_for_a_search_the_rounds_go_on(monkeypatch):
+    monkeypatch.setattr(local_search, "MOST_COLUMNS", 3)
+    result = sb.reweighted(sb.MCP(0.2), WIDE, sb.Squared(TARGET))
+    assert result.status is sb.Status.OPTIMAL
+    assert result.settings["rounds"] > 1
+    assert never_rises(result)
+
+
+def test_sparse_data_lead_to_the_same_point():
+    thin = np.where(RNG.random(WIDE.shape) < 0.08, WIDE, 0.0)
+    dense, compressed = (
+        sb.reweighted([sb.MCP(0.2), sb.Zero()], [data, np.ones(40)], sb.Squared(TARGET + 5), tol=1e-10)
+        for data in (thin, sparse.csc_array(thin))
+    )
+    np.testing.assert_allclose(compressed.x[0], dense.x[0], atol=1e-4)
+    assert compressed.x[1] == pytest.approx(dense.x[1], abs=1e-4)
 
 
 # --- the estimators ---------------------------------------------------------------------------------------------------

@@ -9,17 +9,22 @@ it, and the weighted L1 or group norm
     \alpha \sum_j w_j\, P'(|v_j| / \alpha_j)\, |x_j|
 
 majorises the penalty up to a constant, with equality at x = v: the local linear approximation of Zou and Li (2008).
+
+The majoriser at 0 has the kink of the penalty. What the penalty adds to it is its bend: a concave function of the
+sizes, differentiable also at 0.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..common.arrays import Blocks, Vector
+from ..common.arrays import Blocks, Indices, Vector
+from ..common.cached import twin
 from ..common.checks import LARGEST_PRODUCT, nonnegative, scalar
 from .group import Groups, partition
 from .penalties import ADDED_TO_OTHERS, L1, GroupL2, Regulariser
@@ -55,6 +60,10 @@ class Concave(Regulariser):
     def unit_slope(self, t: Vector) -> Vector:
         """Return P'(t), which is 1 at 0 and falls."""
 
+    @abstractmethod
+    def unit_curvature(self, t: Vector) -> Vector:
+        """Return P''(t), which is at most 0."""
+
     def times(self, factor: float) -> NoReturn:
         """Refuse: most multiples are of another form."""
         raise TypeError(f"{self.name} cannot be multiplied by a number: change alpha and gamma")
@@ -80,6 +89,15 @@ class Concave(Regulariser):
     def below_majoriser(self, x: Vector, v: Vector) -> float:
         return self.value(x) - self.majoriser(v).value(x)
 
+    def steeper(self, factor: float) -> Concave:
+        other = twin(self)
+        other.alpha = min(factor * self.alpha, LARGEST_PRODUCT)
+        return other
+
+    def bend(self, shape: tuple[int, ...]) -> Bend:
+        """Return what the penalty of a variable of that shape adds to its majoriser at 0."""
+        return Bend(self, self.alpha * self._sizes(np.zeros(shape))[1].ravel())
+
     def _reweighted(self, x: Vector) -> Vector:
         sizes, weights = self._sizes(x)
         return weights * self.unit_slope(_quotients(sizes, self.alpha * weights))
@@ -92,6 +110,46 @@ class Concave(Regulariser):
         columns: Blocks = partition(self.groups, x.shape[0])
         squares = np.square(x).reshape(x.shape[0], -1).sum(axis=1)
         return np.sqrt(columns.sums(squares)), GroupL2(1.0, self.groups, self.weights).weights_of(columns)
+
+
+@dataclass(frozen=True)
+class Bend:
+    r"""What a penalty adds to its majoriser at 0: :math:`\sum_j \alpha_j^2 P(t_j / \alpha_j) - \alpha_j t_j`.
+
+    It is a function of the sizes t of blocks, |x_j| or norms of groups.
+
+    Attributes
+    ----------
+    penalty : Concave
+        Has P.
+    slopes : array
+        alpha_j of each block; 0 for a block without this penalty.
+    """
+
+    penalty: Concave
+    slopes: Vector
+
+    def of_blocks(self, blocks: Indices) -> Bend:
+        """Return the part of some blocks."""
+        return Bend(self.penalty, self.slopes[blocks])
+
+    def among(self, before: int, after: int) -> Bend:
+        """Return the same among blocks without this penalty, which are before and after those of the penalty."""
+        return Bend(self.penalty, np.pad(self.slopes, (before, after)))
+
+    def value(self, sizes: Vector) -> float:
+        """Return the sum over all blocks."""
+        units = self.penalty.unit_value(_quotients(sizes, self.slopes))
+        return float(np.sum(self.slopes * (self.slopes * units - sizes)))
+
+    def slope(self, sizes: Vector) -> Vector:
+        """Return the derivative by each size."""
+        return self.slopes * (self.penalty.unit_slope(_quotients(sizes, self.slopes)) - 1.0)
+
+    def curvature(self, sizes: Vector) -> Vector:
+        """Return the second derivative by each size."""
+        curvature = self.penalty.unit_curvature(_quotients(sizes, self.slopes))
+        return np.where(self.slopes > 0, curvature, 0.0)
 
 
 class MCP(Concave):
@@ -125,6 +183,9 @@ class MCP(Concave):
 
     def unit_slope(self, t: Vector) -> Vector:
         return np.maximum(0.0, 1.0 - t / self.gamma)
+
+    def unit_curvature(self, t: Vector) -> Vector:
+        return np.where(t < self.gamma, -1.0 / self.gamma, 0.0)
 
 
 class SCAD(Concave):
@@ -161,6 +222,9 @@ class SCAD(Concave):
     def unit_slope(self, t: Vector) -> Vector:
         return np.clip((self.gamma - t) / (self.gamma - 1.0), 0.0, 1.0)
 
+    def unit_curvature(self, t: Vector) -> Vector:
+        return np.where((t > 1.0) & (t < self.gamma), -1.0 / (self.gamma - 1.0), 0.0)
+
 
 class LogSum(Concave):
     r"""The logarithm penalty, :math:`\gamma\alpha^2 \sum_j \log(1 + |x_j| / (\gamma\alpha))`.
@@ -193,6 +257,9 @@ class LogSum(Concave):
 
     def unit_slope(self, t: Vector) -> Vector:
         return 1.0 / (1.0 + t / self.gamma)
+
+    def unit_curvature(self, t: Vector) -> Vector:
+        return -1.0 / (self.gamma * np.square(1.0 + t / self.gamma))
 
 
 class Adaptive(LogSum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,9 @@ from .nuclear import NuclearNorm
 from .piecewise import PiecewiseQuadratic
 from .terms import Term, broadcast_parameter
 from .user import as_term
+
+if TYPE_CHECKING:
+    from .concave import Bend
 
 
 class Penalty(Term):
@@ -350,6 +353,13 @@ class Sum(Penalty):
 
     def below_majoriser(self, x: Vector, v: Vector) -> float:
         return sum(term.below_majoriser(x, v) for term in self.terms)
+
+    def steeper(self, factor: float) -> Sum:
+        return Sum(tuple(term.steeper(factor) for term in self.terms))
+
+    def bend(self, shape: tuple[int, ...]) -> Bend | None:
+        found = (term.bend(shape) for term in self.terms)
+        return next((bend for bend in found if bend is not None), None)  # another term that is not convex is refused
 
     def value(self, x: ArrayLike) -> float:
         return super().value(x) if self.convex else sum(term.value(x) for term in self.terms)

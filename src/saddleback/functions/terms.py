@@ -14,6 +14,7 @@ from ..common.arrays import Step, Vector, constant
 
 if TYPE_CHECKING:
     from ..places.torch.device import Device
+    from .concave import Bend
     from .contract import Convex
 
 
@@ -86,6 +87,14 @@ class Term(ABC):
     def below_majoriser(self, x: Vector, v: Vector) -> float:
         """Return the value at x minus that of the majoriser at v; 0 for a convex term."""
         return 0.0
+
+    def steeper(self, factor: float) -> Term:
+        """Return the term with alpha times a factor if it is not convex; otherwise the term itself."""
+        return self
+
+    def bend(self, shape: tuple[int, ...]) -> Bend | None:
+        """Return what the term adds to its majoriser at 0; None for a convex term."""
+        return None
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""

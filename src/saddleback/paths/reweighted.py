@@ -10,9 +10,10 @@ Let :math:`F(x) = p(x) + g(Ax)` with a penalty p that is not convex, and :math:`
 A fixed point x of T minimises the convex majoriser at x. So it is a stationary point of F, as the certificate of that
 convex problem shows. It need not be a global minimum, and nothing here proves how far it is from one.
 
-The rounds converge linearly. They are accelerated as in Anderson (1965): v is a combination of the last results, with
-weights that make the combination of the steps :math:`T(v_i) - v_i` as short as possible. If F rises, the round is
-repeated without this, from the best x so far.
+The rounds alone converge linearly. If the loss is smooth, a local search (``local_search.py``) lowers F between them,
+so that the rounds are left to confirm its result, or to find a way down that it does not see. Otherwise they are
+accelerated as in Anderson (1965): v is a combination of the last results, with weights that make the combination of the
+steps :math:`T(v_i) - v_i` as short as possible. If F rises, the round is repeated from the best x so far.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, integer
 from ..engine.certify import certify
+from ..engine.clock import Clock
 from ..engine.diagnosis import message
 from ..engine.interrupts import Interrupts
 from ..engine.options import Options
@@ -36,6 +38,7 @@ from ..functions.points import DensePoint
 from ..places.torch import open_device
 from ..problem import Problem
 from ..result import Certificate, Result, Status, counted
+from .local_search import LocalSearch, search_for
 
 MEMORY = 5
 """Number of earlier rounds in an extrapolation."""
@@ -69,15 +72,17 @@ def reweighted(penalty: Any, A: Any, loss: Any, max_rounds: int = 100, **options
         Maximum number of convex problems.
     **options : dict
         Options of ``solve``. ``tol`` holds for each convex problem; ``max_passes`` and ``time_limit`` bound the sum
-        over all of them. By default the first problem has the weights of x = 0, which is a Lasso or group Lasso, and
-        with ``x0`` those of x0.
+        over all of them and the searches between them. The first problem has the weights of ``x0``. By default that is
+        x = 0, so that the problem is a Lasso or group Lasso; if the loss is smooth, it is the end of a search that
+        starts with larger alphas, as a path does.
 
     Returns
     -------
     Result
-        The last x with its certificate. ``passes`` and ``seconds`` are those of all rounds, and ``history`` is that of
-        the last one. ``result.objective`` is the value of the convex problem. The ``settings`` have the objective with
-        the penalty as given ("objective"), its value after each round ("objectives") and the number of "rounds".
+        The last x with its certificate. ``passes`` and ``seconds`` are those of all rounds and of the searches, and
+        ``history`` is that of the last round. ``result.objective`` is the value of the convex problem. The ``settings``
+        have the objective with the penalty as given ("objective"), its value after each round ("objectives") and the
+        number of "rounds".
 
     Examples
     --------
@@ -159,20 +164,32 @@ class Rounds:
     session: Session
     max_rounds: int
     values: list[float] = field(default_factory=list)
-    passes: float = 0.0
-    seconds: float = 0.0
+    solved: float = 0.0
+    memory: Memory = field(default_factory=Memory)
+    search: LocalSearch | None = None
 
     def __post_init__(self) -> None:
         self.options = self.session.options
+        self.clock = Clock(self.options.time_limit, self.session.team)
         self.last = min((term.rounds for term in self.terms if term.rounds is not None), default=None)
+        if self.last is None and self.session.team.size == 1:
+            self.search = search_for(self.problem, self.terms)
+
+    @property
+    def passes(self) -> float:
+        """The work of all rounds and searches."""
+        return self.solved + (0.0 if self.search is None else self.search.passes)
 
     def run(self, x0: Any, y0: Any) -> Result:
         """Return the result of the rounds from x0, or from x = 0."""
-        v = np.zeros(sum(map(prod, self.problem.x_shapes)))
+        start, v = x0, np.zeros(sum(map(prod, self.problem.x_shapes)))
         if x0 is not None:
             v = self._flat(x0.x if isinstance(x0, Result) else x0, "x0")
+        elif self.search is not None:
+            v = self.search.start(self._exhausted)
+            start = self._shaped(v)
         last = None if self.last is None else self.last - (x0 is not None)  # a start is in the place of a solution
-        tol, start, memory, best = self.options.tol, x0, Memory(), Best(v, np.inf)
+        tol, best = self.options.tol, Best(v, np.inf)
         for count in range(1, self.max_rounds + 1):
             convex = self._majorised(v)
             result = self._solved(convex, start, y0)
@@ -186,7 +203,8 @@ class Rounds:
                 return self._ended(best.x if rises else x, result, status)
             better = best if rises else Best(x, value)
             if self._may_settle(v, x, best, result.certificate):
-                certificate = certify(convex, self._shaped(v), result.y)
+                same = np.array_equal(v, x)
+                certificate = result.certificate if same else certify(convex, self._shaped(v), result.y)
                 here = self._objective(certificate, v, v)
                 if v is best.x:
                     here = min(here, best.value)  # the same, but for rounding
@@ -195,14 +213,24 @@ class Rounds:
                 rises |= certificate.error <= tol
             best = better
             if rises:
-                memory, v = Memory(), best.x
+                self.memory, v = Memory(), best.x
             else:
-                memory.add(v, x)
-                v = memory.next()
+                v = self._next(v, x)
             self.values.append(best.value)
             start, y0 = replace(result, x=self._shaped(v)), None
         self.values.pop()
         return self._ended(best.x, result, Status.MAX_PASSES)
+
+    def _exhausted(self) -> bool:
+        """Return whether the time or the passes are used up."""
+        return self.clock.expired() or self.passes >= self.options.max_passes
+
+    def _next(self, v: Vector, x: Vector) -> Vector:
+        """Return where the next round begins, after one that has led from v to x = T(v)."""
+        if self.search is not None and self.search.fits:
+            return self.search.lowered(x, self._exhausted)
+        self.memory.add(v, x)
+        return self.memory.next()
 
     def _may_settle(self, v: Vector, x: Vector, best: Best, certificate: Certificate) -> bool:
         """Return whether v may be a fixed point up to the tolerance, given x = T(v) and its certificate.
@@ -223,15 +251,13 @@ class Rounds:
 
     def _solved(self, convex: Problem, x0: Any, y0: Any) -> Result:
         """Return the solution of a convex problem, within what is left of the limits."""
-        limit = self.options.time_limit
         self.session.options = replace(
             self.options,
             max_passes=max(self.options.max_passes - self.passes, LEAST_PASSES),
-            time_limit=None if limit is None else max(limit - self.seconds, LEAST_SECONDS),
+            time_limit=None if self.options.time_limit is None else max(self.clock.left(), LEAST_SECONDS),
         )
-        result = self.session.solve(convex, x0, y0)
-        self.passes += result.passes
-        self.seconds += result.seconds
+        result = self.session.solve(convex, x0, y0, trusted=self.search is not None)
+        self.solved += result.passes
         return result
 
     def _objective(self, certificate: Certificate, x: Vector, v: Vector) -> float:
@@ -257,7 +283,7 @@ class Rounds:
             result,
             message=said if result.status in UNSOLVABLE else f"{said} {self._meaning(result.status)}",
             passes=self.passes,
-            seconds=self.seconds,
+            seconds=self.clock.seconds(),
             settings={**result.settings, "rounds": len(values), "objective": value, "objectives": values},
         )
 
