@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from scipy.optimize import brentq, linprog
 
 import saddleback as sb
+
+cp = optional("cvxpy")
 
 M, N = 30, 8
 GROUPS = [[0, 3], [1, 2, 5], [4, 6, 7]]

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -19,6 +19,8 @@ import saddleback as sb
 from saddleback.engine.registry import LAYERS, METHODS, make
 from saddleback.methods import Start
 from saddleback.operators import Dense
+
+cp = optional("cvxpy")
 
 M, N = 12, 8
 RNG = np.random.default_rng(7)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_of, penalty_of, random_case
 from scipy import sparse
 
@@ -14,6 +14,8 @@ import saddleback as sb
 from saddleback.layers.finish import finish_columns, finish_passes, passes_left
 from saddleback.methods import interior_point
 from saddleback.methods.interior import SingularSystem
+
+cp = optional("cvxpy")
 
 TOL = 1e-8
 

@@ -12,12 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from sklearn.isotonic import IsotonicRegression
 
 import saddleback as sb
+
+cp = optional("cvxpy")
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = [module.name for module in pkgutil.walk_packages(sb.__path__, "saddleback.") if "_native" not in module.name]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 from profiles import examples
 from scipy import sparse
 from scipy.integrate import quad
 
 import saddleback as sb
 from saddleback.estimators import SparseClassifier, SparseRegressor, SparseRegressorCV
+
+cp = optional("cvxpy")
 
 RNG = np.random.default_rng(3)
 A = RNG.standard_normal((60, 12))
