@@ -398,7 +398,7 @@ def test_a_run_that_is_stopped_leaves_a_checkpoint(how, tmp_path):
     def stop(info: sb.Info) -> bool:
         now = info.passes >= 100 and next(stops, False)
         if now and how == "keyboard":
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return now and how == "callback"
 
     limit = {"time_limit": 0.02} if how == "time" else {"callback": stop}
