@@ -86,6 +86,7 @@ MUST_ACCEPT = {
 
 @cache
 def optimum(name: str) -> float:
+    pytest.importorskip("cvxpy")
     problem = CASES[name]().to_cvxpy()
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value)

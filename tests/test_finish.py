@@ -120,6 +120,7 @@ def test_every_loss_and_penalty_with_default_options(penalty, loss):
     problem = sb.Problem(f, A, loss_of(loss, b, A @ rng.uniform(0.0, 0.2, n), rng))
     result = sb.solve(problem, tol=TOL)
     assert result.status is sb.Status.OPTIMAL, result.message
+    pytest.importorskip("cvxpy")
     oracle = problem.to_cvxpy()
     oracle.solve(solver=cp.CLARABEL)  # Clarabel's default tolerances: with smaller ones it fails on some problems
     scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)
