@@ -74,7 +74,7 @@ stubs: setup  ## write the types of the compiled core, which nanobind knows, for
 	$(STUBGEN) -o $(STUBS)
 
 # the newest Clang that is installed
-CLANG ?= $(shell for version in -21 -20 -19 -18 -17 -16 ''; do command -v clang++$$version && break; done)
+CLANG ?= $(shell for version in -22 -21 -20 -19 -18 -17 -16 ''; do command -v clang++$$version && break; done)
 NATIVE_FLAGS = -std=c++20 -O1 -Wall -Wextra -fopenmp-simd -fvisibility=hidden -isystem $(shell $(BIN)/python -m nanobind --include_dir) \
     -isystem $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('include'))")
 

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
+import pytest
+from optional import optional
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
+from saddleback.common.cached import cached_property
+
+cp = optional("cvxpy")
 
 # Add new names at the end of a list: seeds choose names by position.
 PENALTIES: Sequence[str] = [
@@ -93,7 +97,12 @@ class Case:
     """A problem, and the same problem for CVXPY."""
 
     problem: sb.Problem
-    oracle: cp.Problem
+
+    @cached_property
+    def oracle(self) -> Any:
+        """The problem for CVXPY; a test that asks for it is skipped if CVXPY is not installed."""
+        pytest.importorskip("cvxpy")
+        return self.problem.to_cvxpy()
 
     def optimum(self) -> float:
         """Return CVXPY's optimum; +inf or -inf if it reports that there is none."""
@@ -259,7 +268,7 @@ def random_case(penalty: str, loss: str, seed: int) -> Case:
     g = loss_of(loss, b, feasible, rng)
     matrix: Any = sparse.csc_matrix(A) if is_sparse else np.asfortranarray(A)
     problem = sb.Problem([f, sb.Zero()], [matrix, np.ones(m)], g) if intercept else sb.Problem(f, matrix, g)
-    return Case(problem, problem.to_cvxpy())
+    return Case(problem)
 
 
 def random_stack(seed: int) -> Case:
@@ -289,7 +298,7 @@ def random_stack(seed: int) -> Case:
             terms.append(loss_of(kind, b, product(inside) + shift * rng.standard_normal(m), rng))
         rows.append(A)
     problem = sb.Problem(f, rows, terms)
-    return Case(problem, problem.to_cvxpy())
+    return Case(problem)
 
 
 def _rows_for(kind: str, n: int, rng: np.random.Generator) -> Any:

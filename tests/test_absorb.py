@@ -63,6 +63,7 @@ def test_a_squared_loss_is_added_to_any_penalty_of_coordinates(penalty, rng):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_solutions_agree_with_cvxpy(loss, penalty):
     problem = problem_with(loss, penalty, True)
+    pytest.importorskip("cvxpy")
     expected = problem.to_cvxpy().solve(solver="CLARABEL")
     found = sb.solve(problem, tol=1e-8)
     if np.isinf(expected):

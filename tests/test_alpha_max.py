@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from scipy.optimize import brentq, linprog
 
 import saddleback as sb
+
+cp = optional("cvxpy")
 
 M, N = 30, 8
 GROUPS = [[0, 3], [1, 2, 5], [4, 6, 7]]
@@ -72,6 +74,7 @@ def test_x_is_zero_above_alpha_max_and_not_below(loss, penalty, intercept):
     problem = sb.Problem([f, sb.Zero()], [A, np.ones(M)], g) if intercept else sb.Problem([f], [A], g)
 
     def optimum(value, at_zero=False):
+        pytest.importorskip("cvxpy")
         program = problem.with_alpha(value).to_cvxpy()
         program = cp.Problem(program.objective, [*program.constraints, *[program.var_dict["x[0]"] == 0] * at_zero])
         return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)

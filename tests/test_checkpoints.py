@@ -13,7 +13,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from types import GenericAlias, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ import saddleback as sb
 from saddleback.checkpoints import atomic_file as whole
 from saddleback.checkpoints import file, graph, thaw
 from saddleback.checkpoints import writer as keeper
+from saddleback.checkpoints.check import expanded
 from saddleback.common.rebuildable import derived, stored
 from saddleback.engine.registry import METHODS
 from saddleback.functions import singular
@@ -398,7 +400,7 @@ def test_a_run_that_is_stopped_leaves_a_checkpoint(how, tmp_path):
     def stop(info: sb.Info) -> bool:
         now = info.passes >= 100 and next(stops, False)
         if now and how == "keyboard":
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return now and how == "callback"
 
     limit = {"time_limit": 0.02} if how == "time" else {"callback": stop}
@@ -568,6 +570,14 @@ def test_threads_with_one_path_leave_whole_files(tmp_path):
         for writer in writers:
             writer.result()
     assert os.listdir(tmp_path) == ["run"]
+
+
+def test_arrays_may_be_declared_by_an_alias_with_a_name():
+    """``NDArray`` is one from numpy 2.5 on."""
+    entry = TypeVar("entry", bound=np.generic)
+    alias: Any = SimpleNamespace(__value__=np.ndarray[Any, np.dtype[entry]])
+    arrays = np.ndarray[Any, np.dtype[np.float64]]
+    assert expanded(GenericAlias(alias, (np.float64,))) == expanded(arrays) == arrays
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 from profiles import examples
 from scipy import sparse
 
@@ -14,6 +14,8 @@ import saddleback as sb
 from saddleback.functions.points import DensePoint
 from saddleback.reductions import copy_groups
 from saddleback.reductions.copies import Copied
+
+cp = optional("cvxpy")
 
 M, N = 30, 12
 GROUPS = [np.array([0, 1, 2, 3]), np.array([3, 4, 5]), np.array([2, 3, 6]), np.array([7, 8, 9]), np.array([9, 10])]

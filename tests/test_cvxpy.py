@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import catalogue
-import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import LOSSES, SIZE, B
@@ -15,7 +14,8 @@ import saddleback as sb
 from saddleback import functions
 from saddleback.functions import Term
 from saddleback.functions.concave import Concave
-from saddleback.interop import writing
+
+cp = pytest.importorskip("cvxpy")
 
 A = np.random.default_rng(5).standard_normal((SIZE, SIZE))
 IN_SHAPE = {"Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B.reshape(2, 3))}
@@ -57,6 +57,8 @@ def optimum(program):
 
 
 def test_every_function_of_the_catalogue_has_a_translation():
+    from saddleback.interop import writing  # which imports CVXPY
+
     terms = [getattr(functions, name) for name in functions.__all__]
     terms = [
         term for term in terms if isinstance(term, type) and issubclass(term, Term) and not term.__abstractmethods__

@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import reduce
 from itertools import product
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 
 import saddleback as sb
 from saddleback.operators import Compressed
 from saddleback.steps.strengths import uniform_strengths
+
+cp = optional("cvxpy")
 
 GRIDS = [(7,), (2,), (4, 3), (1, 5), (3, 1, 4), (3, 4, 2)]
 

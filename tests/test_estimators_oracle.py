@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 
 from saddleback.estimators import MultiTaskLasso, SparseClassifier, SparseRegressor
 from saddleback.estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION
+
+cp = pytest.importorskip("cvxpy")
 
 GROUPS = [[0, 3], [1, 2, 4]]
 PARAMETERS = {

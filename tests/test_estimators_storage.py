@@ -11,10 +11,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
+from optional import optional
 from profiles import examples
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -26,6 +26,8 @@ import saddleback.estimators as se
 from saddleback.estimators import table
 from saddleback.model.model import Model
 from saddleback.places.files.stores import window
+
+zarr = optional("zarr")
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((90, 40)) + RNG.uniform(-5.0, 5.0, 40)

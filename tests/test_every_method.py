@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -19,6 +19,8 @@ import saddleback as sb
 from saddleback.engine.registry import LAYERS, METHODS, make
 from saddleback.methods import Start
 from saddleback.operators import Dense
+
+cp = optional("cvxpy")
 
 M, N = 12, 8
 RNG = np.random.default_rng(7)
@@ -84,6 +86,7 @@ MUST_ACCEPT = {
 
 @cache
 def optimum(name: str) -> float:
+    pytest.importorskip("cvxpy")
     problem = CASES[name]().to_cvxpy()
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from oracle import LOSSES, PENALTIES, has_no_minimiser, loss_of, penalty_of, random_case
 from scipy import sparse
 
@@ -14,6 +14,8 @@ import saddleback as sb
 from saddleback.layers.finish import finish_columns, finish_passes, passes_left
 from saddleback.methods import interior_point
 from saddleback.methods.interior import SingularSystem
+
+cp = optional("cvxpy")
 
 TOL = 1e-8
 
@@ -118,6 +120,7 @@ def test_every_loss_and_penalty_with_default_options(penalty, loss):
     problem = sb.Problem(f, A, loss_of(loss, b, A @ rng.uniform(0.0, 0.2, n), rng))
     result = sb.solve(problem, tol=TOL)
     assert result.status is sb.Status.OPTIMAL, result.message
+    pytest.importorskip("cvxpy")
     oracle = problem.to_cvxpy()
     oracle.solve(solver=cp.CLARABEL)  # Clarabel's default tolerances: with smaller ones it fails on some problems
     scale = max(abs(oracle.value), 1e-6 * problem.model.value_at_zero)

@@ -13,6 +13,8 @@ from sklearn.base import clone
 
 import saddleback.estimators as se
 
+pytest.importorskip("formulaic")
+
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
     {"region": RNG.choice(list("abcd"), 120), "income": RNG.gamma(2, 1, 120), "age": RNG.standard_normal(120)}

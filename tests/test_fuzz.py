@@ -16,6 +16,8 @@ from fuzz.problems import Units, draw
 
 import saddleback as sb
 
+pytest.importorskip("torch")  # cases have tensors, too
+
 CASES = 150
 
 

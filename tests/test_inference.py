@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -17,12 +16,14 @@ from scipy import sparse
 from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.base import clone, is_classifier
-from statsmodels.regression import quantile_regression as peer
 
 import saddleback as sb
 import saddleback.estimators as se
 from saddleback.estimators.inference import quantile_errors as errors
 from saddleback.estimators.inference import resampling
+
+sm = pytest.importorskip("statsmodels.api")
+peer = pytest.importorskip("statsmodels.regression.quantile_regression")
 
 ENGEL = sm.datasets.engel.load_pandas().data
 STACKLOSS = sm.datasets.stackloss.load_pandas().data

@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from sklearn import linear_model, svm
 
 import saddleback as sb
 from saddleback import estimators
+
+cp = optional("cvxpy")
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 6)) + 1.0

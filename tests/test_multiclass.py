@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,8 @@ from saddleback.estimators import SparseClassifier, SparseClassifierCV
 from saddleback.functions.traits import curvature, hessian_at
 from saddleback.places.newton import Smooth, newton_system, weighted_gram
 from saddleback.reductions import lift_maximum
+
+cp = optional("cvxpy")
 
 PENALTIES = {
     "L1": lambda alpha: sb.L1(alpha),

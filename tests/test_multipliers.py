@@ -142,6 +142,7 @@ def test_the_interior_point_takes_over_if_most_coordinates_are_free():
 
 
 def test_it_runs_on_a_device():
+    pytest.importorskip("torch")
     A, b = data(6, 60, 600)
     problem = sb.Problem(sb.L1(10.0), A, sb.Absolute(b))
     here, there = (sb.solve(problem, tol=1e-8, device=device, finish=False) for device in (None, "cpu"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from oracle import FURTHER_LOSSES, FURTHER_PENALTIES, LOSSES, PENALTIES, has_no_minimiser, random_case
 from scipy.optimize import linprog
 
 import saddleback as sb
+
+cp = pytest.importorskip("cvxpy")
 
 TOL = 1e-6
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import LOSSES, SIZE
+from optional import optional
 from oracle import random_case
 from scipy import sparse
 
@@ -14,6 +14,8 @@ from saddleback.engine.registry import make
 from saddleback.methods import R2HPDHG, Start
 from saddleback.methods.r2hpdhg import EVEN, Epoch, Point, fixed_point_error, halpern, pdhg_step
 from saddleback.steps.strengths import Strengths, measure_norms, norm_strengths
+
+cp = optional("cvxpy")
 
 
 def start(model):

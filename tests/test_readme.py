@@ -12,12 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from sklearn.isotonic import IsotonicRegression
 
 import saddleback as sb
+
+cp = optional("cvxpy")
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = [module.name for module in pkgutil.walk_packages(sb.__path__, "saddleback.") if "_native" not in module.name]
@@ -43,10 +45,11 @@ def test_the_examples_of_the_docstrings_run(name):
 
 
 WRITTEN = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in WRITTEN)]
+BESIDE = ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"]
+PAGES = [*BESIDE, *sorted(path.relative_to(ROOT).as_posix() for path in WRITTEN)]
 OTHERS = ("docs/index.md", "docs/development/contributing.md", "docs/development/changelog.md")
 """The landing page, and pages of the site that only include a file."""
-LESSONS = [page for page in PAGES if page.startswith(("docs/tutorials/", "docs/coming_from/"))]
+LESSONS = [page for page in PAGES if page.startswith(("docs/install", "docs/tutorials/", "docs/coming_from/"))]
 
 
 @pytest.mark.parametrize("page", PAGES)

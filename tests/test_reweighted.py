@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 from profiles import examples
 from scipy import sparse
 from scipy.integrate import quad
@@ -15,6 +15,8 @@ import saddleback as sb
 import saddleback.paths.local_search as local_search
 import saddleback.paths.reweighted as rounds_of
 from saddleback.estimators import SparseClassifier, SparseRegressor, SparseRegressorCV
+
+cp = optional("cvxpy")
 
 RNG = np.random.default_rng(3)
 A = RNG.standard_normal((60, 12))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import saddleback as sb
 from saddleback.estimators import RobustPCA
+
+cp = optional("cvxpy")
 
 
 def corrupted(rng, n, p, rank, share, noise=0.0):

@@ -142,6 +142,7 @@ def test_group_norms_of_rows(rng):
 
 
 def test_several_terms_agree_with_cvxpy(rng):
+    pytest.importorskip("cvxpy")
     A, b = data(rng)
     B = rng.standard_normal((40, 3))
     rows = [[A, B], [differences(12), None], [None, np.ones((1, 3))]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from oracle import random_stack
 
 import saddleback as sb
+
+cp = pytest.importorskip("cvxpy")
 
 TOL = 1e-6
 FAR = 30.0

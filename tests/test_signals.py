@@ -23,6 +23,7 @@ def steps(rng, n=80):
 
 
 def best(problem):
+    pytest.importorskip("cvxpy")
     return float(problem.to_cvxpy().solve(solver="CLARABEL"))
 
 

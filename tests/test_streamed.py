@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zarr
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 from profiles import examples
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
@@ -28,6 +28,8 @@ from saddleback.operators import Dense, Stacked, Streamed, Tasks, as_operator
 from saddleback.operators.memory import bytes_in_memory
 from saddleback.places.files import read_at
 from saddleback.places.files.operator import with_memory
+
+zarr = optional("zarr")
 
 RNG = np.random.default_rng(2)
 A = RNG.standard_normal((37, 53)) * (RNG.random((37, 53)) < 0.8)

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 import pytest
-import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -29,7 +23,13 @@ from saddleback.tall.from_user import as_rows
 from saddleback.tall.row_files import FrameRows, RowFiles
 from saddleback.tall.rows import ArrayRows
 from saddleback.tall.stored_rows import StoredRows
-from saddleback.tall.tables import layout
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+ds = pytest.importorskip("pyarrow.dataset")
+feather = pytest.importorskip("pyarrow.feather")
+pq = pytest.importorskip("pyarrow.parquet")
+zarr = pytest.importorskip("zarr")
 
 CITIES = ["Kassel", "Århus", "Zürich", "a=b"]
 
@@ -606,7 +606,7 @@ def test_missing_categories_are_found_at_once(tmp_path, rng, small_chunks, kind)
 
 
 def test_too_many_categories(monkeypatch):
-    monkeypatch.setattr(layout, "MOST_CATEGORIES", 50)
+    monkeypatch.setattr("saddleback.tall.tables.layout.MOST_CATEGORIES", 50)
     table = pa.table({"c": list("ab") * 50, "id": [f"user {i}" for i in range(100)], "y": np.arange(100.0)})
     with pytest.raises(
         ValueError,

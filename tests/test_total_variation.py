@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from time import process_time
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from optional import optional
 from profiles import examples
 
 import saddleback as sb
 from saddleback import _native
 from saddleback.functions.total_variation import denoise_line
 from saddleback.paths.alpha_max import threshold
+
+cp = optional("cvxpy")
 
 SIZES = st.integers(1, 30)
 COARSE = st.integers(-6, 6).map(lambda k: k / 2)

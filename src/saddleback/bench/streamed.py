@@ -77,6 +77,8 @@ def main() -> None:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--disk", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if sys.platform != "linux":
+        parser.error("the peak of memory is read from /proc: expected Linux")
     if chosen.one is not None:
         print(json.dumps(measured(CASES[chosen.one], chosen.folder, chosen.disk)))
         return

@@ -113,6 +113,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="most seconds of a fit of another library")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if sys.platform != "linux":
+        parser.error("the peak of memory is read from /proc: expected Linux")
     if chosen.one is not None:
         told = MEASURES[chosen.one[0]](**json.loads(chosen.one[1]))
         if told is not None:

@@ -89,6 +89,14 @@ def ordered(references: Sequence[Sequence[int]]) -> list[int]:
     return order
 
 
+def expanded(hint: Any) -> Any:
+    """Return the type that a hint stands for: from numpy 2.5 on, ``NDArray`` is an alias with a name of its own."""
+    value, args = getattr(hint, "__value__", None), get_args(hint)
+    if value is None:
+        return hint
+    return expanded(value[args] if args else value)
+
+
 def array_of(entry: Mapping[str, Any], buffers: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the array that an entry describes, which has to lie inside its buffer."""
     place = entry["shape"], DTYPES[entry["type"]], buffers[entry["array"]], entry["offset"], entry["strides"]
@@ -224,6 +232,7 @@ class _Check:
 
     def fits(self, value: Any, hint: Any) -> bool:
         """Return whether a value, plain or a reference, has a declared type."""
+        hint = expanded(hint)
         origin = get_origin(hint)
         if hint is Any:
             return True
