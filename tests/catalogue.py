@@ -115,3 +115,6 @@ def has_normal_form(name: str) -> bool:
     """Return whether a penalty or the conjugate of a loss has a normal form, as compiled kernels need it."""
     function = FUNCTIONS[name].bind((SIZE,))
     return (function.conjugate() if name in LOSSES else function).normal_form() is not None
+
+ORDERED = {"TopK", "CVaR", "OrderedSum", "Wilcoxon", "Gini"}
+"""Losses of the sorted residuals with the targets B."""

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from catalogue import FUNCTIONS, LOSSES, OPEN, PENALTIES, SIZE, B, W, Z
+from catalogue import FUNCTIONS, LOSSES, OPEN, ORDERED, PENALTIES, SIZE, B, W, Z
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -480,6 +480,9 @@ def test_subdifferential_has_the_slopes_to_both_sides(name, x):
     step = 1e-6
     near_low, near_high = subdifferential(f, x, np.full(SIZE, 2 * step))
     clear = (near_low == low) & (near_high == high)  # a difference quotient is wrong if a kink is nearer than its step
+    if name in ORDERED:  # only equal residuals count as tied: others may differ by rounding
+        distance = np.abs(np.subtract.outer(x - B, x - B))
+        clear &= ~np.any((distance > 0) & (distance <= 2 * step), axis=1)
     for d in np.flatnonzero(clear & ~np.isnan(low)):
         for end, direction in ((high[d], step), (-low[d], -step)):
             there = x.copy()
