@@ -116,7 +116,8 @@ def test_the_relative_gap_does_not_depend_on_the_units(loss, unit, rng):
         y = np.zeros(b.size)
         here = sb.certify(sb.Problem(sb.Zero(), A, made(1.0)), at, y)
         there = sb.certify(sb.Problem(sb.Zero(), A, made(unit)), at * unit, y / unit)
-        assert there.relative_gap == pytest.approx(here.relative_gap, rel=1e-3, abs=1e-9)
+        rounding = 1e-9 if off else 1e-5  # at x itself the residuals are rounding, which differs between units
+        assert there.relative_gap == pytest.approx(here.relative_gap, rel=1e-3, abs=rounding)
 
 
 @pytest.mark.parametrize("length", [0.0, 1e6, 1e12, 1e15])
