@@ -18,4 +18,4 @@ matplotlib.use("Agg")
 plt.show = lambda: None
 for name, example in PICTURES.items():
     runpy.run_path(str(HERE.parents[1] / "examples" / example))
-    plt.gcf().savefig(HERE / f"{name}.png", dpi=100)
+    plt.gcf().savefig(HERE / f"{name}.png", dpi=80)

@@ -4,8 +4,8 @@ Which pixels tell the ten digits apart?
 
 A multinomial model has one coefficient per pixel and digit. An L1 penalty makes single coefficients 0, so that almost
 every pixel stays in use for some digit. A group penalty drops a pixel for all digits at once. ``LogisticRegression``
-of scikit-learn has no group penalty, and a general solver for conic programs (Clarabel, through CVXPY) takes about
-thirty times as long.
+of scikit-learn has no group penalty, and a general solver for conic programs (Clarabel, through CVXPY) takes many
+times as long.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,8 @@ train_X, test_X, train_y, test_y = train_test_split(X, y, test_size=0.3, random_
 # %%
 # Each pixel is a group of ten coefficients. The larger alpha, the fewer pixels are left.
 
-figure, axes = plt.subplots(1, 4, figsize=(10, 3.2), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(6.5, 7), layout="constrained")
+axes = axes.ravel()
 axes[0].imshow(train_X.mean(axis=0).reshape(8, 8), cmap="Greys")
 axes[0].set_title("all pixels\nmean of all digits", fontsize="medium")
 for axis, alpha in zip(axes[1:], (0.002, 0.01, 0.03), strict=True):
@@ -35,5 +36,5 @@ for axis, alpha in zip(axes[1:], (0.002, 0.01, 0.03), strict=True):
 for axis in axes:
     axis.set(xticks=[], yticks=[])
     axis.set_facecolor("0.92")
-axes[1].set_xlabel("colour: size of the coefficients of a pixel; grey: 0 for all digits", loc="left")
+figure.supxlabel("colour: size of the coefficients of a pixel; grey: 0 for all digits", fontsize="medium")
 plt.show()

@@ -69,8 +69,8 @@ print(f"the file was read {streamed.reads:.1f} times")
 folder.cleanup()
 
 # %%
-# The solutions are the same. The streamed path reads the file several times, from the cache of the operating system
-# or, if that is too small, from the disk.
+# The solutions are the same. The streamed path reads the file about twice per fit, from the cache of the operating
+# system or, if that is too small, from the disk.
 
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for colour, (name, (seconds, megabytes)) in zip(("C0", "C1"), curves.items(), strict=True):

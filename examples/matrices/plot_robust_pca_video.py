@@ -4,8 +4,8 @@ What moves in front of this camera?
 
 A still scene is nearly the same in all frames, and what moves covers few pixels: a matrix with one frame per row is
 the sum of a low-rank part and a sparse part. An ordinary PCA smears the walkers over the background, and subtracting
-the median frame fails when the light changes. Scripts for robust PCA run a fixed number of steps; here the split is
-certified.
+the median frame fails when the light changes. Common scripts for robust PCA stop when the parts nearly add up; here
+the split is certified to be nearly the best one.
 """
 
 import matplotlib.pyplot as plt

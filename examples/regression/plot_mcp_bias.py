@@ -20,7 +20,7 @@ X = rng.standard_normal((150, 200))
 y = X @ true + rng.standard_normal(150)
 
 # %%
-# The same alpha, such that both models find the eight features, and nothing or little else.
+# The same alpha for both, with which they find the eight features and nothing else.
 
 models = {"Lasso": Lasso(alpha=0.5), "MCP": SparseRegressor("squared", "mcp", alpha=0.5)}
 for name, model in models.items():

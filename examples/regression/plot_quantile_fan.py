@@ -29,9 +29,9 @@ print(f"certified relative gap of the median: {median.certificate_.relative_gap:
 print(slopes.loc[[0.05, 0.5, 0.95]].round(2))
 
 # %%
-# The slope rises from 0.34 to 0.71: households that spend little on food hardly spend more when they earn more. The
-# slope of least squares, 0.49, describes neither end. (One household, with an income of 4957, is outside of the
-# picture.)
+# The slope rises from 0.34 to 0.71: households that spend little on food put a third of a further franc into it, those
+# that spend much put more than two thirds. The slope of least squares, 0.49, describes neither end. (One household,
+# with an income of 4957, is outside of the picture.)
 
 mean = LinearRegression().fit(X.values, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")

@@ -14,16 +14,18 @@ from sklearn.datasets import load_sample_image
 from saddleback.estimators import TotalVariationDenoiser
 
 rng = np.random.default_rng(0)
-picture = load_sample_image("china.jpg").mean(axis=2)[60:260, 160:400] / 255.0
+picture = load_sample_image("china.jpg").mean(axis=2)[60:240, 180:400] / 255.0
 noisy = picture + 0.1 * rng.standard_normal(picture.shape)
 sparse = np.where(rng.random(picture.shape) < 0.5, noisy, np.nan)
 
 # %%
-# The same model restores both: one with noise, one with noise and half of the pixels missing.
+# The same model restores both: one with noise, one with noise and half of the pixels missing. It penalises the
+# absolute differences of neighbouring pixels; the isotropic variation, which is the default, takes longer if pixels
+# are missing.
 
 restored = {}
 for name, damaged, alpha in (("noise", noisy, 0.09), ("noise, half missing", sparse, 0.12)):
-    model = TotalVariationDenoiser(alpha=alpha, tol=1e-3).fit(damaged)
+    model = TotalVariationDenoiser(alpha=alpha, isotropic=False, tol=1e-3).fit(damaged)
     restored[name] = model.image_
     error = np.sqrt(np.mean((model.image_ - picture) ** 2))
     print(f"{name}: error {error:.3f} per pixel, certified relative gap {model.certificate_.relative_gap:.0e}")
