@@ -49,7 +49,12 @@ for method, colour, name in (("sp-bcd-published", "C3", "as published"), ("sp-bc
         axis.semilogy(passes, above, color=colour, alpha=0.6, label=name if seed == 0 else None)
         ends.append(end)
     print(f"{name}: {Counter(ends)}")
-axis.set(xlim=(0, 125), xlabel="passes over the data", ylabel="objective above the optimum, relative to it")
+axis.set(
+    xlim=(0, 125),
+    ylim=(1e-12, 1e30),
+    xlabel="passes over the data",
+    ylabel="objective above the optimum, relative to it",
+)
 axis.spines[["top", "right"]].set_visible(False)
 axis.grid(alpha=0.3)
 axis.legend(frameon=False, loc="upper left")
