@@ -13,7 +13,6 @@ import saddleback
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
-GALLERY = any(EXAMPLES.rglob("plot_*.py"))
 
 project = "Saddleback"
 author = "The Saddleback developers"
@@ -28,9 +27,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
-if GALLERY:
-    extensions.append("sphinx_gallery.gen_gallery")
 
 nitpicky = True
 # properties, to which numpydoc makes links
@@ -57,9 +55,12 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "gallery",
-    "filename_pattern": "plot_",
-    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",  # the other programs are not in the format of the gallery
+    "subsection_order": [
+        f"../examples/{section}"
+        for section in ("regression", "classification", "signals", "matrices", "optimisation", "trust", "large")
+    ],
     "abort_on_example_error": True,
+    "capture_repr": (),  # examples print what they show
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 60,
@@ -94,6 +95,8 @@ def _links_within_the_site(app: Sphinx, name: str, source: list[str]) -> None:
         "README": "index",
     }.items():
         source[0] = source[0].replace(f"]({up}../{file}.md", f"]({up}{page}.md")
+    source[0] = source[0].replace(f"]({up}../examples/README.rst", f"]({up}gallery/index.rst")
+    source[0] = re.sub(rf"(?<=\]\({re.escape(up)})\.\./examples/([\w/]+)\.py", r"gallery/\1.rst", source[0])
 
 
 def _formulas_as_they_are(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
