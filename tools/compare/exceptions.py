@@ -248,6 +248,9 @@ CHANGES: dict[str, list[str]] = {
         "penalty LInf, Absolute",
         "penalty LInf, Squared",
     ],
+    "SLOPE with a smooth loss is solved by descent": [
+        "penalty SLOPE, Squared",
+    ],
 }
 """The changes since the base commit, each with all cases whose bits it alters."""
 

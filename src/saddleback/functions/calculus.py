@@ -17,6 +17,7 @@ from .normal_form import NormalForm, PiecewiseParameters
 from .points import BlockPoint
 from .traits import (
     Addable,
+    Coupled,
     Enclosed,
     Joinable,
     Kinked,
@@ -26,11 +27,14 @@ from .traits import (
     Remembers,
     Scaled,
     curvature_between,
+    distance_from_leaving,
     enclosure,
     kinks,
     memories,
     moved,
     near,
+    parts_at_zero,
+    restrict_parts,
     rise,
     rise_within,
     subdifferential,
@@ -151,7 +155,7 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
         return point + self.of.linear, value
 
 
-class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers, Enclosed):
+class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx, Movable, Remembers, Enclosed):
     """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
@@ -178,14 +182,27 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
         return [function.blocks() if fine else Blocks.single(size) for function, size, fine in known]
 
     @cached_property
+    def own_parts(self) -> list[Blocks]:
+        """The parts of each function that may each be 0."""
+        finer = [parts_at_zero(function) for function in self.functions]
+        return [
+            part if fine and part is not None else own
+            for part, own, fine in zip(finer, self.own_blocks, self.split, strict=True)
+        ]
+
+    @cached_property
     def first_block(self) -> Indices:
         """The index of the first block of each function, and the number of blocks."""
-        return np.concatenate([[0], np.cumsum([len(blocks) for blocks in self.own_blocks])])
+        return firsts(self.own_blocks)
 
     @cached_property
     def _blocks(self) -> Blocks:
-        shifted = list(zip(self.own_blocks, self.start[:-1], strict=True))
-        contiguous = all(blocks.contiguous for blocks in self.own_blocks)
+        return self._side_by_side(self.own_blocks)
+
+    def _side_by_side(self, partitions: Sequence[Blocks]) -> Blocks:
+        """Return one partition of all coordinates, given that of each function."""
+        shifted = list(zip(partitions, self.start[:-1], strict=True))
+        contiguous = all(blocks.contiguous for blocks in partitions)
         return Blocks(
             None if contiguous else np.concatenate([blocks.order + a for blocks, a in shifted]),
             np.concatenate([*(blocks.start[:-1] + a for blocks, a in shifted), self.start[-1:]]),
@@ -193,6 +210,10 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
 
     def blocks(self) -> Blocks:
         return self._blocks
+
+    def parts_at_zero(self) -> Blocks | None:
+        finer = any(own is not blocks for own, blocks in zip(self.own_parts, self.own_blocks, strict=True))
+        return self._side_by_side(self.own_parts) if finer else None
 
     def parts(self) -> Sequence[tuple[Convex, slice]]:
         """Return the functions, each with its coordinates."""
@@ -265,14 +286,23 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
         return x if unchanged else BlockPoint(points).vector(), float(sum(values))
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
-        of_part = np.searchsorted(self.first_block, blocks, side="right") - 1
+        return self._restricted(blocks, self.own_blocks, lambda part, mine: part.restrict_blocks(mine))
+
+    def restrict_parts(self, parts: Indices) -> BlockSum:
+        return self._restricted(parts, self.own_parts, restrict_parts)
+
+    def _restricted(
+        self, chosen: Indices, partitions: Sequence[Blocks], restrict: Callable[[Convex, Indices], Convex]
+    ) -> BlockSum:
+        """Return the sum over some of the blocks or parts, given their partitions."""
+        first = firsts(partitions)
+        of_part = np.searchsorted(first, chosen, side="right") - 1
         parts, sizes = [], []
-        for run in np.split(np.arange(blocks.size), np.flatnonzero(np.diff(of_part)) + 1):
+        for run in np.split(np.arange(chosen.size), np.flatnonzero(np.diff(of_part)) + 1):
             i = of_part[run[0]]
-            mine = blocks[run] - self.first_block[i]
-            own = self.own_blocks[i]
+            mine, own = chosen[run] - first[i], partitions[i]
             whole = np.array_equal(own.columns(mine), np.arange(own.order.size))
-            parts.append(self.functions[i] if whole else self.functions[i].restrict_blocks(mine))
+            parts.append(self.functions[i] if whole else restrict(self.functions[i], mine))
             sizes.append(int(own.sizes[mine].sum()))
         return BlockSum(parts, sizes, [True] * len(parts))
 
@@ -304,6 +334,11 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
                 for slack, blocks in zip(slacks, self.own_blocks, strict=True)
             ]
         )
+
+    def distance_from_leaving(self, z: Vector, lengths: Vector) -> Vector:
+        own = np.split(lengths, firsts(self.own_parts)[1:-1])
+        parts = zip(self.parts(), own, strict=True)
+        return np.concatenate([distance_from_leaving(part, z[stretch], mine) for (part, stretch), mine in parts])
 
     def kinks(self, z: Vector, rest: BlockSum) -> Kinks:
         alphas, slopes, parts, known = [], [], [], 0
@@ -340,6 +375,11 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable,
 
     def memories(self) -> Sequence[Any]:
         return [memory for part in self.functions for memory in memories(part)]
+
+
+def firsts(partitions: Sequence[Blocks]) -> Indices:
+    """Return the index of the first block of each partition, and the number of all blocks."""
+    return np.concatenate([[0], np.cumsum([len(blocks) for blocks in partitions])])
 
 
 def parts_of(function: Convex) -> Sequence[tuple[Convex, slice]]:

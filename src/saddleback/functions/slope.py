@@ -25,8 +25,11 @@ from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
 from .kinks import Kinks
 from .penalties import Regulariser
-from .sorting import largest_sums, ranked, shrink_sorted
-from .traits import Kinked, Lipschitz, Movable, Scaled
+from .sorting import largest_sums, ranked, shrink_sorted, tied
+from .traits import Coupled, Kinked, Lipschitz, Movable, Scaled, Tied, Ties
+
+TIE_BREAK = 0.1
+"""Largest share by which the distance of an entry is less than that of a smaller entry with the same bound."""
 
 
 class SLOPE(Regulariser):
@@ -68,7 +71,7 @@ class SLOPE(Regulariser):
         return SortedL1(self.alpha * self.weights[::-1])
 
 
-class SortedL1(Convex, Lipschitz, Kinked, Scaled, Movable):
+class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
     """The function f at the top of this module.
 
     Parameters
@@ -121,6 +124,36 @@ class SortedL1(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def zero_slack(self, z: Vector) -> Vector:
         return np.array([float(np.min(self.bounds - largest_sums(np.abs(z))))])
+
+    def parts_at_zero(self) -> Blocks:
+        return Blocks(None, np.arange(self.weights.size + 1))
+
+    def restrict_parts(self, parts: Indices) -> SortedL1:
+        return SortedL1(self.weights[self.weights.size - parts.size :], self.place)
+
+    def distance_from_leaving(self, z: Vector, lengths: Vector) -> Vector:
+        """Compare the k-th largest entry of z with the k-th largest weight, and with all that come after it.
+
+        If the entries after the k-th are below their weights, each sum of the largest entries is within its bound if
+        the sums of the k first are. So an entry has slack only if no later entry is above its weight.
+        """
+        size = np.abs(z)
+        order = np.argsort(size, kind="stable")  # the smallest first, as the weights
+        distance = np.minimum.accumulate((self.weights - size[order]) / lengths[order])
+        # entries share the distance of a later one, and the largest of them should come first
+        result = np.empty_like(distance)
+        result[order] = distance - np.abs(distance) * np.linspace(0.0, TIE_BREAK, z.size)
+        return result
+
+    def ties(self, x: Vector) -> Ties:
+        size = np.abs(x)
+        order, first = tied(size)
+        group = np.empty(x.size, dtype=np.int64)
+        group[order] = np.repeat(np.arange(first.size), np.diff(first, append=x.size))
+        slope = np.add.reduceat(self.weights, first)
+        moving = int(size[order[0]] == 0)  # the first group holds the zeros
+        entries = np.flatnonzero(size)
+        return Ties(entries, group[entries] - moving, np.sign(x[entries]), slope[moving:])
 
     def kinks(self, z: Vector, rest: Any) -> Kinks:
         if self.weights[-1] == 0:

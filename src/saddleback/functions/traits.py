@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from ..common.arrays import Indices, ToDevice, Vector, length
+from ..common.arrays import Blocks, Indices, ToDevice, Vector, length
 from .contract import Convex
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
@@ -65,6 +65,52 @@ class Kinked:
         Coordinates within the tolerance of a kink or a bound count as being on it.
         """
         return np.full(x.size, np.nan), np.full(x.size, np.nan)
+
+
+class Coupled(ABC):
+    """A function that holds parts of x at 0 although it is not a sum over these parts, which working sets need."""
+
+    @abstractmethod
+    def parts_at_zero(self) -> Blocks | None:
+        """Return the parts of x that may each be 0, a partition finer than the blocks; None if they are the blocks."""
+
+    @abstractmethod
+    def restrict_parts(self, parts: Indices) -> Convex:
+        """Return the function of some parts, in increasing order and one after the other, with all others at 0."""
+
+    @abstractmethod
+    def distance_from_leaving(self, z: Vector, lengths: Vector) -> Vector:
+        """Return per part how far y may move from a point with -A'y = z, so that the part stays at 0.
+
+        ``lengths`` are those of the parts of A: the part of z moves by at most as many times as far as y. Let S be the
+        parts with a distance of at most d. If y moves by less than d and z is then feasible for the function of S
+        alone, it is feasible for all parts.
+        """
+
+
+class Ties(NamedTuple):
+    """Entries of x with equal absolute values, along which a function is linear if they remain equal.
+
+    Attributes
+    ----------
+    entries : the entries that are not 0.
+    group : the tie of each of these entries.
+    sign : the sign of each of them.
+    slope : the slope of the function along each tie, if all its entries grow away from 0 by the same amount.
+    """
+
+    entries: Indices
+    group: Indices
+    sign: Vector
+    slope: Vector
+
+
+class Tied(ABC):
+    """A function that holds entries of x at equal absolute values, which Newton's method needs."""
+
+    @abstractmethod
+    def ties(self, x: Vector) -> Ties:
+        """Return the ties at x."""
 
 
 class SumOverCoordinates(Convex):
@@ -272,6 +318,29 @@ def rise(function: Convex, distance: float) -> float:
 def zero_slack(function: Convex, z: Vector) -> Vector | None:
     """Return, per block, the distance of z from making the block leave 0; None if the function has no kinks."""
     return function.zero_slack(z) if isinstance(function, Kinked) else None
+
+
+def couples(function: Convex) -> TypeGuard[Coupled]:
+    """Return whether the parts of x that may each be 0 are finer than the blocks."""
+    return parts_at_zero(function) is not None
+
+
+def parts_at_zero(function: Convex) -> Blocks | None:
+    """Return the parts of x that may each be 0; None if they are the blocks."""
+    return function.parts_at_zero() if isinstance(function, Coupled) else None
+
+
+def restrict_parts(function: Convex, parts: Indices) -> Convex:
+    """Return the function of some of these parts, one after the other, with all others at 0."""
+    return function.restrict_parts(parts) if couples(function) else function.restrict_blocks(parts)
+
+
+def distance_from_leaving(function: Convex, z: Vector, lengths: Vector) -> Vector:
+    """Return per part how far y may move, so that the part stays at 0; -inf if the function cannot tell it."""
+    if couples(function):
+        return function.distance_from_leaving(z, lengths)
+    slack = zero_slack(function, z)
+    return np.full(lengths.size, -np.inf) if slack is None else slack / lengths
 
 
 def kinks(function: Convex, z: Vector, rest: Convex) -> Kinks:

@@ -5,6 +5,7 @@ contiguously, of the blocks that are active or nearly active. When the subproble
 the whole problem, the products with the other columns give the distance of each block from leaving 0, and the closest
 blocks are added. A set should hold the active blocks, and more than half as many of the blocks with the least slack. A
 run ends only on the certificate of the whole problem, so a block that is left out costs time but never correctness.
+A block here is a part of x that may be 0 on its own: if a penalty couples its columns, a single column.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from ..certificates.certificate import Admitted, DualSide, admit, bound, pair, p
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions.points import DensePoint, Point
-from ..functions.traits import is_smooth
-from ..functions.traits import zero_slack as slack_at_zero
+from ..functions.traits import couples, distance_from_leaving, is_smooth, restrict_parts, zero_slack
 from ..methods.contract import Layer, Method, Start, State, diverged
 from ..methods.report import Report
 from ..model.index_map import IndexMap
@@ -166,7 +166,7 @@ class Products:
     def _refer(self, y: Vector, product: Vector) -> None:
         """Make y, with its full product A'y, the reference for the next ones."""
         self.z = -product
-        self.distance = zero_slack(self.model, self.z) / self.norms
+        self.distance = distance_from_leaving(self.model.f, self.z, self.norms)
         self.passes += 0.5
         self.reference = y, self.z, self.distance
 
@@ -184,27 +184,21 @@ class Products:
         if near.size > LARGEST * distance_last.size:
             return False
         model = self.model
-        columns = model.blocks.columns(near)
+        columns = model.parts.columns(near)
         self.z, self.distance = z_last.copy(), distance_last.copy()
         self.z[columns] = z = model.A.rmatvec(-y, columns)
-        self.distance[near] = zero_slack(model.part(model.f.restrict_blocks(near), model.A), z) / self.norms[near]
+        self.distance[near] = distance_from_leaving(restrict_parts(model.f, near), z, self.norms[near])
         self.passes += 0.5 * columns.size / self.z.size
         return True
 
 
 def block_norms(model: Model, squares: Vector) -> Vector:
     """Return the norm of each block, given the square of each column."""
-    ordered = squares[model.blocks.order]
-    if len(model.blocks) < ordered.size:
-        ordered = np.add.reduceat(ordered, model.blocks.start[:-1])
+    ordered = squares[model.parts.order]
+    if len(model.parts) < ordered.size:
+        ordered = np.add.reduceat(ordered, model.parts.start[:-1])
     norms: Vector = np.sqrt(ordered)
     return norms
-
-
-def zero_slack(model: Model, z: Vector) -> Vector:
-    """Return the slack of each block, its distance from leaving 0; -inf if the penalty cannot tell it."""
-    slack = slack_at_zero(model.f, z)
-    return np.full(len(model.blocks), -np.inf) if slack is None else slack
 
 
 @stored
@@ -228,7 +222,7 @@ class WorkingSetState(State):
         return replace(
             inner,
             **self.counts.plus(inner)._asdict(),
-            n_blocks=len(self.model.blocks),
+            n_blocks=len(self.model.parts),
             working_set=int(self.subproblem.blocks.size),
             working_set_columns=int(self.subproblem.columns.size),
         )
@@ -278,7 +272,7 @@ class WorkingSet(Layer[WorkingSetState]):
         state = replace(
             state, x=start.x.copy(), y=start.y.copy(), u=None, z=None, start=start, error=np.inf, passes=0.0, ended=""
         )
-        part = model if before.blocks.size == len(model.blocks) else model.of_blocks(before.blocks, before.model.A)
+        part = model if before.blocks.size == len(model.parts) else model.of_parts(before.blocks, before.model.A)
         kept = replace(before, model=part, round=0.0, look=FIRST_LOOK)
         kept.state = self._method(part).init(part, self._start(state, kept, start.y))
         state.passes += kept.share * kept.state.passes
@@ -354,7 +348,7 @@ class WorkingSet(Layer[WorkingSetState]):
 
     def _leap(self, state: WorkingSetState, subproblem: Subproblem) -> bool:
         """Enlarge a set that is nearly all active, by the last known slacks; return whether that was done."""
-        n_blocks, size = len(state.model.blocks), subproblem.blocks.size
+        n_blocks, size = len(state.model.parts), subproblem.blocks.size
         larger = int(min(FAST_GROWTH * size, LEAP * n_blocks))
         if larger <= size:
             return False
@@ -372,7 +366,7 @@ class WorkingSet(Layer[WorkingSetState]):
     @staticmethod
     def _active(state: WorkingSetState) -> Mask:
         """Return which blocks of x are not 0."""
-        blocks = state.model.blocks
+        blocks = state.model.parts
         active: Mask = state.x != 0 if blocks.contiguous else (state.x != 0)[blocks.order]
         return active if len(blocks) == active.size else np.logical_or.reduceat(active, blocks.start[:-1])
 
@@ -403,8 +397,12 @@ class WorkingSet(Layer[WorkingSetState]):
         state.wants_certificate = state.error <= state.start.tol
         sparse = self.method.sparse_iterates
         wanted = self._wanted(state, active if sparse else significant(state))
-        added = wanted if subproblem is None else wanted[~subproblem.holds(wanted, len(model.blocks))]
-        if subproblem is None or (sparse and wanted.size < SHRINK * subproblem.blocks.size):
+        added = wanted if subproblem is None else wanted[~subproblem.holds(wanted, len(model.parts))]
+        shrinks = sparse and subproblem is not None and wanted.size < SHRINK * subproblem.blocks.size
+        if subproblem is not None and not added.size and couples(model.f):
+            added = self._together(state, subproblem)
+            shrinks &= not added.size
+        if subproblem is None or shrinks:
             state.subproblem = self._pack(state, wanted, dual.y)
         elif added.size:
             state.subproblem = self._extend(state, subproblem, added, dual.y)
@@ -444,9 +442,9 @@ class WorkingSet(Layer[WorkingSetState]):
         model, products = state.model, state.products
         products.at(point.y)
         rest = np.flatnonzero((products.distance <= 0) | active)
-        if 0 < rest.size < LARGEST * len(model.blocks):
-            columns = model.blocks.columns(rest)
-            part = model.part(model.f.restrict_blocks(rest), model.A, columns)
+        if 0 < rest.size < LARGEST * len(model.parts):
+            columns = model.parts.columns(rest)
+            part = model.part(restrict_parts(model.f, rest), model.A, columns)
             x = DensePoint(state.x[columns])
             dual = bound(part, point, x, u, products.z[columns])
             primal = primal_side(part, x, u)
@@ -459,7 +457,7 @@ class WorkingSet(Layer[WorkingSetState]):
     @staticmethod
     def _wanted(state: WorkingSetState, active: Mask) -> Indices:
         """Return the active blocks and those closest to becoming active."""
-        n_blocks = len(state.model.blocks)
+        n_blocks = len(state.model.parts)
         distance = np.where(active, -np.inf, state.products.distance)
         count = int(np.count_nonzero(np.isneginf(distance)))
         least = smallest(state.model)
@@ -472,14 +470,27 @@ class WorkingSet(Layer[WorkingSetState]):
             return np.arange(n_blocks)
         return closest(distance, size)
 
+    @staticmethod
+    def _together(state: WorkingSetState, subproblem: Subproblem) -> Indices:
+        """Return parts of a coupled penalty that may leave 0 together, at most as many as the set holds.
+
+        All of them may be farther from leaving 0 than those in the set, if only the sum over all parts is too large.
+        """
+        if state.error <= state.start.tol:
+            return np.empty(0, dtype=np.int64)
+        distance = state.products.distance.copy()
+        distance[subproblem.blocks] = np.inf
+        return closest(distance, min(int(np.count_nonzero(distance <= 0)), subproblem.blocks.size))
+
     def _pack(self, state: WorkingSetState, blocks: Indices, y: Vector) -> Subproblem:
         """Return the subproblem of these blocks."""
         model = state.model
-        if blocks.size == len(model.blocks):
+        if blocks.size == len(model.parts):
             subproblem = Subproblem(model, blocks, np.arange(state.x.size), 1.0, None, False)
         else:
-            columns = model.blocks.columns(blocks)
-            part = model.of_blocks(blocks, model.packed(columns, state.single))
+            blocks = np.sort(blocks) if couples(model.f) else blocks
+            columns = model.parts.columns(blocks)
+            part = model.of_parts(blocks, model.packed(columns, state.single))
             subproblem = Subproblem(part, blocks, columns, columns.size / state.x.size, None, state.single)
         subproblem.state = self._method(subproblem.model).init(subproblem.model, self._start(state, subproblem, y))
         return self._counted(state, subproblem, 1.0)
@@ -488,12 +499,14 @@ class WorkingSet(Layer[WorkingSetState]):
         """Return the subproblem with some blocks added at its end."""
         model = state.model
         blocks = np.concatenate([before.blocks, added])
-        if blocks.size >= LARGEST * len(model.blocks):
-            return self._pack(state, np.arange(len(model.blocks)), y)
-        new = model.blocks.columns(added)
+        if blocks.size >= LARGEST * len(model.parts):
+            return self._pack(state, np.arange(len(model.parts)), y)
+        if couples(model.f):
+            return self._pack(state, blocks, y)
+        new = model.parts.columns(added)
         columns = np.concatenate([before.columns, new])
         A = beside(before.model.A, model.packed(new, before.single, before.model.A))
-        part = model.of_blocks(blocks, A)
+        part = model.of_parts(blocks, A)
         subproblem = Subproblem(part, blocks, columns, columns.size / state.x.size, None, before.single)
         subproblem.state = self._method(subproblem.model).extend(
             before.state, subproblem.model, self._start(state, subproblem, y)
@@ -533,7 +546,7 @@ def significant(state: WorkingSetState) -> Mask:
     """
     model, products = state.model, state.products
     sizes = block_norms(model, state.x**2)
-    largest = zero_slack(model, np.zeros_like(state.x))
+    largest = distance_from_leaving(model.f, np.zeros_like(state.x), np.ones(len(model.parts)))
     inside = sizes[sizes > 0]
     mean = float(np.mean(inside)) if inside.size else 0.0
     small = sizes * largest < mean * products.distance * products.norms
@@ -559,7 +572,7 @@ def has_short_columns(model: Model) -> bool:
 
 def smallest(model: Model) -> int:
     """Return the smallest number of blocks in a working set: as many as cost no more than a kernel launch."""
-    return max(SMALLEST, model.A.traits.launch_cost * len(model.blocks) // max(model.A.traits.stored, 1))
+    return max(SMALLEST, model.A.traits.launch_cost * len(model.parts) // max(model.A.traits.stored, 1))
 
 
 @derived
@@ -571,11 +584,11 @@ def beside(first: Operator, second: Operator) -> Operator:
 def pays(model: Model) -> bool:
     """Return whether working sets pay: many blocks that may be 0, columns that can be packed, any set feasible."""
     return bool(
-        len(model.blocks) >= WORTHWHILE * smallest(model)
+        len(model.parts) >= WORTHWHILE * smallest(model)
         and model.A.traits.splits
         and model.A.traits.entries_known
-        and np.all(model.blocks.sizes % model.A.traits.tasks == 0)
+        and np.all(model.parts.sizes % model.A.traits.tasks == 0)
         and model.feasible_at_zero
         and model.f_star.domain.has_zero()
-        and slack_at_zero(model.f, np.zeros(model.A.shape[1])) is not None
+        and zero_slack(model.f, np.zeros(model.A.shape[1])) is not None
     )

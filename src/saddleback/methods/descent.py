@@ -21,7 +21,7 @@ from ..machine.factors import factor, solved
 from ..model.model import Model
 from ..places.choose import BackendName, descent_kernel_for, extended
 from ..places.contract import DescentKernel
-from ..places.newton import Smooth, smooth_part, weighted_gram
+from ..places.newton import Smooth, directions, has_directions, pattern, weighted_gram
 from .contract import Method, Start, State
 from .report import Report
 
@@ -79,9 +79,10 @@ class DescentState(State):
     """The point with u = Ax, and the outcome of the Newton steps so far.
 
     The next Newton step is tried after ``rest`` sweeps, and the one after it ``backoff`` sweeps later if it fails.
-    ``stiff`` says that conjugate gradients did not solve the last system within NEWTON_STEPS steps. ``damping`` is
-    added to the next system, as in Levenberg's method: it helps if free columns are dependent or if the loss is far
-    from quadratic. ``fresh`` is the number of passes at which u was last computed from x.
+    ``free`` is the ``pattern`` of x after the last sweeps. ``stiff`` says that conjugate gradients did not solve the
+    last system within NEWTON_STEPS steps, or that no diagonal is known for them. ``damping`` is added to the next
+    system, as in Levenberg's method: it helps if free columns are dependent or if the loss is far from quadratic.
+    ``fresh`` is the number of passes at which u was last computed from x.
     """
 
     model: Model
@@ -123,14 +124,15 @@ class Descent(Method[DescentState]):
         penalty, loss = model.penalty_form, model.loss_form
         if not is_smooth(model.g) or not (loss is None or loss.closed):
             return "its loss has no Lipschitz gradient in closed form"
+        elsewhere = traits.panels is not None or traits.holders is not None
         by_rows = loss is not None and traits.tasks == 1
-        if not by_rows and (traits.panels is not None or traits.holders is not None):
+        if not by_rows and elsewhere:
             return "its loss is not one that the kernels for files and processes know"
-        if penalty is None or not penalty.closed:
+        if not has_directions(model) or (penalty is None and elsewhere):
             return "its penalty is not one that the kernels know"
         if not (model.fit or model.f_star.domain.has_zero()):
             return "its penalty is unbounded below"
-        if model.blocks.sizes.max() > LARGEST_BLOCK:
+        if penalty is not None and model.blocks.sizes.max() > LARGEST_BLOCK:
             return f"a block has {model.blocks.sizes.max()} columns, more than {LARGEST_BLOCK}"
         return None
 
@@ -159,7 +161,8 @@ class Descent(Method[DescentState]):
             ),
             model=model,
             kernel=kernel,
-            free=start.x != 0,
+            free=pattern(model, start.x),
+            stiff=model.penalty_form is None,  # the strength of columns is not that of ties
         )
 
     def advance(self, state: DescentState, passes: float) -> DescentState:
@@ -167,10 +170,10 @@ class Descent(Method[DescentState]):
         while True:  # at least one sweep, however few passes are asked for
             state.passes += state.kernel.sweep(SWEEPS, state.x, state.u, state.y) / state.x.size
             state.rest -= SWEEPS
-            free = state.x != 0
-            changes = np.count_nonzero(free != state.free)
-            state.free = free
-            size = np.count_nonzero(free)
+            found = pattern(state.model, state.x)
+            changes = np.count_nonzero(found != state.free)
+            state.free = found
+            size = np.count_nonzero(state.x)
             if state.rest <= 0 and changes <= max(1.0, SETTLED * size):
                 enough = ACCURACY * np.sqrt(state.goal) if changes <= FINAL * size else NEWTON_TOLERANCE
                 enough = min(max(enough, TIGHTEST), NEWTON_TOLERANCE) if size * state.u.size > SMALL else EXACT
@@ -182,22 +185,21 @@ class Descent(Method[DescentState]):
     def _newton(self, state: DescentState, tolerance: float) -> None:
         """Take a Newton step if the objective falls; otherwise wait twice as many sweeps as before until the next."""
         model, x = state.model, state.x
-        assert model.penalty_form is not None
-        part = smooth_part(model.penalty_form, model.blocks, x)
+        part = directions(model, x)
         if state.damping:
-            part = replace(part, extra=part.extra + state.damping * state.kernel.strength[part.free])
+            part = replace(part, extra=part.extra + state.damping * part.summed(state.kernel.strength[part.free]))
         share = part.free.size / x.size
         if share == 0:
             state.wants_certificate = True  # the sweeps have left no free coordinate
             return
-        pull = state.kernel.products(part.free, state.y) + part.gradient
+        pull = part.gathered(state.kernel.products(part.free, state.y)) + part.gradient
         d, visits = self._direction(state, part, -pull, tolerance)
         state.passes += share * (visits + 0.5)
         before = model.f.finite_value(x) + model.g.finite_value(state.u)
         slack = ROUNDING * abs(before)
         settled = -(pull @ d) <= slack
         for halving in range(1 if settled else HALVINGS):
-            moved = x[part.free] + 0.5**halving * d
+            moved = x[part.free] + 0.5**halving * part.spread(d)
             moved[part.kinked & (moved * x[part.free] < 0)] = 0.0
             candidate = x.copy()
             candidate[part.free] = moved
@@ -206,7 +208,7 @@ class Descent(Method[DescentState]):
             state.passes += 0.5 * share
             if model.f.finite_value(candidate) + model.g.finite_value(u) < (before + slack if settled else before):
                 state.x[:], state.u[:], state.y[:] = candidate, u, model.g.subgradient(u)
-                state.free = state.x != 0
+                state.free = pattern(model, state.x)
                 state.newton_steps += 1
                 if settled:
                     break
@@ -223,16 +225,17 @@ class Descent(Method[DescentState]):
     def _direction(state: DescentState, part: Smooth, right: Vector, tolerance: float) -> tuple[Vector, float]:
         """Return Newton's direction, and how many visits of each free column it took."""
         weight = hessian_at(state.model.g, state.u)
-        size = part.free.size
+        size = right.size
+        strength = part.summed(state.kernel.strength[part.free])
         small = size <= min(DIRECT_MOST if state.stiff else DIRECT, state.u.size)
         if small and 8.0 * size**2 <= state.model.A.traits.budget:
-            matrix = part.added_to(weighted_gram(state.model.A, weight, part.free))
+            matrix = part.added_to(part.gram(weighted_gram(state.model.A, weight, part.free)))
             # keeps the step finite where the loss is flat or columns are linearly dependent
-            matrix[np.diag_indices(size)] += 1e-12 * np.maximum(state.kernel.strength[part.free], 1e-300)
+            matrix[np.diag_indices(size)] += 1e-12 * np.maximum(strength, 1e-300)
             found = factor(matrix)
             if found is not None:
                 return solved(found, right), 0.25 * size
-        diagonal = np.maximum(state.kernel.strength[part.free] + part.extra, 1e-300)
+        diagonal = np.maximum(strength + part.extra, 1e-300)
         d, steps = state.kernel.solve(part, weight, right, diagonal, tolerance, NEWTON_STEPS)
         state.stiff = steps == NEWTON_STEPS
         return d, float(steps)

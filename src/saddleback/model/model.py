@@ -19,7 +19,17 @@ from ..functions.calculus import BlockSum, parts_of, plus
 from ..functions.domains import bounded, fixed, fixed_sums
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.points import Point
-from ..functions.traits import KnownByProx, SumOverRows, is_smooth, moved, rise, rise_within, subgradient_scale
+from ..functions.traits import (
+    KnownByProx,
+    SumOverRows,
+    is_smooth,
+    moved,
+    parts_at_zero,
+    restrict_parts,
+    rise,
+    rise_within,
+    subgradient_scale,
+)
 from ..functions.traits import memories as memories_of
 from ..functions.traits import with_memory as with_own_memory
 from ..operators import Adjoint, Operator
@@ -114,9 +124,9 @@ class Model:
         return other
 
     @derived
-    def of_blocks(self, blocks: Indices, A: Operator) -> Model:
-        """Return the problem of some of the blocks; A contains the columns of these blocks."""
-        return self.part(self.f.restrict_blocks(blocks), A, self.blocks.columns(blocks))
+    def of_parts(self, parts: Indices, A: Operator) -> Model:
+        """Return the problem of some of the parts that may be 0; A contains the columns of these parts."""
+        return self.part(restrict_parts(self.f, parts), A, self.parts.columns(parts))
 
     @derived
     def packed(self, columns: Indices, single: bool, beside: Operator | None = None) -> Operator:
@@ -261,6 +271,12 @@ class Model:
     def blocks(self) -> Blocks:
         """The J blocks of columns that a method may draw."""
         return self.f.blocks()
+
+    @cached_property
+    def parts(self) -> Blocks:
+        """The parts of the columns that may each be 0: the blocks, or finer ones if the penalty couples them."""
+        finer = parts_at_zero(self.f)
+        return self.blocks if finer is None else finer
 
     @cached_property
     def strata(self) -> Strata:

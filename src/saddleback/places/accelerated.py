@@ -16,6 +16,9 @@ from ..model.model import Model
 from ..steps.strengths import operator_norm
 from .newton import Smooth, newton_system
 
+LARGE = 64
+"""Columns of a block, one of several, above which its norm is worth the passes: the sum of squares is far above it."""
+
 STEPS = 5
 """Accelerated steps that replace one sweep over all blocks."""
 
@@ -46,20 +49,35 @@ class AcceleratedKernel:
         self.load(model)
         curvature = curvature_of(model.g)
         assert curvature is not None
+        rows = self.place(np.sqrt(curvature))
         self.strength = block_sums(model, self.A.sums(2, weights=(None, np.ascontiguousarray(curvature)))[0])
-        rows, columns = self.place(np.sqrt(curvature)), self.place(1.0 / np.sqrt(self.strength))
-        norm, self.passes = operator_norm(
+        self.passes = 0.5
+        if len(model.blocks) > 1:
+            for own in model.blocks:
+                if own.size > LARGE:
+                    self._lower_strength(own, rows)
+        columns = self.place(1.0 / np.sqrt(self.strength))
+        norm, passes = operator_norm(
             lambda z: rows * self.A.matvec(columns * z),
             lambda z: columns * self.A.rmatvec(rows * z),
             self.strength.size,
         )
-        self.passes += 0.5
+        self.passes += passes
         self.step = columns * columns / (norm or 1.0)
         m, n = self.A.shape
         self.x, self.ahead, self.u, self.ahead_u = (self.place(np.zeros(size)) for size in (n, n, m, m))
         self.beta, self.uphill = self.place(np.zeros(1)), self.place(np.zeros(1))
         self.left = np.empty(0)
         self.momentum = 1.0
+
+    def _lower_strength(self, own: Indices, rows: Any) -> None:
+        """Replace the strength of a large block by its norm, so that its steps are not too short beside the others."""
+        norm, passes = operator_norm(
+            lambda z: rows * self.A.matvec(z, own), lambda z: self.A.rmatvec(rows * z, own), own.size
+        )
+        bound = self.strength[own[0]]
+        self.strength[own] = min(max(norm, 1e-12 * bound), bound)
+        self.passes += passes * own.size / self.strength.size
 
     def load(self, model: Model) -> None:
         """Set A and the two functions."""

@@ -16,8 +16,11 @@ def accepts(model: Model, kernel: KernelName) -> str | None:
 
 
 def descent_kernel(model: Model, width: int, exchange: Exchange | None) -> DescentKernel:
-    """Return coordinate descent; if A acts on a matrix, or the loss is not a sum over single rows, other steps."""
-    together = model.loss_form is None or model.A.traits.tasks > 1
+    """Return coordinate descent, or other steps if not all parts of the problem are sums.
+
+    That is so if A acts on a matrix, if the loss is not a sum over single rows, or if the penalty couples columns.
+    """
+    together = model.loss_form is None or model.penalty_form is None or model.A.traits.tasks > 1
     return AcceleratedKernel(model, width) if together else ArrayDescentKernel(model, width, exchange)
 
 
