@@ -11,7 +11,7 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends test-adelie lint format stubs bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
+.PHONY: help setup demo test test-all test-backends test-adelie lint format stubs bench tolerances reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
@@ -114,6 +114,9 @@ $(ADELIE): $(BUILD)
 	$(PYTHON) -m venv .venv-adelie
 	.venv-adelie/bin/python -m pip install --quiet adelie hypothesis pytest --editable .
 	@touch $@
+
+tolerances: setup $(ADELIE)  ## judge default fits of other libraries, some minutes; writes the tables of docs/tolerances.md
+	$(BIN)/python tools/tolerances.py
 
 reproduce: setup  ## the paper's experiments in small, in out/reproduce
 	$(BIN)/saddleback reproduce all --quick --out out/reproduce
