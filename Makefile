@@ -11,7 +11,7 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends lint format stubs bench reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
+.PHONY: help setup demo test test-all test-backends test-adelie lint format stubs bench tolerances reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
@@ -56,6 +56,9 @@ test-backends: setup  ## run the suite over numpy, native, torch on the CPU and 
 	    $(BIN)/python -m pytest -rs --backend $$backend $(OVER_BACKENDS) || exit 1; \
 	done
 	$(BIN)/mpiexec -n 2 $(BIN)/python -m pytest -rs -p no:cacheprovider --backend mpi $(OVER_BACKENDS)
+
+test-adelie: $(ADELIE)  ## run the tests of adelie's models in their own environment
+	.venv-adelie/bin/python -m pytest tests/test_judge_adelie.py
 
 lint: setup clang  ## check style, format, types, stubs and docstrings, and that Clang accepts the core
 	$(BIN)/ruff check .
@@ -107,10 +110,13 @@ fuzz: setup  ## run random cases and keep the seeds of failures: SEED=0 CASES=20
 bench: setup $(ADELIE)  ## race other libraries and time our passes, about 80 minutes; writes docs/benchmarks.md: DATA=folder of real data
 	$(BIN)/saddleback bench --out docs $(if $(DATA),--data $(DATA))
 
-$(ADELIE):
+$(ADELIE): $(BUILD)
 	$(PYTHON) -m venv .venv-adelie
-	.venv-adelie/bin/python -m pip install --quiet adelie
+	.venv-adelie/bin/python -m pip install --quiet adelie hypothesis pytest --editable .
 	@touch $@
+
+tolerances: setup $(ADELIE)  ## judge default fits of other libraries, some minutes; writes the tables of docs/tolerances.md
+	$(BIN)/python tools/tolerances.py
 
 reproduce: setup  ## the paper's experiments in small, in out/reproduce
 	$(BIN)/saddleback reproduce all --quick --out out/reproduce

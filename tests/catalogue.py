@@ -49,6 +49,8 @@ PENALTIES: dict[str, Term] = {
     "GroupL2 + L1": sb.GroupL2(0.4, SCATTERED) + sb.L1(0.2, W) + sb.L1(0.1),
     "GroupL2 + SquaredL2": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]) + sb.SquaredL2(0.4),
     "GroupL2 + ElasticNet": sb.GroupL2(0.4, SCATTERED) + sb.ElasticNet(0.5, 0.3),
+    "GroupL2 + weighted ElasticNet": sb.GroupL2(0.4, [2, 1, 3], [1.0, 0.0, 2.0])
+    + sb.ElasticNet(0.5, 0.3, [0.5, 1.5, 0.0, 1.0, 0.2, 3.0]),
     "SparseGroup + SquaredL2": sb.SparseGroup(0.5, [2, 4], 0.4) + sb.SquaredL2(2.0) + sb.NonNegative(),
     "Nuclear + Linear": sb.Nuclear(0.3, (2, 3)) + sb.Linear(0.1 * B),
     "GroupLInf + Linear": sb.GroupLInf(0.8, [2, 4]) + sb.Linear(0.1 * B),

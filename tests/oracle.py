@@ -66,6 +66,7 @@ FURTHER_PENALTIES = [
     "Simplex",
     "L1Ball",
     "Isotonic",
+    "GroupL2+WeightedElasticNet",
 ]
 FURTHER_LOSSES = [
     "SmoothedPinball",
@@ -134,6 +135,8 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.ElasticNet(alpha, 0.4, rng.uniform(0.5, 2.0, n))
         case "GroupL2+SquaredL2":
             return sb.GroupL2(alpha, groups) + sb.SquaredL2(0.5)
+        case "GroupL2+WeightedElasticNet":
+            return sb.GroupL2(alpha, groups) + sb.ElasticNet(alpha, 0.2, rng.uniform(0.5, 2.0, n))
         case "SparseGroup+SquaredL2":
             return sb.SparseGroup(alpha, groups, 0.3) + sb.SquaredL2(alpha)
         case "ElasticNet+Box":

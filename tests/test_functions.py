@@ -284,7 +284,6 @@ def test_matrix_arguments_keep_their_shape(rng):
     ("first", "second"),
     [
         (sb.GroupL2(1.0, 2), sb.Box(0, 1)),
-        (sb.GroupL2(1.0, 2), sb.ElasticNet(1.0, 0.5, np.ones(6))),
         (sb.GroupL2(1.0, 2), sb.Nuclear(1.0, (2, 3))),
         (sb.Nuclear(1.0, (2, 3)), sb.NonNegative()),
         (sb.L1(1.0), sb.Absolute([1.0])),
@@ -297,9 +296,15 @@ def test_unsupported_sums_are_rejected(first, second):
         second + first
 
 
+def test_a_group_has_squares_in_all_of_its_columns_or_in_none():
+    term = sb.GroupL2(1.0, 2) + sb.ElasticNet(1.0, 0.5, [0.0, 0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="0 for some columns of group 1, and greater for others"):
+        term.bind((4,))
+
+
 def test_the_message_lists_what_can_be_added():
     with pytest.raises(
-        TypeError, match=r"Box cannot be added to GroupL2: expected L1, Linear, NonNegative or SquaredL2, "
+        TypeError, match=r"Box cannot be added to GroupL2: expected L1, Linear, NonNegative, SquaredL2 or ElasticNet, "
     ):
         sb.GroupL2(1.0, 2) + sb.Box(0, 1)
     with pytest.raises(TypeError, match="NonNegative cannot be added to Nuclear: expected Linear, the only"):
@@ -346,6 +351,10 @@ def test_a_sum_with_a_penalty_that_couples_coordinates_is_correct_or_rejected(fi
             f + g
         return
     total = f + g
+    if g.kind == "squares":  # one weight is 0, in a group with others
+        with pytest.raises(ValueError, match="0 for some columns of group"):
+            total.bind((SIZE,))
+        return
     for x in (*rng.uniform(-1, 1, (5, SIZE)), *rng.uniform(0, 1, (5, SIZE))):
         assert np.isclose(total.value(x), f.value(x) + g.value(x))
 

@@ -24,6 +24,7 @@ from ..common.arrays import (
     Vector,
     anywhere,
     constant,
+    is_one_value,
     map_constants,
     multiple,
     squeeze_constant,
@@ -248,8 +249,21 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
     def plus(self, piece: PiecewiseParameters) -> GroupNorms:
         left = np.where(piece.lower == 0, -np.inf, self.left + piece.left)
         quadratic = map_constants(np.add, self.quadratic, piece.quadratic)
+        self._check_squares(quadratic)
         slopes = left, self.right + piece.right, self.below + piece.left
         return GroupNorms(self.partition, self.weight, *slopes, quadratic)
+
+    def _check_squares(self, quadratic: Vector) -> None:
+        """Raise an error if a group has squares in some of its columns only: its conjugate has no such formula here."""
+        if is_one_value(quadratic):
+            return
+        parts = self.partition.sums((quadratic > 0).astype(np.float64)) / self.partition.sizes
+        found = np.flatnonzero((parts > 0) & (parts < 1))
+        if found.size:
+            raise ValueError(
+                f"weights of ElasticNet are 0 for some columns of group {found[0]}, and greater for others: expected "
+                "that a group has squares in all of its columns or in none; use a group of its own for the others"
+            )
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self.norms(shrink(z, self.left, self.right))

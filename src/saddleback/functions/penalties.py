@@ -245,7 +245,7 @@ class SparseGroup(Regulariser):
         Differences.
     """
 
-    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square"})
+    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square", "squares"})
 
     def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
         self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
@@ -413,6 +413,7 @@ ADDED_TO_OTHERS = {
     "linear": "Linear",
     "sign": "NonNegative",
     "square": "SquaredL2",
+    "squares": "ElasticNet",
 }
 """How a message names each kind of ``Piece`` that a penalty accepts."""
 

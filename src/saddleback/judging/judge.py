@@ -20,11 +20,15 @@ LIBRARIES = {
     "sklearn": "scikit_learn",
     "skglm": "skglm",
     "celer": "celer",
+    "adelie": "adelie",
     "statsmodels": "statsmodels",
     "cvxpy": "cvxpy",
     "saddleback": "own",
 }
 """The file of this folder for each library."""
+
+KNOWN_BY_A_BASE = {"saddleback", "adelie"}
+"""Libraries whose models may be known by the name of a base class; in others a subclass may have another objective."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +84,19 @@ def judge(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -
     Parameters
     ----------
     model : object
-        A fitted linear model of scikit-learn, skglm, celer or this library, the results of a ``QuantReg`` of
-        statsmodels, or a ``cvxpy.Problem`` whose variables have values.
+        A fitted linear model of scikit-learn, skglm, celer, adelie or this library, a state of adelie's ``grpnet``, the
+        results of a ``QuantReg`` of statsmodels, or a ``cvxpy.Problem`` whose variables have values.
     X : array-like or sparse matrix, optional
         The samples that the model was fitted to; for statsmodels with the column of the intercept. Not for CVXPY.
     y : array-like, optional
         Their targets or labels. Not for CVXPY.
     sample_weight : array-like, optional
-        Their weights, if the fit had any.
+        Their weights, if the fit had any. A fit of adelie keeps its own, which are the default for it.
 
     Returns
     -------
     Judgement or list of Judgement
-        The certificate and the problem; a list with one per target or class if there are several.
+        The certificate and the problem; a list with one per target, class or value of lambda if there are several.
 
     Raises
     ------
@@ -129,10 +133,10 @@ def _reader(model: Any) -> tuple[str, Reader]:
         library = kind.__module__.partition(".")[0]
         if library in LIBRARIES:
             known = import_module(f".{LIBRARIES[library]}", __package__).MODELS
-            names = [base.__name__ for base in kind.__mro__] if library == "saddleback" else [kind.__name__]
+            names = [base.__name__ for base in kind.__mro__] if library in KNOWN_BY_A_BASE else [kind.__name__]
             reader = next((known[name] for name in names if name in known), None)
             if reader is not None:
-                return f"{library} {kind.__name__}", reader
+                return f"{library} {kind.__name__.lstrip('_')}", reader
             break
     listed = "; ".join(
         f"{library}: {', '.join(sorted(import_module(f'.{file}', __package__).MODELS))}"

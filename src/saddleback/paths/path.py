@@ -21,6 +21,7 @@ from ..problem import Problem
 from ..result import Result, Status
 from .alpha_max import Threshold, threshold
 from .gram_path import on_gram_matrix
+from .vertex_path import along_vertices
 
 REACH = 2.0
 """Maximum length of the extrapolation, relative to the step between the last two solutions."""
@@ -98,7 +99,11 @@ def along(
         problem = problem.placed(open_device(options["device"]))  # once for all alphas
     trusted = False
     with Session(Options.of(options)) as session, Interrupts(session.team):
-        results = on_gram_matrix(problem, values, session.options) if anywhere else []
+        results: list[Result] = []
+        if anywhere:
+            results = on_gram_matrix(problem, values, session.options) or along_vertices(
+                problem, values, session.options
+            )
         for alpha in values[len(results) :]:
             if results:
                 x0, y0 = _start(results[-2:], alpha), None
