@@ -225,7 +225,35 @@ class ElasticNet(Regulariser, Piece):
         return _slopes(shape, left=-slope, right=slope, quadratic=each * (1.0 - self.l1_ratio))
 
 
-class SparseGroup(Regulariser):
+class _OverGroups(Regulariser):
+    """A mixture of group norms with the share 1 - r or r and a penalty on single entries, with r the ``l1_ratio``."""
+
+    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square"})
+
+    def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
+        self.groups = groups
+        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
+        self.weights = None if weights is None else nonnegative("weights", weights)
+
+    def weights_of(self, columns: Blocks) -> Vector:
+        """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
+        if self.weights is not None:
+            return self.weights
+        return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
+
+    def _norms(self, shape: tuple[int, ...], share: float, slope: float, square: float) -> GroupNorms:
+        """Return the norms with a share of alpha, with a slope and a square at each entry."""
+        columns = partition(self.groups, shape[0])
+        weights = checked_weights(self.weights_of(columns), columns)
+        entries = partition_of_entries(columns, shape)
+        size, scale = int(entries.start[-1]), self.alpha * share
+        slopes = constant(-slope, size), constant(slope, size)
+        norms = map_constants(lambda weight: scale * weight, weights)
+        return GroupNorms(entries, norms, *slopes, quadratic=constant(square, size))
+
+
+class SparseGroup(_OverGroups):
     """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) * sum_g weights_g ||x_g||_2).
 
     Parameters
@@ -242,28 +270,27 @@ class SparseGroup(Regulariser):
         Differences.
     """
 
-    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square"})
+    def bind(self, shape: tuple[int, ...]) -> Convex:
+        return self._norms(shape, 1.0 - self.l1_ratio, self.alpha * self.l1_ratio, 0.0)
 
-    def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
-        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
-        self.groups = groups
-        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
-        self.weights = None if weights is None else nonnegative("weights", weights)
+
+class GroupElasticNet(_OverGroups):
+    """alpha * (l1_ratio * sum_g weights_g ||x_g||_2 + (1 - l1_ratio) / 2 * ||x||^2).
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    groups : int, list of int, list of lists of int, or groups of Differences
+        As in ``SparseGroup``.
+    l1_ratio : float
+        Share of the group norms, from 0 to 1.
+    weights : array-like, optional
+        One value per group, at least 0, as in ``SparseGroup``. The square has no weights.
+    """
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        columns = partition(self.groups, shape[0])
-        weights = checked_weights(self.weights_of(columns), columns)
-        entries = partition_of_entries(columns, shape)
-        size, slope = int(entries.start[-1]), self.alpha * self.l1_ratio
-        slopes = constant(-slope, size), constant(slope, size)
-        scale = self.alpha * (1.0 - self.l1_ratio)
-        return GroupNorms(entries, map_constants(lambda weight: scale * weight, weights), *slopes)
-
-    def weights_of(self, columns: Blocks) -> Vector:
-        """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
-        if self.weights is not None:
-            return self.weights
-        return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
+        return self._norms(shape, self.l1_ratio, 0.0, self.alpha * (1.0 - self.l1_ratio))
 
 
 class GroupL2(SparseGroup):
