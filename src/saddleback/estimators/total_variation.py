@@ -19,7 +19,7 @@ from .signals import JUDGED, OF_SMOOTHERS, Smoother
 @documented(
     entries("""
 image_ : array
-    The fitted image; the means exp(x) if loss="poisson".
+    The fitted image; the means exp(x) if the loss has a log link, as "poisson".
 """)
     | JUDGED,
     OF_SMOOTHERS
@@ -67,8 +67,10 @@ class TotalVariationDenoiser(Smoother):
         operator: Any = None,
         shape: tuple[int, ...] | None = None,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         tol: float = 1e-4,
         max_iter: float = 10_000,
         time_limit: float | None = None,
@@ -83,8 +85,10 @@ class TotalVariationDenoiser(Smoother):
         self.operator = operator
         self.shape = shape
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

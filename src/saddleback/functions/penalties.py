@@ -226,7 +226,7 @@ class ElasticNet(Regulariser, Piece):
 
 
 class _OverGroups(Regulariser):
-    """A mixture of group norms with the share 1 - r or r and a penalty on single entries, with r the ``l1_ratio``."""
+    """Norms of groups, and a penalty on single entries, in the proportion ``l1_ratio``."""
 
     accepts = frozenset({"linear", "sign", "absolute", "kinks", "square"})
 
@@ -242,15 +242,10 @@ class _OverGroups(Regulariser):
             return self.weights
         return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
 
-    def _norms(self, shape: tuple[int, ...], share: float, slope: float, square: float) -> GroupNorms:
-        """Return the norms with a share of alpha, with a slope and a square at each entry."""
+    def _entries_and_weights(self, shape: tuple[int, ...]) -> tuple[Blocks, Vector]:
+        """Return the groups of the entries of a variable of that shape, and their weights."""
         columns = partition(self.groups, shape[0])
-        weights = checked_weights(self.weights_of(columns), columns)
-        entries = partition_of_entries(columns, shape)
-        size, scale = int(entries.start[-1]), self.alpha * share
-        slopes = constant(-slope, size), constant(slope, size)
-        norms = map_constants(lambda weight: scale * weight, weights)
-        return GroupNorms(entries, norms, *slopes, quadratic=constant(square, size))
+        return partition_of_entries(columns, shape), checked_weights(self.weights_of(columns), columns)
 
 
 class SparseGroup(_OverGroups):
@@ -271,11 +266,16 @@ class SparseGroup(_OverGroups):
     """
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        return self._norms(shape, 1.0 - self.l1_ratio, self.alpha * self.l1_ratio, 0.0)
+        entries, weights = self._entries_and_weights(shape)
+        size, slope, scale = int(entries.start[-1]), self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        norms = map_constants(lambda weight: scale * weight, weights)
+        return GroupNorms(entries, norms, constant(-slope, size), constant(slope, size))
 
 
 class GroupElasticNet(_OverGroups):
-    """alpha * (l1_ratio * sum_g weights_g ||x_g||_2 + (1 - l1_ratio) / 2 * ||x||^2).
+    """alpha * sum_g weights_g (l1_ratio ||x_g||_2 + (1 - l1_ratio) / 2 ||x_g||^2).
+
+    The weights multiply the norm and the square, as in ``ElasticNet``. This is the penalty of adelie.
 
     Parameters
     ----------
@@ -284,13 +284,17 @@ class GroupElasticNet(_OverGroups):
     groups : int, list of int, list of lists of int, or groups of Differences
         As in ``SparseGroup``.
     l1_ratio : float
-        Share of the group norms, from 0 to 1.
+        Share of the norms, from 0 to 1.
     weights : array-like, optional
-        One value per group, at least 0, as in ``SparseGroup``. The square has no weights.
+        One value per group, at least 0. By default, the square root of its number of columns, and 1 for the groups of
+        Differences. A group of weight 0 has no penalty.
     """
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        return self._norms(shape, self.l1_ratio, 0.0, self.alpha * (1.0 - self.l1_ratio))
+        entries, weights = self._entries_and_weights(shape)
+        none = constant(0.0, int(entries.start[-1]))
+        squares = self.alpha * (1.0 - self.l1_ratio) * entries.spread(weights)
+        return GroupNorms(entries, self.alpha * self.l1_ratio * weights, none, none, quadratic=squares)
 
 
 class GroupL2(SparseGroup):

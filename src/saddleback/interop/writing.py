@@ -315,7 +315,9 @@ def _(term: SparseGroup, x: Any) -> Written:
 
 @written.register
 def _(term: GroupElasticNet, x: Any) -> Written:
-    squares = (1.0 - term.l1_ratio) / 2 * cp.sum_squares(x)
+    groups = partition(term.groups, x.shape[0])
+    weights = _each("weights", groups.spread(term.weights_of(groups)), x)
+    squares = (1.0 - term.l1_ratio) / 2 * cp.sum(cp.multiply(weights, cp.square(x)))
     return Written(term.alpha * (term.l1_ratio * _norms(term, x, 2) + squares))
 
 
