@@ -69,9 +69,10 @@ def test_check_estimator(name):
     check(getattr(se, name)(**FAST.get(name, {})))
 
 
-def test_check_estimator_for_counts():
-    """The targets of a Poisson loss must not be negative, as its tags say."""
-    check(se.SparseRegressor("poisson"))
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_check_estimator_for_positive_targets(loss):
+    """The targets of these losses must not be negative, as their tags say."""
+    check(se.SparseRegressor(loss))
 
 
 @pytest.mark.slow
