@@ -303,7 +303,9 @@ def test_invalid_parameters_are_rejected(regression, model, message):
             se.SparseRegressor(groups=2),
             "penalty='l1' reads it: it belongs to penalty='group' and",
         ),
-        (se.SparseRegressor(penalty="elasticnet", weights=[1.0] * 12), "weights was set"),
+        (se.SparseRegressor(penalty=None, weights=[1.0] * 12), "weights was set"),
+        (se.SparseRegressor("gamma", power=1.2), "power was set.* belongs to loss=.tweedie."),
+        (se.SparseRegressor(expectile=0.9), "expectile was set.* belongs to loss=.expectile."),
     ],
 )
 def test_an_unused_parameter_causes_a_warning(regression, model, message):

@@ -127,7 +127,8 @@ class TotalVariationDenoiser(Smoother):
         if missing.all():
             raise ValueError("X has NaN only: expected a pixel with a value at least")
         weight = 1.0 - missing if missing.any() else None
-        target = data.ravel() if weight is None else np.where(missing, 0.0, data.ravel())
+        filled = float(objective.positive_targets)  # any value that the loss accepts, since its weight is 0
+        target = data.ravel() if weight is None else np.where(missing, filled, data.ravel())
         target = target.astype(np.float64, copy=False)
         K = sb.Identity() if self.operator is None else self.operator
         (result,) = self._solve([sb.Problem(sb.Zero(), [K, D], [objective.loss_term(target, weight, 1.0), norm])])
