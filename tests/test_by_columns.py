@@ -156,6 +156,12 @@ def test_a_box_is_refused_beside_groups():
         sb.ByColumns([(sb.L1(1.0), [0])]) + sb.L1(1.0)
 
 
+def test_a_file_cannot_have_it(tmp_path):
+    np.savez(tmp_path / "problem.npz", A=np.eye(3), b=np.ones(3), penalty="ByColumns", parts=np.arange(3))
+    with pytest.raises(ValueError, match="penalty='ByColumns' is not known"):
+        sb.read_problem(tmp_path / "problem.npz")
+
+
 # --- estimators ------------------------------------------------------------------------------------------------------
 
 NAMES = ["age", "income", "north", "south", "west", "sex", "height"]
