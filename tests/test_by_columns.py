@@ -326,6 +326,8 @@ def test_rows_in_chunks(tmp_path):
     in_memory = se.SparseRegressor("absolute", WITH_RATIO, 0.05, positive=True).fit(X, y)
     assert in_files.result_.method == "readings"
     assert in_files.result_.objective == pytest.approx(in_memory.result_.objective, rel=2e-6)
+    with pytest.raises(ValueError, match="penalty='lasso' is not known"):
+        se.SparseRegressor("absolute", {"lasso": "rest"}).fit_files(tmp_path / "table.parquet", "y")
     bounded = se.SparseRegressor("absolute", WITH_RATIO, 0.05, upper=0.5)
     with pytest.raises(ValueError, match="a penalty on more than the single coefficients or groups"):
         bounded.fit_files(tmp_path / "table.parquet", "y")
