@@ -26,6 +26,20 @@ PENALTIES: dict[str, Term] = {
     "GroupL2": sb.GroupL2(0.5, 3),
     "GroupL2 scattered": sb.GroupL2(0.7, SCATTERED, [1.0, 0.0, 2.0]),
     "SparseGroup": sb.SparseGroup(0.5, [2, 4], 0.4),
+    "GroupElasticNet": sb.GroupElasticNet(0.7, SCATTERED, 0.4, [1.0, 0.0, 2.0]),
+    "GroupElasticNet ridge": sb.GroupElasticNet(0.7, 2, 0.0),
+    "ByColumns": sb.ByColumns([(sb.GroupL2(0.4, 2), [4, 1]), (sb.L1(0.3), [5, 0]), (sb.Zero(), [2, 3])]),
+    "ByColumns of pieces": sb.ByColumns([(sb.ElasticNet(0.4, 0.3), [4, 1, 2]), (sb.L1(0.3, [1, 0, 2]), [5, 0, 3])]),
+    "ByColumns of groups": sb.ByColumns(
+        [(sb.GroupL2(0.4, 2), [4, 1]), (sb.SparseGroup(0.3, [3, 1], 0.5), [5, 0, 3, 2])]
+    ),
+    "ByColumns of others": sb.ByColumns(
+        [(sb.SLOPE([2.0, 1.0], 0.3), [5, 0]), (sb.TotalVariation1D(0.4), [3, 2, 4]), (sb.Box(-0.2, 0.5), [1])]
+    ),
+    "ByColumns + Box": sb.ByColumns([(sb.L1(0.3), [4, 1]), (sb.SquaredL2(0.4), [5, 0, 3, 2])]) + sb.Box(-1.0, B + 1.5),
+    "ByColumns + NonNegative + Linear": sb.ByColumns([(sb.GroupL2(0.4, 2), [4, 1]), (sb.L1(0.3), [5, 0, 3, 2])])
+    + sb.NonNegative()
+    + sb.Linear(0.1 * B),
     "Nuclear": sb.Nuclear(0.3, (2, 3)),
     "LInf": sb.LInf(0.8),
     "GroupLInf": sb.GroupLInf(0.8, 3),
@@ -117,6 +131,7 @@ def has_normal_form(name: str) -> bool:
     """Return whether a penalty or the conjugate of a loss has a normal form, as compiled kernels need it."""
     function = FUNCTIONS[name].bind((SIZE,))
     return (function.conjugate() if name in LOSSES else function).normal_form() is not None
+
 
 ORDERED = {"TopK", "CVaR", "OrderedSum", "Wilcoxon", "Gini"}
 """Losses of the sorted residuals with the targets B."""

@@ -67,6 +67,10 @@ FURTHER_PENALTIES = [
     "L1Ball",
     "Isotonic",
     "GroupL2+WeightedElasticNet",
+    "GroupElasticNet",
+    "ByColumns",
+    "ByColumns of pieces",
+    "ByColumns+NonNegative",
 ]
 FURTHER_LOSSES = [
     "SmoothedPinball",
@@ -173,6 +177,16 @@ def penalty_of(name: str, n: int, rng: np.random.Generator) -> Any:
             return sb.L1Ball(0.2 * n)
         case "Isotonic":
             return sb.Isotonic()
+        case "GroupElasticNet":
+            return sb.GroupElasticNet(alpha, groups, 0.6)
+        case "ByColumns" | "ByColumns+NonNegative":
+            order = rng.permutation(n)
+            mixed = [(sb.GroupL2(alpha, [half - 1]), order[1:half]), (sb.L1(alpha), order[half:])]
+            parts = sb.ByColumns([*mixed, (sb.SquaredL2(0.5), order[:1])])
+            return parts + sb.NonNegative() if name.endswith("NonNegative") else parts
+        case "ByColumns of pieces":
+            order = rng.permutation(n)
+            return sb.ByColumns([(sb.L1(alpha), order[:half]), (sb.ElasticNet(0.5, 0.3), order[half:])])
         case "L1+Linear":
             return sb.L1(alpha) + sb.Linear(c)
     raise AssertionError(name)

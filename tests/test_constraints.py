@@ -250,17 +250,29 @@ def test_an_offset_is_a_part_of_the_targets(loss, rng):
         SparseRegressor(loss).fit(X, y, offset=offset[:5])
 
 
-def test_the_offset_of_a_poisson_model_is_the_logarithm_of_the_exposure(rng):
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_the_offset_of_a_log_link_is_the_logarithm_of_the_exposure(loss, weighted, rng):
     X, _ = data(rng)
-    offset = rng.uniform(-1, 1, 80)
-    y = rng.poisson(np.exp(0.3 * X[:, 0] + 0.5 + offset))
-    model = SparseRegressor("poisson", alpha=0.02, tol=1e-8).fit(X, y, offset=offset)
+    offset, weight = rng.uniform(-1, 1, 80), rng.uniform(0.5, 2.0, 80) if weighted else np.ones(80)
+    y = rng.poisson(np.exp(0.3 * X[:, 0] + 0.5 + offset)) + (0.1 if loss == "gamma" else 0.0)
+    model = SparseRegressor(loss, alpha=0.02, tol=1e-8)
+    model.fit(X, y, sample_weight=weight if weighted else None, offset=offset)
     w, b = cp.Variable(6), cp.Variable()
     u = X @ w + b + offset
-    program = cp.Problem(cp.Minimize(cp.sum(cp.exp(u) - cp.multiply(y, u)) / 80 + 0.02 * cp.norm1(w)))
-    program.solve(solver="CLARABEL")
+    each = {
+        "poisson": cp.exp(u) - cp.multiply(y, u),
+        "gamma": cp.multiply(y, cp.exp(-u)) + u,
+        "tweedie": cp.multiply(y, cp.exp(-0.5 * u)) / 0.5 + cp.exp(0.5 * u) / 0.5,
+    }[loss]
+    cp.Problem(cp.Minimize((weight / weight.sum()) @ each + 0.02 * cp.norm1(w))).solve(solver="CLARABEL")
     assert np.allclose(model.coef_, w.value, atol=1e-3)
     assert np.isclose(model.intercept_, b.value, atol=1e-3)
+
+
+def test_a_loss_without_a_link_and_without_residuals_has_no_offset():
+    with pytest.raises(ValueError, match="offset was given, and loss='kullback_leibler' has none"):
+        SparseRegressor("kullback_leibler").fit(np.eye(3), np.ones(3), offset=np.ones(3))
 
 
 def test_rows_are_left_out_beside_constraints(rng):

@@ -69,9 +69,10 @@ def test_check_estimator(name):
     check(getattr(se, name)(**FAST.get(name, {})))
 
 
-def test_check_estimator_for_counts():
-    """The targets of a Poisson loss must not be negative, as its tags say."""
-    check(se.SparseRegressor("poisson"))
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_check_estimator_for_positive_targets(loss):
+    """The targets of these losses must not be negative, as their tags say."""
+    check(se.SparseRegressor(loss))
 
 
 @pytest.mark.slow
@@ -302,7 +303,9 @@ def test_invalid_parameters_are_rejected(regression, model, message):
             se.SparseRegressor(groups=2),
             "penalty='l1' reads it: it belongs to penalty='group' and",
         ),
-        (se.SparseRegressor(penalty="elasticnet", weights=[1.0] * 12), "weights was set"),
+        (se.SparseRegressor(penalty=None, weights=[1.0] * 12), "weights was set"),
+        (se.SparseRegressor("gamma", power=1.2), "power was set.* belongs to loss=.tweedie."),
+        (se.SparseRegressor(expectile=0.9), "expectile was set.* belongs to loss=.expectile."),
     ],
 )
 def test_an_unused_parameter_causes_a_warning(regression, model, message):

@@ -20,10 +20,14 @@ PARAMETERS = {
     "epsilon_insensitive": {"epsilon": 0.2},
     "squared_epsilon_insensitive": {"epsilon": 0.2},
     "smoothed_quantile": {"quantile": 0.7, "delta": 0.8},
+    "expectile": {"expectile": 0.7},
+    "tweedie": {"power": 1.3},
+    "huberised_hinge": {"delta": 0.8},
     "l1": {"alpha": 0.05, "weights": [1.0, 0.5, 2.0, 1.0, 1.5]},
-    "elasticnet": {"alpha": 0.1, "l1_ratio": 0.3},
+    "elasticnet": {"alpha": 0.1, "l1_ratio": 0.3, "weights": [1.0, 0.5, 2.0, 1.0, 1.5]},
     "group": {"alpha": 0.05, "groups": GROUPS},
     "sparse_group": {"alpha": 0.08, "groups": GROUPS, "l1_ratio": 0.4},
+    "group_elasticnet": {"alpha": 0.1, "groups": GROUPS, "l1_ratio": 0.3, "weights": [1.0, 2.0]},
 }
 CONVEX = [name for name, choice in PENALTIES.items() if choice.convex]
 
@@ -37,8 +41,11 @@ def small_data(loss, seed=0):
     y = 1.5 + X @ [1.0, 0.0, -0.5, 0.0, 0.3] + rng.standard_normal(24)
     weight = rng.integers(0, 4, 24).astype(float)
     labels = np.where((y > 1.5) ^ (np.arange(24) % 5 == 0), 1, -1)  # no plane separates these labels
-    targets = np.maximum(np.round(y), 0.0) if loss == "poisson" else y
-    return X, labels if loss in CLASSIFICATION else targets, weight
+    counts = np.maximum(np.round(y), 0.0)
+    targets = {"poisson": counts, "gamma": np.exp(0.5 * y), "tweedie": np.maximum(y, 0.0), "kullback_leibler": counts}
+    if loss == "kullback_leibler":
+        X = np.abs(X) + 0.1  # some coefficients have positive means
+    return X, labels if loss in CLASSIFICATION else targets.get(loss, y), weight
 
 
 def losses(name, u, y, share, root):
@@ -52,7 +59,12 @@ def losses(name, u, y, share, root):
         "epsilon_insensitive": lambda: cp.pos(cp.abs(r) - 0.2),
         "squared_epsilon_insensitive": lambda: cp.square(cp.pos(cp.abs(r) - 0.2)) / 2,
         "smoothed_quantile": lambda: (cp.huber(cp.pos(r), 0.56) + cp.huber(cp.pos(-r), 0.24)) / 1.6,
+        "expectile": lambda: (0.7 * cp.square(cp.pos(r)) + 0.3 * cp.square(cp.neg(r))) / 2,
         "poisson": lambda: cp.exp(u) - cp.multiply(y, u),
+        "gamma": lambda: cp.multiply(y, cp.exp(-u)) + u,
+        "tweedie": lambda: cp.multiply(y, cp.exp(-0.3 * u)) / 0.3 + cp.exp(0.7 * u) / 0.7,
+        "kullback_leibler": lambda: u - cp.multiply(y, cp.log(u)),
+        "huberised_hinge": lambda: cp.huber(cp.pos(1 - margin), 0.8) / 1.6,
         "hinge": lambda: cp.pos(1 - margin),
         "squared_hinge": lambda: cp.square(cp.pos(1 - margin)) / 2,
         "logistic": lambda: cp.logistic(-margin),
@@ -65,9 +77,16 @@ def penalties(name, w):
     return {
         None: lambda: cp.Constant(0.0),
         "l1": lambda: 0.05 * cp.norm1(cp.multiply(PARAMETERS["l1"]["weights"], w)),
-        "elasticnet": lambda: 0.1 * (0.3 * cp.norm1(w) + 0.35 * cp.sum_squares(w)),
+        "elasticnet": lambda: 0.1 * cp.sum(cp.multiply(PARAMETERS["l1"]["weights"], 0.3 * cp.abs(w) + 0.35 * w**2)),
         "group": lambda: 0.05 * groups,
         "sparse_group": lambda: 0.08 * (0.4 * cp.norm1(w) + 0.6 * groups),
+        "group_elasticnet": lambda: (
+            0.1
+            * sum(
+                weight * (0.3 * cp.norm(w[group], 2) + 0.35 * cp.sum_squares(w[group]))
+                for weight, group in zip(PARAMETERS["group_elasticnet"]["weights"], GROUPS, strict=True)
+            )
+        ),
     }[name]()
 
 
@@ -109,7 +128,13 @@ def test_the_objective_of_all_classes_is_the_minimum(loss, penalty):
     of_coefficients = {
         None: cp.Constant(0.0),
         "l1": 0.05 * cp.norm1(cp.multiply(np.reshape(PARAMETERS["l1"]["weights"], (-1, 1)), W)),
-        "elasticnet": 0.1 * (0.3 * cp.norm1(W) + 0.35 * cp.sum_squares(W)),
+        "elasticnet": 0.1
+        * cp.sum(cp.multiply(np.reshape(PARAMETERS["l1"]["weights"], (-1, 1)), 0.3 * cp.abs(W) + 0.35 * W**2)),
+        "group_elasticnet": 0.1
+        * sum(
+            weight * (0.3 * cp.norm(W[group], "fro") + 0.35 * cp.sum_squares(W[group]))
+            for weight, group in zip(PARAMETERS["group_elasticnet"]["weights"], GROUPS, strict=True)
+        ),
         "group": 0.05 * groups,
         "sparse_group": 0.08 * (0.4 * cp.norm1(W) + 0.6 * groups),
     }[penalty]

@@ -7,6 +7,7 @@ import pytest
 import sklearn.linear_model as peers
 import sklearn.svm as machines
 from scipy import sparse
+from sklearn.base import clone
 
 import saddleback.estimators as se
 
@@ -211,20 +212,47 @@ def test_quantile_regression_of_statsmodels(quantile):
     assert ours.certificate_.primal_value == pytest.approx(value, rel=1e-7)
 
 
+LOG_LINKS = {
+    "poisson": (peers.PoissonRegressor(), {}, lambda mean, rng: rng.poisson(mean).astype(float)),
+    "gamma": (peers.GammaRegressor(), {}, lambda mean, rng: rng.gamma(2.0, mean / 2.0)),
+    "tweedie": (
+        peers.TweedieRegressor(power=1.3, link="log"),
+        {"power": 1.3},
+        lambda mean, rng: rng.gamma(rng.poisson(mean) + 1e-300, 1.0).astype(float),
+    ),
+}
+"""scikit-learn's model of each loss with a log link, our parameters, and targets with given means."""
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_poisson_regression_is_that_of_scikit_learn(intercept, rng):
+@pytest.mark.parametrize("loss", LOG_LINKS)
+def test_losses_with_a_log_link_are_those_of_scikit_learn(loss, intercept, alpha, rng):
+    theirs, given, draw = LOG_LINKS[loss]
     X = rng.standard_normal((200, 6))
-    y = rng.poisson(np.exp(X[:, 0] - 0.5 * X[:, 1] + 0.7)).astype(float)
+    y = draw(np.exp(X[:, 0] - 0.5 * X[:, 1] + 0.7), rng)
     weight = rng.uniform(0.5, 2.0, y.size)
-    ours = se.SparseRegressor("poisson", "elasticnet", 0.1, l1_ratio=0.0, fit_intercept=intercept, tol=1e-10)
-    theirs = peers.PoissonRegressor(alpha=0.1, fit_intercept=intercept, tol=1e-10, max_iter=1000)
+    ours = se.SparseRegressor(loss, "elasticnet", alpha, l1_ratio=0.0, fit_intercept=intercept, tol=1e-10, **given)
+    theirs = clone(theirs).set_params(alpha=alpha, fit_intercept=intercept, tol=1e-10, max_iter=1000)
     for model in (ours, theirs):
         model.fit(X, y, sample_weight=weight)
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-5)
     assert np.allclose(ours.predict(X), theirs.predict(X), rtol=1e-4)
-    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-6)
+    assert ours.score(X, y, weight) == pytest.approx(theirs.score(X, y, weight), abs=1e-6)
 
 
-def test_counts_are_not_negative():
-    with pytest.raises(ValueError, match=r"y has the value -1: loss='poisson' expects counts"):
-        se.SparseRegressor("poisson").fit(np.eye(3), [0.0, -1.0, 2.0])
+@pytest.mark.parametrize(
+    ("loss", "value", "expected"),
+    [
+        ("poisson", -1.0, "counts that are at least 0"),
+        ("gamma", 0.0, "targets that are greater than 0"),
+        ("tweedie", -1.0, "targets that are at least 0"),
+        ("kullback_leibler", -1.0, "counts that are at least 0"),
+    ],
+)
+def test_targets_that_a_loss_does_not_accept(loss, value, expected):
+    for model in (se.SparseRegressor(loss), se.SparseRegressorCV(loss, cv=2), se.FusedLasso(loss=loss)):
+        with pytest.raises(ValueError, match=rf"y has the value {value:g}: loss='{loss}' expects {expected}"):
+            model.fit(np.eye(3), [1.0, value, 2.0])
+    with pytest.raises(ValueError, match=expected):
+        se.TrendFilter(loss=loss).fit([1.0, value, 2.0, 3.0])

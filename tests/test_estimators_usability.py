@@ -267,10 +267,10 @@ def test_a_parameter_without_a_description_is_named():
     class Model:
         """A model."""
 
-        def __init__(self, alpha=1.0, power=2):
+        def __init__(self, alpha=1.0, depth=2):
             pass
 
-    with pytest.raises(KeyError, match=r"Model has the parameter 'power': describe it in documentation\.PARAMETERS"):
+    with pytest.raises(KeyError, match=r"Model has the parameter 'depth': describe it in documentation\.PARAMETERS"):
         documented({})(Model)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn.linear_model as peers
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_diabetes
@@ -133,6 +133,41 @@ def test_deviances_of_generalised_linear_models(data, model, deviance):
         loss = 2 * (np.exp(u) - z[:, None] * u - best[:, None])
     size = np.count_nonzero(model.path_.coefs.reshape(8, -1), axis=0) + 1
     assert np.allclose(model.criterion_path_, 2 * loss.sum(axis=0) + np.log(180) * size)
+
+
+def test_the_criterion_of_gamma_targets_is_that_of_their_best_shape(data):
+    """Minus twice the log-likelihood, at the best of many shapes."""
+    X, y = data
+    z = np.exp(0.5 * y)
+    model = se.SparseRegressorCV("gamma", criterion="aic", n_alphas=6, tol=1e-8).fit(X, z)
+    means = np.exp(X @ model.path_.coefs + model.path_.intercepts)
+    size = np.count_nonzero(model.path_.coefs, axis=0) + 1
+    shapes = np.geomspace(0.01, 1000.0, 20_000)
+    for k in range(6):
+        density = [stats.gamma.logpdf(z[i], shapes, scale=means[i, k] / shapes) for i in range(90)]
+        deviance = -2.0 * np.sum(density, axis=0).max()
+        constant = 2.0 * np.log(z).sum()  # the criterion leaves it out
+        assert model.criterion_path_[k] == pytest.approx(deviance - constant + 2 * size[k], rel=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "given"), [("expectile", {"expectile": 0.8}), ("kullback_leibler", {})])
+def test_criteria_of_expectiles_and_of_counts_with_an_identity_link(data, loss, given):
+    X, y = data
+    X, z = np.abs(X), np.round(np.exp(0.3 * y)) + 1.0 if loss == "kullback_leibler" else y
+    model = se.SparseRegressorCV(loss, criterion="bic", n_alphas=6, tol=1e-8, **given).fit(X, z)
+    u, b = X @ model.path_.coefs + model.path_.intercepts, z[:, None]
+    deviance = (
+        90 * np.log(np.mean(np.where(b >= u, 0.8, 0.2) * (b - u) ** 2, axis=0))
+        if loss == "expectile"
+        else 2.0 * np.sum(b * np.log(b / u) - b + u, axis=0)
+    )
+    size = np.count_nonzero(model.path_.coefs, axis=0) + 1
+    assert np.allclose(model.criterion_path_, deviance + np.log(90) * size)
+
+
+def test_a_tweedie_model_has_no_criterion(data):
+    with pytest.raises(ValueError, match="loss='tweedie' has none"):
+        se.SparseRegressorCV("tweedie", criterion="aic").fit(data[0], np.exp(data[1]))
 
 
 def test_criteria_of_groups_tasks_and_classes(data):

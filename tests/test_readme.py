@@ -188,7 +188,7 @@ def test_the_page_on_modelling_runs():
     for block in python_blocks((ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")):
         exec(block, names)
         results.append(names.get("result"))
-    assert len(results) == 30
+    assert len(results) == 31
     assert all(result.status is sb.Status.OPTIMAL for result in results[1:])
     assert np.allclose(names["increasing"], IsotonicRegression().fit_transform(np.arange(40), names["y"]), atol=1e-3)
     x = cp.Variable(names["n"])

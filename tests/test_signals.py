@@ -294,3 +294,12 @@ def test_dates_and_images_without_a_value_are_refused():
         TrendFilter().fit(np.arange(20.0), t=dates)
     with pytest.raises(ValueError, match="NaN only"):
         TotalVariationDenoiser().fit(np.full((8, 8), np.nan))
+
+
+@pytest.mark.parametrize("loss", ["gamma", "tweedie", "kullback_leibler", "poisson"])
+def test_missing_pixels_of_positive_images(loss, rng):
+    """A pixel without a value is as one of weight 0: with a large alpha the image is the mean of the others."""
+    image = rng.uniform(1.0, 3.0, (5, 4))
+    image[2, 1] = np.nan
+    model = TotalVariationDenoiser(alpha=100.0, loss=loss, tol=1e-9).fit(image)
+    assert model.image_ == pytest.approx(np.full((5, 4), np.nanmean(image)), rel=1e-4)

@@ -77,6 +77,22 @@ def test_files_give_the_model_of_the_fit_in_memory(name, rng, tmp_path):
     )
 
 
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "kullback_leibler", "expectile"])
+def test_losses_of_targets_that_are_not_negative(loss, rng, tmp_path):
+    frame = table(rng)
+    frame["target"] = np.abs(np.round(frame["target"])) + 1.0
+    frame["a"] = np.abs(frame["a"])
+    in_memory = SparseRegressor(loss, "l1", 0.02).fit(frame[list("abcd")], frame["target"], frame["weight"])
+    model = SparseRegressor(loss, "l1", 0.02)
+    model.fit_files(in_files(frame, tmp_path / "table"), "target", weights="weight", columns=list("abcd"))
+    assert model.result_.method == "readings"
+    assert model.result_.objective == pytest.approx(in_memory.result_.objective, rel=2e-6)
+    frame.loc[17, "target"] = -1.0
+    if loss != "expectile":
+        with pytest.raises(ValueError, match=rf"y has the value -1: loss='{loss}' expects"):
+            model.fit_files(in_files(frame, tmp_path / "wrong"), "target", columns=list("abcd"))
+
+
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"high": 2.0, "low": 1.0}])
 def test_classes_in_files(loss, class_weight, rng, tmp_path):

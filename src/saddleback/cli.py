@@ -303,11 +303,17 @@ def fit(
     target: Annotated[str, typer.Option(help="Name of the column with the targets.", show_default=False)],
     loss: Annotated[str, typer.Option(help=f"One of {', '.join(LOSSES)}.")] = "squared",
     quantile: Annotated[float | None, typer.Option(help="The quantile of loss quantile.", show_default="0.5")] = None,
+    expectile: Annotated[
+        float | None, typer.Option(help="The expectile of loss expectile.", show_default="0.5")
+    ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Residual up to which loss huber is quadratic.", show_default="1")
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Residual up to which loss epsilon_insensitive is 0.", show_default="0.1")
+    ] = None,
+    power: Annotated[
+        float | None, typer.Option(help="The power of loss tweedie, between 1 and 2.", show_default="1.5")
     ] = None,
     penalty: Annotated[str, typer.Option(help=f"One of {', '.join(PENALTIES_OF_FILES)}.")] = "l1",
     alpha: Annotated[
@@ -347,7 +353,14 @@ def fit(
     with _input_errors():
         comm = world()
     aloud = comm is None or comm.rank == 0
-    parameters = {"quantile": quantile, "delta": delta, "epsilon": epsilon, "l1_ratio": l1_ratio}
+    parameters = {
+        "quantile": quantile,
+        "expectile": expectile,
+        "delta": delta,
+        "epsilon": epsilon,
+        "power": power,
+        "l1_ratio": l1_ratio,
+    }
     asked = Fit(files, target, weights, column, loss, penalty, alpha, parameters, tol, time_limit, category or [])
     with _input_errors(aloud), _quiet_warnings():
         if out is not None:

@@ -129,6 +129,10 @@ PENALTIES: dict[str, Callable[[], Any]] = {
     "group sum": lambda: sb.GroupL2(2.0, 4) + sb.NonNegative() + sb.Linear(0.1 * C),
     "group squares": lambda: sb.GroupL2(2.0, 4) + sb.SquaredL2(0.5),
     "ElasticNet weighted": lambda: sb.ElasticNet(2.0, 0.3, W[:COLUMNS]),
+    "GroupElasticNet": lambda: sb.GroupElasticNet(2.0, 4, 0.5),
+    "ByColumns": lambda: sb.ByColumns(
+        [(sb.GroupL2(2.0, 4), np.arange(1, COLUMNS, 3)), (sb.L1(2.0), [i for i in range(COLUMNS) if i % 3 != 1])]
+    ),
     "own": lambda: some.Ridge(1.0),
     "Nuclear sum": lambda: sb.Nuclear(2.0, (4, 6)) + sb.Linear(0.1 * C.reshape(4, 6)),
 }

@@ -337,8 +337,9 @@ def _by_gap(model: Model, dual: DualSide, columns: Ends, gap: float) -> Ends:
         left = np.flatnonzero((low[own] <= 0) & (high[own] >= 0) & (low[own] < high[own]))
         if not left.size:
             continue
-        single = isinstance(function, Enclosed) and len(function.blocks()) == low[own].size
-        part, at = (function.restrict_blocks(left), left) if single else (function, slice(None))
+        blocks = function.blocks()
+        single = isinstance(function, Enclosed) and len(blocks) == low[own].size
+        part, at = (function.restrict_blocks(blocks.of_columns[left]), left) if single else (function, slice(None))
         ends = Ends(*enclosure(part, dual.z[own][at], gap))
         low[own][at], high[own][at] = _meet(Ends(low[own][at], high[own][at]), ends)
     return Ends(low, high)

@@ -25,7 +25,7 @@ from .design import Design
 from .documentation import OF_CLASSIFIERS, documented
 from .fit import Fit, Target
 from .linear import LinearModel
-from .objective import CLASSIFICATION, Objective
+from .objective import CLASSIFICATION, Objective, PenaltyName
 from .path import coefficients, split
 from .samples import check_weight
 from .table import Table, checked
@@ -42,7 +42,7 @@ def _has_probabilities(model: Any) -> bool:
 
 def _is_endless(objective: Objective) -> bool:
     """Return whether the objective has no minimum if the classes are separable."""
-    return objective.probabilities and (objective.penalty is None or objective.alpha == 0)
+    return objective.probabilities and not objective.penalised
 
 
 SEPARABLE = (
@@ -238,6 +238,7 @@ class SparseClassifier(LinearClassifier):
     =======================  ===================================================================================
     "hinge"                  max(0, 1 - u)
     "squared_hinge"          max(0, 1 - u)^2 / 2
+    "huberised_hinge"        that of "hinge", with a parabola of width delta in place of its kink
     "logistic"               log(1 + exp(-u)); with ``predict_proba``
     "multinomial"            log(sum_k exp(u_k)) - u_z for the class z; with ``predict_proba``
     "multiclass_hinge"       max_k (1[k != z] + u_k) - u_z for the class z (Crammer and Singer)
@@ -256,13 +257,14 @@ class SparseClassifier(LinearClassifier):
     def __init__(
         self,
         loss: str = "hinge",
-        penalty: str | None = "l1",
+        penalty: PenaltyName = "l1",
         alpha: float = 0.01,
         *,
         l1_ratio: float = 0.5,
         gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
+        delta: float = 1.0,
         class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
@@ -286,6 +288,7 @@ class SparseClassifier(LinearClassifier):
         self.gamma = gamma
         self.groups = groups
         self.weights = weights
+        self.delta = delta
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.positive = positive
@@ -311,6 +314,7 @@ class SparseClassifier(LinearClassifier):
             gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
+            delta=self.delta,
             positive=self.positive,
             lower=self.lower,
             upper=self.upper,

@@ -15,9 +15,17 @@ where s of p features (or groups) are selected. A loss of residuals, l(r), is th
 
     D = \min_\sigma\; 2 n \left( \log Z(\sigma) + m / \sigma \right), \quad Z(\sigma) = \int e^{-l(r) / \sigma}\, dr.
 
-That is n log(RSS / n) for the squared loss, and 2 n log(m) for the absolute and the quantile loss. The logistic and the
-Poisson loss are likelihoods without a scale, and D = 2 n m is the deviance. The order o of GCV is 2, and 1 for losses
-that grow linearly, as in the GACV of Yuan (2006) for quantiles. The EBIC is that of Chen and Chen (2008), gamma = 1.
+That is n log(RSS / n) for the squared loss, n log(2 m) for the expectile loss, and 2 n log(m) for the absolute and the
+quantile loss. The logistic, the Poisson and the Kullback-Leibler loss are likelihoods without a scale, and D = 2 n m is
+the deviance. The shape of gamma targets is unknown, and has its best value too:
+
+.. math::
+
+    D = \min_\nu\; 2 n \left( \nu (m + 1 - \log \nu) + \log \Gamma(\nu) \right).
+
+The density of the Tweedie loss has no closed form, so that it has no criterion. The order o of GCV is 2, and 1 for
+losses that grow linearly, as in the GACV of Yuan (2006) for quantiles. The EBIC is that of Chen and Chen (2008), with
+gamma = 1.
 
 k counts the coefficients that are not 0, which is unbiased for the Lasso. With a squared or a group norm in the
 penalty it is too large, since these shrink what they select.
@@ -50,7 +58,8 @@ class Likelihood:
     order: int = 2
 
 
-def _of_squares(mean: Vector) -> Any:
+def _of_squares(mean: Vector, **_: float) -> Any:
+    """Z is proportional to the square root of sigma, whose best value is twice the mean loss."""
     return np.log(2.0 * mean)
 
 
@@ -82,6 +91,23 @@ def _of_huber(mean: Vector, delta: float) -> Any:
     return 2.0 * np.array(found)
 
 
+def _of_gamma(mean: Vector) -> Any:
+    r"""Return the least value of :math:`2 \nu (m + 1 - \log \nu) + 2 \log \Gamma(\nu)`, the shape being unknown.
+
+    At the best shape :math:`\log \nu - \psi(\nu) = m`, which is between 1 / (2 nu) and 1 / nu.
+    """
+
+    def half(log_shape: float, own: float) -> float:
+        shape = np.exp(log_shape)
+        return float(shape * (own + 1.0 - log_shape) + gammaln(shape))
+
+    found = [
+        minimize_scalar(half, (-np.log(2.0 * own), -np.log(own)), args=(own,)).fun if own > 0 else -np.inf
+        for own in mean
+    ]
+    return 2.0 * np.array(found)
+
+
 def _of_likelihood(mean: Vector) -> Any:
     return 2.0 * mean
 
@@ -90,6 +116,7 @@ SQUARES = Likelihood(_of_squares)
 LINEAR = Likelihood(_of_homogeneous, 1)
 INSENSITIVE = Likelihood(_of_insensitive, 1)
 HUBER = Likelihood(_of_huber)
+GAMMA = Likelihood(_of_gamma)
 PLAIN = Likelihood(_of_likelihood)
 
 

@@ -36,13 +36,16 @@ def entries(text: str) -> dict[str, Entry]:
 PARAMETERS = entries("""
 loss : str
     Name of the loss; ``SparseRegressor`` and ``SparseClassifier`` have the tables.
-penalty : str or None
-    Name of the penalty: "l1", "elasticnet", "group", "sparse_group", "mcp", "scad", "log_sum", "adaptive", or None for
-    no penalty. A parameter that neither the loss nor the penalty reads gives a warning if it is set.
+penalty : str, dict or None
+    Name of the penalty: "l1", "elasticnet", "group", "sparse_group", "group_elasticnet", "mcp", "scad", "log_sum",
+    "adaptive", or None for no penalty. A parameter that neither the loss nor the penalty reads gives a warning if it is
+    set. A dict has several penalties with their columns, which are names if X is a DataFrame, or indices: a list of
+    columns, a list of lists for a penalty on groups, a dict from names of groups to lists, or "rest" for all other
+    columns. Each column has one penalty; docs/estimators.md has examples.
 alpha : float
     Strength of the penalty, at least 0.
 l1_ratio : float
-    Share of the L1 norm in the penalty, between 0 and 1.
+    Share of the L1 norm in the penalty, or of the group norms in "group_elasticnet", between 0 and 1.
 gamma : float or None
     Shape of the penalties "mcp", "scad", "log_sum" and "adaptive": the smaller, the less are coefficients shrunk that
     are larger than gamma * alpha. None is 3.7 for "scad" and 3 for the others.
@@ -51,15 +54,22 @@ groups : int, list or dict
     dict from the name of each group to a list of columns; or a list with one label (a string) per column, where
     equal labels make a group. Columns are indices, or names if X is a DataFrame. None makes each feature a group.
 weights : array-like or dict
-    Weights in the penalty: per feature for "l1" (1 by default), per group for group penalties (the square root of
-    the size of the group by default). Weight 0 means no penalty. A dict has one weight per name: of the groups if
-    these have names, or of the columns for "l1".
+    Weights in the penalty: per feature for "l1" and "elasticnet" (1 by default), per group for group penalties (the
+    square root of the size of the group by default). Weight 0 means no penalty. A dict has one weight per name: of the
+    groups if these have names, or of the columns. If ``penalty`` is a dict, so are they, with the weights of some
+    columns or groups.
 quantile : float
     Quantile to predict, strictly between 0 and 1.
+expectile : float
+    Expectile to predict with loss="expectile", strictly between 0 and 1.
 delta : float
-    Residual, at least 0, from which on the Huber loss is linear; the width of the parabola of "smoothed_quantile".
+    Residual, at least 0, from which on the Huber loss is linear; the width of the parabola of "smoothed_quantile" and
+    of "huberised_hinge".
 epsilon : float
     Residual, at least 0, up to which the epsilon-insensitive losses are 0.
+power : float
+    Power of loss="tweedie", strictly between 1 and 2: the variance of a target is proportional to this power of its
+    mean.
 class_weight : dict or "balanced"
     Weights of the classes, which multiply the sample weights; "balanced" makes them inversely proportional to the
     frequencies of the classes.

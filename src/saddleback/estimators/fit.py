@@ -60,10 +60,8 @@ class Fit:
 
     def groups(self) -> Sequence[Indices]:
         """Return the groups of features that the penalty selects as a whole; one per feature if it has no groups."""
-        objective, n_features = self.objective, self.design.n_features
-        whole = objective.grouped and objective.groups is not None
-        whole = whole and not objective.has_ratio and not objective.overlapping
-        return list(partition(objective.groups if whole else 1, n_features))
+        objective = self.objective
+        return list(partition(objective.groups if objective.selects_groups else 1, self.design.n_features))
 
     def without_penalty(self, kept: Indices) -> Fit:
         """Return the fit of some features without a penalty, under the same bounds and constraints."""
@@ -71,7 +69,7 @@ class Fit:
         X = self.samples.X.columns(kept)
         return replace(
             self,
-            objective=replace(self.objective, penalty=None, groups=None, weights=None, lower=low, upper=high),
+            objective=replace(self.objective, penalty=None, groups=None, weights=None, lower=low, upper=high, parts=()),
             samples=self.samples._replace(X=X),
             design=Design(X, self.samples.weight, self.design.intercept, self.objective.mean_is_best),
             constraints=[rows._replace(C=rows.C[:, kept]) for rows in self.constraints],

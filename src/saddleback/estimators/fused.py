@@ -79,8 +79,10 @@ class FusedLasso(LinearRegressor):
         loss: str = "squared",
         edges: ArrayLike | None = None,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         fit_intercept: bool = True,
         positive: bool = False,
         lower: Any = None,
@@ -100,8 +102,10 @@ class FusedLasso(LinearRegressor):
         self.loss = loss
         self.edges = edges
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.lower = lower
@@ -122,8 +126,10 @@ class FusedLasso(LinearRegressor):
             "l1",
             self.alpha,
             quantile=self.quantile,
+            expectile=self.expectile,
             delta=self.delta,
             epsilon=self.epsilon,
+            power=self.power,
             positive=self.positive,
             lower=self.lower,
             upper=self.upper,

@@ -97,8 +97,8 @@ def in_order(weights: Any, owners: str, names: Sequence[Any] | None) -> Any:
     unknown = [name for name in weights if name not in names]
     missing = [name for name in names if name not in weights]
     if unknown or missing:
-        wrong = f"weights for {_shown(unknown)}" if unknown else f"no weight for {_shown(missing)}"
-        raise ValueError(f"weights has {wrong}: expected one weight for each of the {owners}, {_shown(names)}")
+        wrong = f"weights for {shown(unknown)}" if unknown else f"no weight for {shown(missing)}"
+        raise ValueError(f"weights has {wrong}: expected one weight for each of the {owners}, {shown(names)}")
     return [weights[name] for name in names]
 
 
@@ -124,7 +124,7 @@ def _index(column: Any, place: Mapping[str, int]) -> Any:
     if column not in place:
         of_lower = {name.lower(): name for name in place}
         close = get_close_matches(column.lower(), of_lower, n=1)
-        hint = f"did you mean {of_lower[close[0]]!r}?" if close else f"the columns are {_shown(list(place))}"
+        hint = f"did you mean {of_lower[close[0]]!r}?" if close else f"the columns are {shown(list(place))}"
         raise ValueError(f"groups has the column {column!r}, which X does not have: {hint}")
     return place[column]
 
@@ -133,11 +133,12 @@ def _check_covered(groups: list[list[Any]], names: list[str]) -> None:
     """Raise if a column is in no group, or twice in one, with its name."""
     missing = [name for i, name in enumerate(names) if i not in {column for group in groups for column in group}]
     if missing:
-        raise ValueError(f"groups has no group for {_shown(missing)}: every column must be in a group")
+        raise ValueError(f"groups has no group for {shown(missing)}: every column must be in a group")
     repeated = [names[i] for group in groups for i, count in Counter(group).items() if count > 1]
     if repeated:
-        raise ValueError(f"groups has {_shown(repeated)} more than once in a group: expected each column once")
+        raise ValueError(f"groups has {shown(repeated)} more than once in a group: expected each column once")
 
 
-def _shown(names: Sequence[Any]) -> str:
+def shown(names: Sequence[Any]) -> str:
+    """Return the first few names for a message."""
     return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")

@@ -24,8 +24,8 @@ from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
 from ..tall.dask_rows import DaskRows, is_dask, predicted
 from ..tall.rows import ArrayRows
+from . import by_columns, many_alphas, tall_fit
 from . import constraints as of_constraints
-from . import many_alphas, tall_fit
 from .constraints import check_feasible, in_columns
 from .design import Design
 from .encoding import encoded, has_categories
@@ -224,19 +224,26 @@ class LinearModel(FromRows, ABC):
     def _with_indices(self, n_features: int) -> Objective:
         """Return the objective with indices of columns in place of their names."""
         objective, names = self._grouped_objective(), getattr(self, "feature_names_in_", None)
+        objective = replace(
+            objective,
+            lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, n_features, -np.inf),
+            upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, n_features, np.inf),
+        )
+        if objective.by_columns:
+            encoding = self._encoding()
+            return by_columns.with_indices(objective, names, n_features, {} if encoding is None else encoding.groups)
         weighed = ("groups", group_names(objective.groups)) if objective.grouped else ("columns of X", names)
         return replace(
             objective,
             groups=by_index(objective.groups, names, n_features),
             weights=in_order(objective.weights, *weighed),
-            lower=None if objective.lower is None else in_columns(objective.lower, "lower", names, n_features, -np.inf),
-            upper=None if objective.upper is None else in_columns(objective.upper, "upper", names, n_features, np.inf),
         )
 
     def _grouped_objective(self) -> Objective:
         """Return the objective; ``groups=None`` is one group per term of a formula, if there is one."""
         objective, encoding = self._objective(), self._encoding()
-        if encoding is None or not hasattr(self, "groups") or not objective.grouped or objective.groups is not None:
+        grouped = objective.grouped and not objective.by_columns
+        if encoding is None or not hasattr(self, "groups") or not grouped or objective.groups is not None:
             return objective
         return replace(objective, groups=encoding.groups)
 
@@ -267,7 +274,8 @@ class LinearModel(FromRows, ABC):
 
     def _labels(self, ready: Fit) -> dict[str, Any]:
         """Return the names of features, groups and targets for a picture of a path."""
-        names, groups = getattr(self, "feature_names_in_", None), self._grouped_objective().groups
+        names, known = getattr(self, "feature_names_in_", None), self._grouped_objective()
+        groups = ready.objective.groups if known.by_columns else known.groups
         grouped = ready.objective.grouped and groups is not None and not ready.objective.overlapping
         return {
             "feature_names": None if names is None else list(names),

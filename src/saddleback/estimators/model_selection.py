@@ -11,7 +11,7 @@ from ..common.arrays import Vector
 from .classification import LinearClassifier
 from .cross_validation import CrossValidated
 from .documentation import FITTED, IN_CROSS_VALIDATION, OF_CLASSIFIERS, OF_CROSS_VALIDATION, RATIO, documented, entries
-from .objective import Objective
+from .objective import Objective, PenaltyName
 from .regression import OF_TASKS, LinearRegressor, SeveralTasks
 
 MSE = entries("""
@@ -33,15 +33,17 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
     def __init__(
         self,
         loss: str = "squared",
-        penalty: str = "l1",
+        penalty: PenaltyName = "l1",
         *,
         l1_ratio: float | Sequence[float] = 0.5,
         gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         eps: float = 1e-2,
         n_alphas: int = 20,
         alphas: ArrayLike | None = None,
@@ -69,8 +71,10 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
         self.groups = groups
         self.weights = weights
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.eps = eps
         self.n_alphas = n_alphas
         self.alphas = alphas
@@ -100,8 +104,10 @@ class SparseRegressorCV(CrossValidated, LinearRegressor):
             groups=self.groups,
             weights=self.weights,
             quantile=self.quantile,
+            expectile=self.expectile,
             delta=self.delta,
             epsilon=self.epsilon,
+            power=self.power,
             positive=self.positive,
             lower=self.lower,
             upper=self.upper,
@@ -121,12 +127,13 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
     def __init__(
         self,
         loss: str = "hinge",
-        penalty: str = "l1",
+        penalty: PenaltyName = "l1",
         *,
         l1_ratio: float | Sequence[float] = 0.5,
         gamma: float | None = None,
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
+        delta: float = 1.0,
         class_weight: Any = None,
         eps: float = 1e-2,
         n_alphas: int = 20,
@@ -154,6 +161,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
         self.gamma = gamma
         self.groups = groups
         self.weights = weights
+        self.delta = delta
         self.class_weight = class_weight
         self.eps = eps
         self.n_alphas = n_alphas
@@ -183,6 +191,7 @@ class SparseClassifierCV(CrossValidated, LinearClassifier):
             gamma=self.gamma,
             groups=self.groups,
             weights=self.weights,
+            delta=self.delta,
             positive=self.positive,
             lower=self.lower,
             upper=self.upper,

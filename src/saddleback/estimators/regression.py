@@ -23,7 +23,7 @@ from .design import Design
 from .documentation import FITTED, documented, entries
 from .fit import Target
 from .linear import LinearModel
-from .objective import REGRESSION, Objective
+from .objective import REGRESSION, Objective, PenaltyName
 from .path import coefficients
 from .samples import check_weight
 from .table import Table, checked
@@ -47,13 +47,13 @@ class LinearRegressor(RegressorMixin, LinearModel):
         y = np.asarray(y, dtype=np.float64)
         self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
         y = y[:, 0] if self._one_column else y
-        if self._objective().log_link and y.size:
-            self._check_counts(float(y.min()))
+        if y.size:
+            self._objective().check_targets("y", float(y.min()))
         return table, y, check_weight(sample_weight, table)
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
-        moves = not self._objective().log_link  # counts minus their mean are not counts
+        moves = self._objective().of_residuals  # counts minus their mean are not counts
         shifts = [design.shift(column, weight) if moves else np.zeros(column.shape[1:]) for column in columns]
         return [Target(column - shift, shift) for column, shift in zip(columns, shifts, strict=True)]
 
@@ -67,15 +67,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         survey = surveyed(rows, self._objective(), self.fit_intercept, seed_of(self.random_state), labelled=False)
         if not survey.weight > 0:
             raise ValueError("the weights are zero everywhere: expected at least one positive weight")
-        if self._objective().log_link:
-            self._check_counts(survey.smallest)
+        self._objective().check_targets("y", survey.smallest)
         return [rows], survey.weight
-
-    def _check_counts(self, smallest: float) -> None:
-        if smallest < 0:
-            raise ValueError(
-                f"y has the value {smallest:g}: loss={self._objective().loss!r} expects counts that are at least 0"
-            )
 
     def _store(self, results: list[sb.Result], dtype: Any) -> None:
         coefs, intercepts = zip(*(coefficients(result) for result in results), strict=True)
@@ -87,7 +80,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._objective().log_link
+        objective = self._objective()
+        tags.target_tags.positive_only = objective.loss in self.losses and objective.positive_targets
         return tags
 
     def predict(self, X: Any) -> Any:
@@ -96,11 +90,16 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return np.exp(scores) if self._objective().log_link else scores
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of the predictions; for loss="poisson", D^2, the share of the deviance that is explained."""
-        if is_dask(X) and not self._objective().log_link:
+        """Return R^2 of the predictions; with a log link, D^2, the share of the deviance that is explained.
+
+        The deviance is that of the loss: of Poisson counts, or of gamma or Tweedie targets.
+        """
+        objective = self._objective()
+        if objective.log_link:
+            power = objective.variance_power
+            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=power))
+        if is_dask(X):
             return self._score_in_blocks(X, in_blocks(y), sample_weight)
-        if self._objective().log_link:
-            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
         return float(super().score(X, y, sample_weight))
 
     def _score_in_blocks(self, X: Any, y: Any, sample_weight: Any) -> float:
@@ -121,8 +120,8 @@ class WithOffset(LinearRegressor):
         X, y, sample_weight : array-like
             As in ``SparseClassifier.fit``: samples by features, the targets, and a weight per sample.
         offset : array-like, optional
-            A known part of the linear predictor x'w + b + offset, one value per sample: for loss="poisson", the
-            logarithm of the exposure. ``predict`` does not add it.
+            A known part of the linear predictor x'w + b + offset, one value per sample: for losses with a log link,
+            such as "poisson", the logarithm of the exposure. ``predict`` does not add it.
 
         Returns
         -------
@@ -133,11 +132,15 @@ class WithOffset(LinearRegressor):
             return super().fit(X, y, sample_weight)
         table, y, weight = self._check_data(X, y, sample_weight)
         known = self._checked_offset(offset, table, y)
-        if not self._objective().log_link:
+        objective = self._objective()
+        if objective.of_residuals:
             return self._fit_table(table, y - known, weight)
-        # exp(u + o) - y u = exp(o) (exp(u) - y exp(-o) u)
+        if not objective.log_link:
+            raise ValueError(f"offset was given, and loss={objective.loss!r} has none: add it to X, as a column")
+        # up to a constant, l(u + o, y) = exp((2 - p) o) l(u, y exp(-o)) with the power p of the variance
         total = float(y.size if weight is None else weight.sum())
-        scaled = np.exp(known) if weight is None else weight * np.exp(known)
+        factor = np.exp((2.0 - objective.variance_power) * known)
+        scaled = factor if weight is None else weight * factor
         return self._fit(table.dtype, self._prepare(table, y * np.exp(-known), scaled, total))
 
     @staticmethod
@@ -165,21 +168,30 @@ class SparseRegressor(WithOffset):
     "epsilon_insensitive"          max(0, abs(r) - epsilon)
     "squared_epsilon_insensitive"  max(0, abs(r) - epsilon)^2 / 2
     "smoothed_quantile"            that of "quantile", with a parabola of width delta in place of its kink
+    "expectile"                    expectile r^2 / 2 for r >= 0, (1 - expectile) r^2 / 2 otherwise
     "sqrt"                         the square root of the mean of r^2, in place of the mean
-    "poisson"                      exp(x'w + b) - y (x'w + b), for counts y; ``predict`` gives exp(x'w + b)
+    "poisson"                      exp(u) - y u with u = x'w + b, for counts y; ``predict`` gives the means exp(u)
+    "gamma"                        y exp(-u) + u, for y > 0; ``predict`` gives the means exp(u)
+    "tweedie"                      y exp((1 - p) u) / (p - 1) + exp((2 - p) u) / (2 - p), for y >= 0 and a ``power`` p
+                                   strictly between 1 and 2; ``predict`` gives the means exp(u)
+    "kullback_leibler"             u - y log(u) with u = x'w + b >= 0, for counts y with the mean u
     =============================  ================================================================================
 
     =========================  ===================================================================================
     penalty                    on w
     =========================  ===================================================================================
     "l1"                       alpha sum_j weights_j abs(w_j)
-    "elasticnet"               alpha (l1_ratio norm1(w) + (1 - l1_ratio) / 2 norm2(w)^2)
+    "elasticnet"               alpha sum_j weights_j (l1_ratio abs(w_j) + (1 - l1_ratio) / 2 w_j^2)
     "group"                    alpha sum_g weights_g norm2(w_g)
     "sparse_group"             alpha (l1_ratio norm1(w) + (1 - l1_ratio) sum_g weights_g norm2(w_g))
+    "group_elasticnet"         alpha sum_g weights_g (l1_ratio norm2(w_g) + (1 - l1_ratio) / 2 norm2(w_g)^2)
     "mcp", "scad", "log_sum"   not convex: less shrinkage of large coefficients (``sb.MCP``, ``sb.SCAD``, ``sb.LogSum``)
     "adaptive"                 weights from a first fit with "l1" or "group" (``sb.Adaptive``)
     None                       none
     =========================  ===================================================================================
+
+    A dict gives different columns different penalties, all with the same alpha:
+    ``penalty={"l1": ["age", "income"], "group": {"region": ["north", "south"]}, None: ["sex"]}``.
 
     Penalties that are not convex are solved by ``sb.reweighted``: ``certificate_`` is that of the last convex problem,
     and it is not proved that the coefficients are a global minimum.
@@ -201,7 +213,7 @@ class SparseRegressor(WithOffset):
     def __init__(
         self,
         loss: str = "squared",
-        penalty: str | None = "l1",
+        penalty: PenaltyName = "l1",
         alpha: float = 1.0,
         *,
         l1_ratio: float = 0.5,
@@ -209,8 +221,10 @@ class SparseRegressor(WithOffset):
         groups: Any = None,
         weights: ArrayLike | Mapping[Any, float] | None = None,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         fit_intercept: bool = True,
         positive: bool = False,
         lower: Any = None,
@@ -234,8 +248,10 @@ class SparseRegressor(WithOffset):
         self.groups = groups
         self.weights = weights
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.lower = lower
@@ -261,8 +277,10 @@ class SparseRegressor(WithOffset):
             groups=self.groups,
             weights=self.weights,
             quantile=self.quantile,
+            expectile=self.expectile,
             delta=self.delta,
             epsilon=self.epsilon,
+            power=self.power,
             positive=self.positive,
             lower=self.lower,
             upper=self.upper,

@@ -60,7 +60,9 @@ class Smoother(Certified):
     loss: str
     quantile: float
     delta: float
+    expectile: float
     epsilon: float
+    power: float
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
         """Fit the data, and return the fitted values in their shape."""
@@ -72,7 +74,15 @@ class Smoother(Certified):
     def _objective(self) -> Objective:
         """Return the objective with the loss, after a check of the parameters."""
         scalar("alpha", self.alpha)
-        objective = Objective(self.loss, None, quantile=self.quantile, delta=self.delta, epsilon=self.epsilon)
+        objective = Objective(
+            self.loss,
+            None,
+            quantile=self.quantile,
+            expectile=self.expectile,
+            delta=self.delta,
+            epsilon=self.epsilon,
+            power=self.power,
+        )
         objective.check(REGRESSION)
         return objective
 
@@ -88,9 +98,8 @@ class Smoother(Certified):
         )
         if not 1 <= array.ndim <= dimensions:
             raise ValueError(f"{name} has {array.ndim} dimensions: expected at least 1 and at most {dimensions}")
-        if self._objective().log_link and np.any(array < 0):
-            found = f"{name} has the value {np.nanmin(array):g}"
-            raise ValueError(f"{found}: loss='poisson' expects counts that are at least 0")
+        if not np.all(np.isnan(array)):
+            self._objective().check_targets(name, float(np.nanmin(array)))
         return array
 
     def _solve(self, problems: list[sb.Problem]) -> list[sb.Result]:
@@ -111,7 +120,7 @@ class Smoother(Certified):
 @documented(
     entries("""
 signal_ : array in the shape of X
-    The fitted values; the means exp(x) if loss="poisson".
+    The fitted values; the means exp(x) if the loss has a log link, as "poisson".
 knots_ : array of int, or list of arrays
     The indices of the points at which a piece ends and the next one begins; one array per column of X.
 """)
@@ -152,8 +161,10 @@ class TrendFilter(Smoother):
         alpha: float = 1.0,
         *,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         tol: float = 1e-6,
         max_iter: float = 10_000,
         time_limit: float | None = None,
@@ -166,8 +177,10 @@ class TrendFilter(Smoother):
         self.loss = loss
         self.alpha = alpha
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -210,7 +223,7 @@ class TrendFilter(Smoother):
         D = _differences(points, self.order, None if t is None else _per_point("t", t, points))
         columns = data.astype(np.float64).reshape(points, -1).T
         # differences of large values lose digits, and those of values around 0 are the same
-        centres = np.zeros(len(columns)) if objective.log_link else np.median(columns, axis=1)
+        centres = np.median(columns, axis=1) if objective.of_residuals else np.zeros(len(columns))
         centred = columns - centres[:, None]
         losses = [objective.loss_term(column, weight, 1.0) for column in centred]
         exact = self.order == 0 and self.loss == "squared"  # one prox is the solution then

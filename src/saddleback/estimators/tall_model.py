@@ -69,13 +69,13 @@ class FromRows(Inferential, ABC):
             self.feature_names_in_ = np.array(rows.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        self._objective().check(self.losses)
         objective = self._with_indices(rows.n_columns)
         missing = tall_fit.lacking(objective, rows.n_columns, self.constraints, self.device)
         if missing:
             raise ValueError(
                 f"{type(self).__name__} has {missing}: a fit to rows in chunks cannot have that; fit to data in memory"
             )
-        self._objective().check(self.losses)
         with communicator_of(self.comm) as team:
             rows = spread(rows, team)
         targets, total = self._row_targets(rows)

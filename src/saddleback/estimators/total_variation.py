@@ -19,7 +19,7 @@ from .signals import JUDGED, OF_SMOOTHERS, Smoother
 @documented(
     entries("""
 image_ : array
-    The fitted image; the means exp(x) if loss="poisson".
+    The fitted image; the means exp(x) if the loss has a log link, as "poisson".
 """)
     | JUDGED,
     OF_SMOOTHERS
@@ -67,8 +67,10 @@ class TotalVariationDenoiser(Smoother):
         operator: Any = None,
         shape: tuple[int, ...] | None = None,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         delta: float = 1.0,
         epsilon: float = 0.1,
+        power: float = 1.5,
         tol: float = 1e-4,
         max_iter: float = 10_000,
         time_limit: float | None = None,
@@ -83,8 +85,10 @@ class TotalVariationDenoiser(Smoother):
         self.operator = operator
         self.shape = shape
         self.quantile = quantile
+        self.expectile = expectile
         self.delta = delta
         self.epsilon = epsilon
+        self.power = power
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -123,7 +127,8 @@ class TotalVariationDenoiser(Smoother):
         if missing.all():
             raise ValueError("X has NaN only: expected a pixel with a value at least")
         weight = 1.0 - missing if missing.any() else None
-        target = data.ravel() if weight is None else np.where(missing, 0.0, data.ravel())
+        filled = float(objective.positive_targets)  # any value that the loss accepts, since its weight is 0
+        target = data.ravel() if weight is None else np.where(missing, filled, data.ravel())
         target = target.astype(np.float64, copy=False)
         K = sb.Identity() if self.operator is None else self.operator
         (result,) = self._solve([sb.Problem(sb.Zero(), [K, D], [objective.loss_term(target, weight, 1.0), norm])])

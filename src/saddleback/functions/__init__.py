@@ -1,5 +1,6 @@
 """What f and g may be."""
 
+from .by_columns import ByColumns
 from .concave import MCP, SCAD, Adaptive, LogSum
 from .contract import Convex
 from .expectile import Expectile
@@ -25,7 +26,19 @@ from .losses import (
 )
 from .multiclass import MulticlassHinge, Multinomial
 from .ordered import CVaR, Gini, OrderedSum, Simplex, TopK, Wilcoxon
-from .penalties import L1, Box, ElasticNet, GroupL2, Linear, NonNegative, Nuclear, SparseGroup, SquaredL2, Zero
+from .penalties import (
+    L1,
+    Box,
+    ElasticNet,
+    GroupElasticNet,
+    GroupL2,
+    Linear,
+    NonNegative,
+    Nuclear,
+    SparseGroup,
+    SquaredL2,
+    Zero,
+)
 from .slope import SLOPE
 from .terms import Term
 from .total_variation import TotalVariation1D
@@ -40,6 +53,7 @@ __all__ = [
     "Absolute",
     "Adaptive",
     "Box",
+    "ByColumns",
     "CVaR",
     "Convex",
     "ElasticNet",
@@ -48,6 +62,7 @@ __all__ = [
     "Expectile",
     "Gamma",
     "Gini",
+    "GroupElasticNet",
     "GroupL2",
     "GroupLInf",
     "Hinge",

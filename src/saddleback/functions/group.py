@@ -312,6 +312,15 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
             Blocks(None, start), self.weight[blocks], *(parameter[columns] for parameter in self._of_coordinates())
         )
 
+    def rearranged(self, order: Indices) -> GroupNorms:
+        """Return the function whose value at x is that of this one at x[order]."""
+        inverse = np.argsort(order)
+        return GroupNorms(
+            Blocks(order[self.partition.order], self.partition.start),
+            self.weight,
+            *(parameter[inverse] for parameter in self._of_coordinates()),
+        )
+
     def hstack(self, other: Convex) -> GroupNorms | None:
         if not isinstance(other, GroupNorms):
             return None

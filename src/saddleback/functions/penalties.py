@@ -228,7 +228,30 @@ class ElasticNet(Regulariser, Piece):
         return _slopes(shape, left=-slope, right=slope, quadratic=each * (1.0 - self.l1_ratio))
 
 
-class SparseGroup(Regulariser):
+class _OverGroups(Regulariser):
+    """Norms of groups, and a penalty on single entries, in the proportion ``l1_ratio``."""
+
+    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square", "squares"})
+
+    def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
+        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
+        self.groups = groups
+        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
+        self.weights = None if weights is None else nonnegative("weights", weights)
+
+    def weights_of(self, columns: Blocks) -> Vector:
+        """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
+        if self.weights is not None:
+            return self.weights
+        return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
+
+    def _entries_and_weights(self, shape: tuple[int, ...]) -> tuple[Blocks, Vector]:
+        """Return the groups of the entries of a variable of that shape, and their weights."""
+        columns = partition(self.groups, shape[0])
+        return partition_of_entries(columns, shape), checked_weights(self.weights_of(columns), columns)
+
+
+class SparseGroup(_OverGroups):
     """alpha * (l1_ratio ||x||_1 + (1 - l1_ratio) * sum_g weights_g ||x_g||_2).
 
     Parameters
@@ -245,28 +268,36 @@ class SparseGroup(Regulariser):
         Differences.
     """
 
-    accepts = frozenset({"linear", "sign", "absolute", "kinks", "square", "squares"})
+    def bind(self, shape: tuple[int, ...]) -> Convex:
+        entries, weights = self._entries_and_weights(shape)
+        size, slope, scale = int(entries.start[-1]), self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        norms = map_constants(lambda weight: scale * weight, weights)
+        return GroupNorms(entries, norms, constant(-slope, size), constant(slope, size))
 
-    def __init__(self, alpha: float, groups: Groups, l1_ratio: float, weights: ArrayLike | None = None) -> None:
-        self.alpha = scalar("alpha", alpha, largest=LARGEST_PRODUCT)
-        self.groups = groups
-        self.l1_ratio = scalar("l1_ratio", l1_ratio, high=1.0)
-        self.weights = None if weights is None else nonnegative("weights", weights)
+
+class GroupElasticNet(_OverGroups):
+    """alpha * sum_g weights_g (l1_ratio ||x_g||_2 + (1 - l1_ratio) / 2 ||x_g||^2).
+
+    The weights multiply the norm and the square, as in ``ElasticNet``. This is the penalty of adelie.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, at least 0.
+    groups : int, list of int, list of lists of int, or groups of Differences
+        As in ``SparseGroup``.
+    l1_ratio : float
+        Share of the norms, from 0 to 1.
+    weights : array-like, optional
+        One value per group, at least 0. By default, the square root of its number of columns, and 1 for the groups of
+        Differences. A group of weight 0 has no penalty.
+    """
 
     def bind(self, shape: tuple[int, ...]) -> Convex:
-        columns = partition(self.groups, shape[0])
-        weights = checked_weights(self.weights_of(columns), columns)
-        entries = partition_of_entries(columns, shape)
-        size, slope = int(entries.start[-1]), self.alpha * self.l1_ratio
-        slopes = constant(-slope, size), constant(slope, size)
-        scale = self.alpha * (1.0 - self.l1_ratio)
-        return GroupNorms(entries, map_constants(lambda weight: scale * weight, weights), *slopes)
-
-    def weights_of(self, columns: Blocks) -> Vector:
-        """Return the weights of the groups: by default 1 for gradients, and the square root of the size for others."""
-        if self.weights is not None:
-            return self.weights
-        return constant(1.0, len(columns)) if isinstance(self.groups, Blocks) else np.sqrt(columns.sizes)
+        entries, weights = self._entries_and_weights(shape)
+        none = constant(0.0, int(entries.start[-1]))
+        squares = self.alpha * (1.0 - self.l1_ratio) * entries.spread(weights)
+        return GroupNorms(entries, self.alpha * self.l1_ratio * weights, none, none, quadratic=squares)
 
 
 class GroupL2(SparseGroup):

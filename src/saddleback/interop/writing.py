@@ -16,11 +16,13 @@ from ..functions import (
     SLOPE,
     Absolute,
     Box,
+    ByColumns,
     ElasticNet,
     EpsilonInsensitive,
     Equality,
     Expectile,
     Gamma,
+    GroupElasticNet,
     GroupLInf,
     Hinge,
     Huber,
@@ -312,6 +314,21 @@ def _(term: SparseGroup, x: Any) -> Written:
 
 
 @written.register
+def _(term: GroupElasticNet, x: Any) -> Written:
+    groups = partition(term.groups, x.shape[0])
+    weights = _each("weights", groups.spread(term.weights_of(groups)), x)
+    squares = (1.0 - term.l1_ratio) / 2 * cp.sum(cp.multiply(weights, cp.square(x)))
+    return Written(term.alpha * (term.l1_ratio * _norms(term, x, 2) + squares))
+
+
+@written.register
+def _(term: ByColumns, x: Any) -> Written:
+    parts = [written(own, x[columns]) for own, columns in zip(term.terms, term.columns, strict=True)]
+    value = sum(part.value for part in parts)
+    return Written(value, tuple(constraint for part in parts for constraint in part.constraints))
+
+
+@written.register
 def _(term: Nuclear, x: Any) -> Written:
     return Written(term.alpha * cp.normNuc(cp.reshape(x, term.matrix, order="C")))
 
@@ -382,7 +399,7 @@ def _inverse(delta: Vector) -> Vector:
     return np.divide(1.0, delta, out=np.zeros_like(delta), where=delta > 0)
 
 
-def _norms(term: SparseGroup | GroupLInf, x: Any, order: int | str) -> Any:
+def _norms(term: SparseGroup | GroupElasticNet | GroupLInf, x: Any, order: int | str) -> Any:
     """Return sum_g weights_g ||x_g||, in one expression for all groups of a size: one per group takes CVXPY long."""
     rows = cp.reshape(x, (x.shape[0], x.size // x.shape[0]), order="C")
     groups = partition(term.groups, x.shape[0])

@@ -17,6 +17,7 @@ from scipy import sparse
 from .. import functions
 from ..common.arrays import Vector
 from ..functions import Box, Interval, Linear, Loss
+from ..functions.by_columns import ByColumns
 from ..functions.concave import Concave
 from ..functions.penalties import Penalty
 from ..linear_programs.program import import_highspy
@@ -27,6 +28,9 @@ from ..problem import Problem
 from ..result import Result, Status
 from .archives import READ_AT_ONCE, Archive, damage
 from .column_files import ColumnFile
+
+OTHERS = (ByColumns, Concave)
+"""Penalties that a file cannot have: one is made of other penalties, and the others are not convex."""
 
 SPARSE_KEYS = ("format", "shape", "data", "indices", "indptr")
 """The keys that ``scipy.sparse.save_npz`` writes for a CSC or CSR matrix."""
@@ -232,11 +236,11 @@ def _problem_of(path: Path, team: Communicator) -> Problem:
 
 
 def _class(arrays: Mapping[str, Any], role: str, default: str, kind: type) -> type:
-    """Return the class of the catalogue that the file names."""
+    """Return the class of the catalogue that the file names; the arguments of these classes are arrays."""
     catalogue = {
         name: cls
         for name, cls in vars(functions).items()
-        if inspect.isclass(cls) and issubclass(cls, kind) and not (inspect.isabstract(cls) or issubclass(cls, Concave))
+        if inspect.isclass(cls) and issubclass(cls, kind) and not (inspect.isabstract(cls) or issubclass(cls, OTHERS))
     }
     name = arrays.get(role, default)
     if not isinstance(name, str) or name not in catalogue:

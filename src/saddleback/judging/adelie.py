@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..functions import ElasticNet, GroupL2, Logistic, Poisson, Squared
+from ..functions import GroupElasticNet, Logistic, Poisson, Squared
 from .stated import Reader, Stated, total
 
 
@@ -37,14 +37,13 @@ def _objectives(fitted: Any, y: Any, weight: Any, lambdas: Any, coefs: Any, inte
     sizes = np.asarray(fitted.group_sizes)[first:] // np.prod(tasks, dtype=int)
     factors = np.asarray(fitted.penalty, dtype=np.float64)[first:]
 
-    def penalty(alpha: float) -> Any:
-        norms = GroupL2(alpha * fitted.alpha, sizes.tolist(), factors)
-        if fitted.alpha == 1:
-            return norms
-        return norms + ElasticNet(alpha * (1 - fitted.alpha), 0.0, np.repeat(factors, sizes))
-
     return [
-        Stated(penalty(alpha), loss, coef.reshape(-1, *tasks), constant if fitted.intercept or several else None)
+        Stated(
+            GroupElasticNet(alpha, sizes.tolist(), fitted.alpha, factors),
+            loss,
+            coef.reshape(-1, *tasks),
+            constant if fitted.intercept or several else None,
+        )
         for alpha, coef, constant in zip(lambdas, coefs.toarray().astype(np.float64), intercepts, strict=True)
     ]
 

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from math import frexp
 from typing import Any
 
@@ -47,6 +48,7 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
+from ..functions.by_columns import Rearranged
 from ..functions.calculus import BlockSum
 from ..functions.contract import Convex
 from ..functions.traits import curvature as curvature_of
@@ -490,8 +492,19 @@ def _norm(vector: Vector | float, weight: Vector) -> float:
     return float(np.sqrt(np.sum(vector * weight * vector)))  # weights first: squares soon leave the range of float32
 
 
+@singledispatch
 def round_up_strengths(function: Convex, strength: Vector) -> Vector:
     """Return the smallest strengths, at least the given ones, under which the prox has a closed form."""
-    if isinstance(function, BlockSum):
-        return np.concatenate([round_up_strengths(part, strength[own]) for part, own in function.parts()])
     return strength if function.diagonal_steps else np.full_like(strength, strength.max())
+
+
+@round_up_strengths.register
+def _(function: BlockSum, strength: Vector) -> Vector:
+    return np.concatenate([round_up_strengths(part, strength[own]) for part, own in function.parts()])
+
+
+@round_up_strengths.register
+def _(function: Rearranged, strength: Vector) -> Vector:
+    result = np.empty_like(strength)
+    result[function.order] = round_up_strengths(function.base, strength[function.order])
+    return result
