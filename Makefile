@@ -150,6 +150,6 @@ check-docs: docs  ## visit every page of the site with Chromium, which has to be
 	$(BIN)/python tools/site_check.py build/site
 
 clean:  ## remove all that was built, .venv included
-	rm -rf $(VENV) .venv-adelie build dist out docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-adelie build dist out docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '_native*.so' -delete

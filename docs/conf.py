@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # examples print what they show
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,  # tables that need a network
     "min_reported_time": 60,
     "plot_gallery": True,
     "download_all_examples": False,
@@ -74,6 +75,7 @@ html_favicon = html_logo = "_static/saddleback.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "Saddleback"},
     "show_prev_next": True,
