@@ -130,6 +130,28 @@ def test_penalties_that_are_not_convex():
     assert found.objective == pytest.approx(expected.objective, rel=1e-8)
 
 
+def test_parts_that_are_not_convex_beside_others():
+    """The bends of scattered parts belong to their own blocks: what they add to the majoriser is the penalty."""
+    A, b = data()
+    rng = np.random.default_rng(3)
+    scad = sb.SCAD(0.2, groups=[[0, 2], [1]])
+    parts = sb.ByColumns([(sb.MCP(0.3), [7, 1]), (scad, [4, 8, 0]), (sb.L1(0.3), [2, 3, 5, 6])])
+    bends, majoriser = parts.bends((9,)), parts.majoriser()
+    blocks = majoriser.bind((9,)).blocks()
+    for x in rng.standard_normal((20, 9)):
+        sizes = np.sqrt(blocks.sums(x**2))
+        total = majoriser.value(x) + sum(bend.value(sizes) for bend in bends)
+        assert total == pytest.approx(parts.value(x), rel=1e-12)
+    result = sb.reweighted(parts, A, sb.Squared(b), tol=1e-9)
+    assert result.status is sb.Status.OPTIMAL
+    again = sb.solve(sb.Problem(parts.majoriser(result.x), A, sb.Squared(b)), tol=1e-9)
+    assert again.x == pytest.approx(result.x, abs=1e-4)
+    # a penalty that couples columns without a norm has no search
+    weights = np.linspace(1.0, 0.1, 4)
+    other = sb.reweighted([sb.MCP(0.3), sb.SLOPE(weights, 0.3)], [A[:, :5], A[:, 5:]], sb.Squared(b), tol=1e-9)
+    assert other.status is sb.Status.OPTIMAL
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

@@ -70,14 +70,14 @@ def test_the_majoriser_is_above_and_touches(name, seed, scale):
 @pytest.mark.parametrize("size", [0.0, 0.3, 0.9, 2.0, 7.0])
 def test_the_bend_is_what_the_majoriser_at_0_lacks(name, size):
     penalty, sizes, h = CURVES[name](0.7, 2.5, weights=[2.0]), np.array([size]), 1e-5
-    bend = penalty.bend((1,))
+    (bend,) = penalty.bends((1,))
     assert bend.value(sizes) == pytest.approx(penalty.value(sizes) - penalty.majoriser().value(sizes), abs=1e-12)
     assert bend.slope(np.zeros(1)) == 0
     ahead, behind = sizes + h, np.abs(sizes - h)
     if size:
         assert (bend.value(ahead) - bend.value(behind)) / (2 * h) == pytest.approx(bend.slope(sizes)[0], abs=1e-6)
         assert (bend.slope(ahead) - bend.slope(behind)) / (2 * h) == pytest.approx(bend.curvature(sizes), abs=1e-6)
-    beside = bend.among(1, 2)
+    beside = bend.among(4, slice(1, 2))
     assert beside.value(np.full(4, size)) == pytest.approx(bend.value(sizes), abs=1e-12)
     assert not np.any(beside.curvature(np.full(4, size))[[0, 2, 3]])
 

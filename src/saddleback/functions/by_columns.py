@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from math import prod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,9 @@ from .traits import (
     with_slopes,
     zero_slack,
 )
+
+if TYPE_CHECKING:
+    from .concave import Bend
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -104,6 +107,19 @@ class ByColumns(Penalty):
     def majoriser(self, x: ArrayLike | None = None) -> ByColumns:
         points = [None] * len(self.terms) if x is None else self._each(np.asarray(x, dtype=np.float64))
         return self._with([term.majoriser(own) for term, own in zip(self.terms, points, strict=True)])
+
+    def steeper(self, factor: float) -> ByColumns:
+        return self._with([term.steeper(factor) for term in self.terms])
+
+    def bends(self, shape: tuple[int, ...]) -> list[Bend]:
+        found, blocks = [], self.majoriser().bind(shape).blocks()
+        ends = np.cumsum([columns.size * prod(shape[1:]) for columns in self.columns])
+        for term, columns, own in zip(self.terms, self.columns, np.split(self._entries(shape), ends[:-1]), strict=True):
+            part = (columns.size, *shape[1:])
+            of_part = term.majoriser().bind(part).blocks()
+            places = blocks.of_columns[own[of_part.order[of_part.start[:-1]]]]
+            found += [bend.among(len(blocks), places) for bend in term.bends(part)]
+        return found
 
     def below_majoriser(self, x: Vector, v: Vector) -> float:
         parts = zip(self.terms, self._each(x), self._each(v), strict=True)

@@ -94,9 +94,8 @@ class Concave(Regulariser):
         other.alpha = min(factor * self.alpha, LARGEST_PRODUCT)
         return other
 
-    def bend(self, shape: tuple[int, ...]) -> Bend:
-        """Return what the penalty of a variable of that shape adds to its majoriser at 0."""
-        return Bend(self, self.alpha * self._sizes(np.zeros(shape))[1].ravel())
+    def bends(self, shape: tuple[int, ...]) -> list[Bend]:
+        return [Bend(self, self.alpha * self._sizes(np.zeros(shape))[1].ravel())]
 
     def _reweighted(self, x: Vector) -> Vector:
         sizes, weights = self._sizes(x)
@@ -133,9 +132,11 @@ class Bend:
         """Return the part of some blocks."""
         return Bend(self.penalty, self.slopes[blocks])
 
-    def among(self, before: int, after: int) -> Bend:
-        """Return the same among blocks without this penalty, which are before and after those of the penalty."""
-        return Bend(self.penalty, np.pad(self.slopes, (before, after)))
+    def among(self, count: int, places: Indices | slice) -> Bend:
+        """Return the same among more blocks, of which those of the penalty have some places."""
+        slopes = np.zeros(count)
+        slopes[places] = self.slopes
+        return Bend(self.penalty, slopes)
 
     def value(self, sizes: Vector) -> float:
         """Return the sum over all blocks."""

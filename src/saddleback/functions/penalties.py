@@ -388,9 +388,8 @@ class Sum(Penalty):
     def steeper(self, factor: float) -> Sum:
         return Sum(tuple(term.steeper(factor) for term in self.terms))
 
-    def bend(self, shape: tuple[int, ...]) -> Bend | None:
-        found = (term.bend(shape) for term in self.terms)
-        return next((bend for bend in found if bend is not None), None)  # another term that is not convex is refused
+    def bends(self, shape: tuple[int, ...]) -> list[Bend]:
+        return [bend for term in self.terms for bend in term.bends(shape)]
 
     def value(self, x: ArrayLike) -> float:
         return super().value(x) if self.convex else sum(term.value(x) for term in self.terms)

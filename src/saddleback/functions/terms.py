@@ -92,9 +92,9 @@ class Term(ABC):
         """Return the term with alpha times a factor if it is not convex; otherwise the term itself."""
         return self
 
-    def bend(self, shape: tuple[int, ...]) -> Bend | None:
-        """Return what the term adds to its majoriser at 0; None for a convex term."""
-        return None
+    def bends(self, shape: tuple[int, ...]) -> list[Bend]:
+        """Return what the term adds to its majoriser at 0, over the blocks of that; nothing for a convex term."""
+        return []
 
     def linear(self, shape: tuple[int, ...]) -> Vector:
         """Return the linear part c of the term, for the scale of the dual infeasibility."""

@@ -18,6 +18,7 @@ from ..batches.form import Certifier
 from ..common.arrays import Vector
 from ..engine.clock import Clock
 from ..engine.options import Options
+from ..functions.contract import ROUNDING
 from ..functions.piecewise import PiecewiseQuadratic
 from ..model.model import Model
 from ..operators import Dense
@@ -65,6 +66,7 @@ def on_gram_matrix(problem: Problem, alphas: Vector, options: Options) -> list[R
     )
     solved = int(np.argmax(sweeps >= MOST_SWEEPS)) if np.any(sweeps >= MOST_SWEEPS) else alphas.size
     points = found.reshape(alphas.size, -1)[:solved]
+    points[np.abs(points) * model.column_lengths <= ROUNDING * np.linalg.norm(b)] = 0.0  # as at the largest alpha
     images = np.ascontiguousarray((A @ points.T).T)
     duals = weight * (images - b)
     slopes = -np.ascontiguousarray(duals @ A)

@@ -151,7 +151,7 @@ class Part:
     def gradient(self, x: Vector) -> Vector:
         """Return the gradient of all but f."""
         sizes = sizes_of(self.blocks, x)
-        slopes = np.sum([bend.slope(sizes) for bend in self.bends], axis=0)
+        slopes = sum_over(self.bends, Bend.slope, sizes)
         return self.pull + self.gram @ (x - self.origin) + self.blocks.spread(slopes) * self._units(x, sizes)
 
     def _units(self, x: Vector, sizes: Vector) -> Vector:
@@ -167,9 +167,9 @@ class Part:
         part = smooth_part(form, self.blocks, x)
         free = part.free
         sizes = sizes_of(self.blocks, x)
-        slopes = np.sum([bend.slope(sizes) for bend in self.bends], axis=0)
+        slopes = sum_over(self.bends, Bend.slope, sizes)
         ratios = np.divide(slopes, sizes, out=np.zeros_like(sizes), where=sizes > 0)
-        curvatures = np.sum([bend.curvature(sizes) for bend in self.bends], axis=0)
+        curvatures = sum_over(self.bends, Bend.curvature, sizes)
         block, unit = self.blocks.of_columns[free], self._units(x, sizes)[free]
         across, along = ratios[block], (curvatures - ratios)[block] * unit
 
@@ -212,8 +212,11 @@ class LocalSearch:
         self.model: Model = self.problem.with_terms(convex).model
         counts = [len(term.bind(shape).blocks()) for term, shape in zip(convex, shapes, strict=True)]
         ends = list(accumulate(counts))
-        found = zip((term.bend(shape) for term, shape in zip(terms, shapes, strict=True)), counts, ends, strict=True)
-        self.bends = [bend.among(end - count, ends[-1] - end) for bend, count, end in found if bend is not None]
+        self.bends = [
+            bend.among(ends[-1], slice(end - count, end))
+            for term, shape, count, end in zip(terms, shapes, counts, ends, strict=True)
+            for bend in term.bends(shape)
+        ]
 
     def start(self, stops: Stops) -> Vector:
         """Return a point that is found with steeper penalties first, so that few blocks leave 0 at a time."""
@@ -311,6 +314,11 @@ def sizes_of(blocks: Blocks, x: Vector) -> Vector:
     return norms
 
 
+def sum_over(bends: list[Bend], derivative: Callable[[Bend, Vector], Vector], sizes: Vector) -> Vector:
+    """Return the sum of a derivative of the bends by each size."""
+    return sum((derivative(bend, sizes) for bend in bends), np.zeros(sizes.size))
+
+
 def bend_value(bends: list[Bend], sizes: Vector) -> float:
     """Return the sum of the bends."""
     return sum(bend.value(sizes) for bend in bends)
@@ -390,8 +398,13 @@ def largest_eigenvalue(matrix: Vector) -> float:
 
 
 def search_for(problem: Problem, terms: list[Term]) -> LocalSearch | None:
-    """Return a search for a problem with the majorisers at 0; None if its loss is not smooth or A is not at hand."""
+    """Return a search for a problem with the majorisers at 0.
+
+    None if its loss is not smooth, a penalty couples columns without a norm, or A is not at hand.
+    """
     model = problem.model
+    if model.penalty_form is None:
+        return None
     apart = model.A.traits.device is not None or model.A.traits.holders is not None or model.A.traits.panels is not None
     if apart or Descent().missing(model) is not None or zero_slack(model.f, np.zeros(model.A.shape[1])) is None:
         return None

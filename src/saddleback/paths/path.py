@@ -99,11 +99,10 @@ def along(
         problem = problem.placed(open_device(options["device"]))  # once for all alphas
     trusted = False
     with Session(Options.of(options)) as session, Interrupts(session.team):
-        results: list[Result] = []
-        if anywhere:
-            results = on_gram_matrix(problem, values, session.options) or along_vertices(
-                problem, values, session.options
-            )
+        results = _all_at_once(problem, values, session.options) if anywhere else []
+        if results and first is not None and not np.array_equal(problem.flatten_x(results[0].x).vector(), first.x):
+            # there are several solutions at the first alpha, and this is the one to begin with
+            results[0] = session.solve(problem.with_alpha(values[0]), x0, y0, alpha=float(values[0]))
         for alpha in values[len(results) :]:
             if results:
                 x0, y0 = _start(results[-2:], alpha), None
@@ -113,6 +112,11 @@ def along(
             if result.status is Status.INTERRUPTED or session.stopped:
                 break
     return results
+
+
+def _all_at_once(problem: Problem, alphas: Vector, options: Options) -> list[Result]:
+    """Return results for the first of the alphas that need no solve for each: all, some, or none."""
+    return on_gram_matrix(problem, alphas, options) or along_vertices(problem, alphas, options)
 
 
 def _start(last: list[Result], alpha: float) -> Result:
