@@ -266,6 +266,30 @@ def test_a_model_says_which_features_are_in_every_solution(size: int) -> None:
     assert list(model.summary().columns["selected"]) == ["", *model.selected_]
 
 
+@pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, sparse.csc_array])
+def test_data_that_change_after_a_fit_change_no_decision(make: Any) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((50, 4))
+    X[:, 1] = X[:, 0]
+    given, weight, y = make(X), np.ones(50), X[:, 0] + 0.1 * rng.standard_normal(50)
+    model = Lasso(alpha=0.1, fit_intercept=False).fit(given, y, sample_weight=weight)
+    (given.data if sparse.issparse(given) else given)[...] = 0.0
+    y[:], weight[:] = 0.0, 2.0
+    assert list(model.selected_) == [UNDECIDED, UNDECIDED, NONE, NONE]
+
+
+@pytest.mark.parametrize("loss", [sb.Absolute, sb.Huber, sb.Squared])
+@pytest.mark.parametrize("penalty", [sb.L1, lambda alpha: sb.GroupL2(alpha, 1)])
+@pytest.mark.parametrize("alpha", [3.0, 1e4])
+def test_matrix_variables_also_at_0(loss: Any, penalty: Any, alpha: float) -> None:
+    rng = np.random.default_rng(8)
+    problem = sb.Problem(penalty(alpha), rng.standard_normal((60, 5)), loss(rng.standard_normal((60, 3))))
+    result, other = sb.solve(problem, tol=1e-8), sb.solve(problem, tol=1e-11)
+    found = result.bounds()
+    assert np.all((found.lower <= other.x + 1e-6) & (other.x - 1e-6 <= found.upper))
+    assert np.any(other.x) == (alpha < 1e4)
+
+
 def test_equal_features_of_a_model_are_undecided() -> None:
     rng = np.random.default_rng(5)
     X = rng.standard_normal((50, 3))

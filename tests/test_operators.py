@@ -142,7 +142,7 @@ def test_products_with_matrices_are_those_with_their_columns(name, rng):
     operator = OPERATORS[name]()
     tolerance = 1e-6 if "float32" in name else 1e-13
     X, Y = rng.standard_normal((operator.shape[1], 3)), rng.standard_normal((operator.shape[0], 3))
-    for columns in (None, np.array([3, 0, 4])):
+    for columns in (None, np.array([3, 0, 4]), np.empty(0, dtype=np.int64)):
         if columns is not None and not operator.traits.reads_columns:
             continue
         given = X if columns is None else X[columns]

@@ -264,3 +264,13 @@ def test_the_path_has_the_solutions_of_single_problems(rng):
         single = sb.solve(sb.Problem(sb.SLOPE(quantiles(N), found.settings["alpha"]), A, sb.Squared(b)), tol=1e-9)
         assert found.status is single.status is sb.Status.OPTIMAL
         assert found.certificate.primal_value == pytest.approx(single.certificate.primal_value, rel=2e-9)
+
+
+def test_weights_that_are_mostly_0_leave_the_working_set_out(rng):
+    """No kink holds the entries of weight 0, so that there is nothing to leave out, and no small Newton system."""
+    A, b = rng.standard_normal((40, 300)), rng.standard_normal(40)
+    weights = np.append(np.ones(3), np.zeros(297))
+    alpha = 0.05 * sb.alpha_max(sb.SLOPE(np.append(np.ones(3), np.full(297, 1e-9))), A, sb.Squared(b))
+    result = sb.solve(sb.Problem(sb.SLOPE(weights, alpha), A, sb.Squared(b)))
+    assert result.status is sb.Status.OPTIMAL
+    assert result.method == "sp-bcd"

@@ -44,6 +44,11 @@ class Interrupts:
         self._shared._told |= noted
         return self._team.any(noted)
 
+    @property
+    def noted(self) -> bool:
+        """Whether Ctrl-C has been pressed on this process; somebody else has to read ``requested``."""
+        return self._shared._noted
+
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             if Interrupts._active is not None:

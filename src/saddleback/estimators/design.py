@@ -34,6 +34,7 @@ class Design:
         self.n_rows, self.n_features = X.shape
         self.matrix, centre = X.centred(weight, mean_is_best) if intercept else (X.uncentred(), None)
         self.column = intercept and (centre is None or not mean_is_best)
+        self.centred = centre is not None
         self.centre = np.zeros(self.n_features) if centre is None else centre
 
     def with_rows(self, matrix: Any) -> Design:

@@ -142,6 +142,13 @@ class Fit:
             found.append(parts[0] if len(parts) == 1 else np.stack(parts))
         return found
 
+    def kept(self) -> Fit:
+        """Return the fit with data of which nobody else has the memory; data in a file as they are."""
+        weight = None if self.samples.weight is None else self.samples.weight.copy()
+        others = replace(self, samples=self.samples._replace(weight=weight))
+        own = self.design.centred or not self.samples.X.in_memory
+        return others if own else replace(others, design=self.design.with_rows(self.design.matrix.copy()))
+
     @property
     def entries(self) -> int:
         """The number of entries of X."""

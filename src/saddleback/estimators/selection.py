@@ -24,6 +24,9 @@ SMALL = 1 << 18
 class Deciding(Protocol):
     """A fit that can say which coefficients of its results are in every solution."""
 
+    def kept(self) -> Deciding:
+        """Return the fit with data of which nobody else has the memory."""
+
     @property
     def entries(self) -> int:
         """The number of entries of X."""
@@ -37,8 +40,9 @@ class Selection:
 
     def __init__(self, ready: Deciding, results: Sequence[sb.Result], coef: Vector) -> None:
         self._shape = coef.shape
-        self._undecided: tuple[Deciding, list[sb.Result]] | None = (ready, list(results))
-        if ready.entries > SMALL:
+        large = ready.entries > SMALL
+        self._undecided: tuple[Deciding, list[sb.Result]] | None = (ready if large else ready.kept(), list(results))
+        if large:
             self.decided()
 
     def decided(self) -> Any:

@@ -48,6 +48,10 @@ class TallFit:
         loss = partial(_loss, self.objective, self.total)
         return TallProblem(self.objective.penalty_term(), target, loss, self.intercept)
 
+    def kept(self) -> TallFit:
+        """Return the fit itself: a decision reads no data."""
+        return self
+
     @property
     def entries(self) -> int:
         """The number of entries of X that a decision would read: none."""

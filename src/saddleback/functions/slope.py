@@ -125,8 +125,11 @@ class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
     def zero_slack(self, z: Vector) -> Vector:
         return np.array([float(np.min(self.bounds - largest_sums(np.abs(z))))])
 
-    def parts_at_zero(self) -> Blocks:
-        return Blocks(None, np.arange(self.weights.size + 1))
+    def holds_entries(self) -> bool:
+        return bool(self.weights[self.weights.size // 2] > 0)  # no kink holds an entry of weight 0
+
+    def parts_at_zero(self) -> Blocks | None:
+        return Blocks(None, np.arange(self.weights.size + 1)) if self.holds_entries() else None
 
     def restrict_parts(self, parts: Indices) -> SortedL1:
         return SortedL1(self.weights[self.weights.size - parts.size :], self.place)

@@ -112,6 +112,10 @@ class Tied(ABC):
     def ties(self, x: Vector) -> Ties:
         """Return the ties at x."""
 
+    @abstractmethod
+    def holds_entries(self) -> bool:
+        """Return whether zeros and ties hold most entries of a solution; otherwise Newton's system is too large."""
+
 
 class SumOverCoordinates(Convex):
     """A sum over single coordinates, which reductions need to leave some of them out."""

@@ -55,15 +55,15 @@ class Dense(Operator):
         if columns is None and self.array.dtype == np.float64:
             return np.asarray(product(self.array, X))
         every = np.arange(self.shape[1]) if columns is None else columns
-        panels = slices(every.size, self.shape[0])
-        return np.asarray(sum(product(self.entries(every[own]), X[own]) for own in panels))
+        parts = (product(self.entries(every[own]), X[own]) for own in slices(every.size, self.shape[0]))
+        return sum(parts, np.zeros((self.shape[0], X.shape[1])))
 
     def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
         if columns is None and self.array.dtype == np.float64:
             return np.asarray(product(self.array.T, Y))
         every = np.arange(self.shape[1]) if columns is None else columns
-        panels = slices(every.size, self.shape[0])
-        return np.concatenate([product(self.entries(every[own]).T, Y) for own in panels])
+        parts = [product(self.entries(every[own]).T, Y) for own in slices(every.size, self.shape[0])]
+        return np.concatenate([np.zeros((0, Y.shape[1])), *parts])
 
     def scan(self, y: Vector) -> None:
         """Find the sums of squares and A'y in one reading, if that is possible."""

@@ -98,8 +98,8 @@ def along(
     if options.get("device") is not None:
         problem = problem.placed(open_device(options["device"]))  # once for all alphas
     trusted = False
-    with Session(Options.of(options)) as session, Interrupts(session.team):
-        results = _all_at_once(problem, values, session.options) if anywhere else []
+    with Session(Options.of(options)) as session, Interrupts(session.team) as interrupts:
+        results = _all_at_once(problem, values, session.options, interrupts) if anywhere else []
         if results and first is not None and not np.array_equal(problem.flatten_x(results[0].x).vector(), first.x):
             # there are several solutions at the first alpha, and this is the one to begin with
             results[0] = session.solve(problem.with_alpha(values[0]), x0, y0, alpha=float(values[0]))
@@ -114,9 +114,9 @@ def along(
     return results
 
 
-def _all_at_once(problem: Problem, alphas: Vector, options: Options) -> list[Result]:
+def _all_at_once(problem: Problem, alphas: Vector, options: Options, interrupts: Interrupts) -> list[Result]:
     """Return results for the first of the alphas that need no solve for each: all, some, or none."""
-    return on_gram_matrix(problem, alphas, options) or along_vertices(problem, alphas, options)
+    return on_gram_matrix(problem, alphas, options) or along_vertices(problem, alphas, options, interrupts)
 
 
 def _start(last: list[Result], alpha: float) -> Result:

@@ -25,6 +25,7 @@ from scipy.linalg import lapack, qr
 from ..batches.form import Certifier
 from ..common.arrays import Vector
 from ..engine.clock import Clock
+from ..engine.interrupts import Interrupts
 from ..engine.options import Options
 from ..functions.normal_form import Piecewise
 from ..machine.blas_threads import single_threaded
@@ -52,19 +53,23 @@ REFACTOR = 64
 """Steps after which the inverse of the rows of a vertex is computed anew."""
 
 
-def along_vertices(problem: Problem, alphas: Vector, options: Options) -> list[Result]:
-    """Return certified results for the first of the alphas: all, some, or none if the problem is of another kind."""
+def along_vertices(problem: Problem, alphas: Vector, options: Options, interrupts: Interrupts) -> list[Result]:
+    """Return certified results for the first of the alphas: all, some, or none if the problem is of another kind.
+
+    After Ctrl-C the other alphas are left to the solver, which ends at once.
+    """
     model = problem.model
     if not (options.any_method and _applies(model)):
         return []
-    certified = Certifier(options.tol, Clock(None, communicator_of(None)))
     results: list[Result] = []
     with single_threaded():  # for the same bits at any number of threads
         vertex = _first_vertex(model, options.seed)
         if vertex is None:
             return []
         for alpha in alphas:
-            own = problem.with_alpha(alpha)
+            if interrupts.noted:
+                break
+            own, certified = problem.with_alpha(alpha), Certifier(options.tol, Clock(None, communicator_of(None)))
             steps = vertex.descend(own.model)
             found = None if steps is None else _certified(certified, own, vertex, steps)
             if found is None or found.passes > options.max_passes:

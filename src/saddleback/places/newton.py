@@ -154,7 +154,7 @@ def has_directions(model: Model) -> bool:
     if model.penalty_form is not None:
         return model.penalty_form.closed
     forms = [(part.normal_form(), part) for part, _ in parts_of(model.f)]
-    return all(isinstance(part, Tied) if form is None else form.closed for form, part in forms)
+    return all(isinstance(part, Tied) and part.holds_entries() if form is None else form.closed for form, part in forms)
 
 
 def pattern(model: Model, x: Vector) -> NDArray[np.bool_]:
