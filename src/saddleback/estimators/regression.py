@@ -131,17 +131,22 @@ class WithOffset(LinearRegressor):
         if offset is None:
             return super().fit(X, y, sample_weight)
         table, y, weight = self._check_data(X, y, sample_weight)
+        return self._fit_table(table, *self._without_offset(table, y, weight, offset))
+
+    def _without_offset(
+        self, table: Table, y: Any, weight: Vector | None, offset: ArrayLike
+    ) -> tuple[Any, Vector | None, float | None]:
         known = self._checked_offset(offset, table, y)
         objective = self._objective()
         if objective.of_residuals:
-            return self._fit_table(table, y - known, weight)
+            return y - known, weight, None
         if not objective.log_link:
             raise ValueError(f"offset was given, and loss={objective.loss!r} has none: add it to X, as a column")
         # up to a constant, l(u + o, y) = exp((2 - p) o) l(u, y exp(-o)) with the power p of the variance
         total = float(y.size if weight is None else weight.sum())
         factor = np.exp((2.0 - objective.variance_power) * known)
         scaled = factor if weight is None else weight * factor
-        return self._fit(table.dtype, self._prepare(table, y * np.exp(-known), scaled, total))
+        return y * np.exp(-known), scaled, total
 
     @staticmethod
     def _checked_offset(offset: ArrayLike, X: Table, y: Vector) -> Vector:

@@ -261,7 +261,9 @@ class Inferential(Formulated, ABC):
         return ""
 
     def _chosen(self, objective: Objective) -> Objective:
-        """Return the objective with the alpha that was chosen by cross-validation, if there is one."""
+        """Return the objective with the alpha and the l1_ratio that were chosen by cross-validation, if any were."""
+        ratio = getattr(self, "l1_ratio_", None)
+        objective = objective if ratio is None else replace(objective, l1_ratio=ratio)
         return replace(objective, alpha=self.alpha_) if hasattr(self, "alpha_") else objective
 
     def _results(self) -> list[sb.Result]:
