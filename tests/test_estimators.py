@@ -301,7 +301,7 @@ def test_invalid_parameters_are_rejected(regression, model, message):
 
 @pytest.mark.parametrize("penalty", [[("l1", ["a"])], 3, {("l1",): [0]}])
 def test_a_penalty_is_a_name_or_a_dict(regression, penalty):
-    with pytest.raises(TypeError, match="penalty=.*: expected one of .*, or a dict from such names to columns"):
+    with pytest.raises(TypeError, match=r"penalty=.*: expected one of .*, or a dict from such names to columns"):
         se.SparseRegressor("squared", penalty).fit(*regression)
     with pytest.raises(TypeError, match="loss=None: expected one of"):
         se.SparseRegressor(None).fit(*regression)
