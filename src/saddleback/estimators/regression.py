@@ -47,9 +47,21 @@ class LinearRegressor(RegressorMixin, LinearModel):
         y = np.asarray(y, dtype=np.float64)
         self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
         y = y[:, 0] if self._one_column else y
+        weight = check_weight(sample_weight, table)
         if y.size:
             self._objective().check_targets("y", float(y.min()))
-        return table, y, check_weight(sample_weight, table)
+            counted = y if weight is None else y[weight > 0]
+            self._check_has_minimum(bool(np.all(np.any(counted, axis=0))))
+        return table, y, weight
+
+    def _check_has_minimum(self, some: bool) -> None:
+        """Raise if no targets of samples that count are above 0, so that a log link has no best intercept."""
+        objective = self._objective()
+        if objective.log_link and self.fit_intercept and not some:
+            raise ValueError(
+                f"y is 0 for all samples with a positive weight: loss={objective.loss!r} has no minimum, since the "
+                "intercept would be minus infinity; expected a target above 0, or fit_intercept=False"
+            )
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
