@@ -234,3 +234,17 @@ def test_a_list_of_matrices_needs_a_list_of_terms():
 def test_solve_takes_a_problem():
     with pytest.raises(TypeError, match=r"problem is L1: .* as in solve\(Problem\(penalty, A, loss\)\)"):
         sb.solve(sb.L1(1.0), np.eye(3), sb.Squared(np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        ([[0, 1], [2]], "it does not list column 3"),
+        ([[0, 1], [2, 4]], "it lists column 4, and they are numbered from 0 to 3"),
+        ([[0, -1], [2, 3]], "it lists column -1"),
+        ([[0, 1], [1, 2, 3]], "it lists column 1 more than once"),
+    ],
+)
+def test_groups_that_are_no_partition_name_a_column(groups, match):
+    with pytest.raises(ValueError, match=match):
+        sb.Problem(sb.GroupL2(1.0, groups), np.eye(4), sb.Squared(np.ones(4)))
