@@ -278,6 +278,10 @@ def test_warm_starts(regression):
     ("model", "message"),
     [
         (se.SparseRegressor("sqaured"), "did you mean 'squared'"),
+        (se.SparseRegressor("MSE"), "did you mean 'squared'"),
+        (se.SparseRegressor(penalty="lasso"), "did you mean 'l1'"),
+        (se.SparseRegressor(penalty="L1"), "did you mean 'l1'"),
+        (se.SparseRegressor(penalty="slope"), r"did you mean sb\.SLOPE with sb\.solve"),
         (se.SparseRegressor(penalty="l2"), r"penalty='l2' is not known \(did you mean 'elasticnet' with l1_ratio=0"),
         (se.SparseRegressor("hinge"), r"loss='hinge' is not known to regressors \(it is a loss of SparseClassifier\)"),
         (se.SparseRegressor("pinball"), "did you mean 'quantile'"),
@@ -295,6 +299,14 @@ def test_warm_starts(regression):
 def test_invalid_parameters_are_rejected(regression, model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*regression)
+
+
+@pytest.mark.parametrize("penalty", [[("l1", ["a"])], 3, {("l1",): [0]}])
+def test_a_penalty_is_a_name_or_a_dict(regression, penalty):
+    with pytest.raises(TypeError, match=r"penalty=.*: expected one of .*, or a dict from such names to columns"):
+        se.SparseRegressor("squared", penalty).fit(*regression)
+    with pytest.raises(TypeError, match="loss=None: expected one of"):
+        se.SparseRegressor(None).fit(*regression)
 
 
 @pytest.mark.parametrize(

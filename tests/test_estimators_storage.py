@@ -313,9 +313,9 @@ def test_an_entry_that_is_not_finite_is_named(kind, intercept, tmp_path):
 
 def test_targets_weights_and_features_are_checked_as_for_arrays(tmp_path):
     source = in_file(tmp_path, "map-by-columns")
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="y has 89 values, and X has 90 samples"):
         se.Lasso().fit(source, Y[1:])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="sample_weight has 89 values: expected one for each of the 90"):
         se.Lasso().fit(source, Y, sample_weight=WEIGHT[1:])
     with pytest.raises(ValueError, match=r"y cannot be None|requires y"):
         se.Lasso().fit(source, None)

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -368,3 +369,42 @@ def test_displays_of_criteria_and_grids(table, pyplot):
     assert len(grid.estimator.plot()) == 2
     with pytest.raises(TypeError, match="Lasso, which does not choose alpha"):
         se.CVDisplay.from_estimator(se.Lasso(), X, y)
+
+
+def test_columns_that_are_not_numbers_are_named(table):
+    X, y = table
+    frame = X.assign(city="Rome", when=pd.date_range("2020-01-01", periods=80), kind=pd.Categorical(["a", "b"] * 40))
+    for model in (se.Lasso(0.1), se.LassoCV(cv=3)):
+        with pytest.raises(ValueError, match=r"'city', 'when', 'kind': expected numbers.*pd\.get_dummies.*fit_formula"):
+            model.fit(frame, y)
+    with pytest.raises(ValueError, match=r"columns that are not numbers, 7, 8"):
+        se.Lasso(0.1).fit(frame.drop(columns="when").to_numpy(), y)
+    fitted = se.Lasso(0.1).fit(X, y)
+    with pytest.raises(ValueError, match="columns that are not numbers, 'age'"):
+        fitted.predict(X.assign(age="old"))
+
+
+@pytest.mark.parametrize("stored", [lambda X: X, lambda X: X.to_numpy(), lambda X: sparse.csr_array(X.to_numpy())])
+def test_values_that_are_missing_are_counted_by_column(table, stored):
+    X, y = table
+    holes = X.copy()
+    holes.loc[2:4, "city_A"] = np.nan
+    holes.loc[4:7, "job_Y"] = np.nan
+    names = ["'city_A'", "'job_Y'"] if hasattr(stored(X), "columns") else ["1", "6"]
+    told = f"Input X contains NaN in 6 of 80 rows, by column: {names[0]} (3), {names[1]} (4). Remove these rows"
+    fitted = se.Lasso(0.1).fit(stored(X), y)
+    for refused in (lambda: se.Lasso(0.1).fit(stored(holes), y), lambda: fitted.predict(stored(holes))):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            refused()
+    holes = X.copy()
+    holes.loc[3, "age"] = np.inf
+    with pytest.raises(ValueError, match=r"Input X contains infinity .* in 1 of 80 rows, by column: .*1"):
+        se.Lasso(0.1).fit(stored(holes), y)
+
+
+def test_lengths_that_differ_are_named(table):
+    X, y = table
+    with pytest.raises(ValueError, match="y has 79 values, and X has 80 samples"):
+        se.Lasso(0.1).fit(X, y[1:])
+    with pytest.raises(ValueError, match="sample_weight has 5 values: expected one for each of the 80 samples"):
+        se.Lasso(0.1).fit(X, y, sample_weight=np.ones(5))

@@ -14,7 +14,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from typer.testing import CliRunner
 
 import saddleback.estimators as se
+from saddleback import fit_report
 from saddleback.cli import app
+from saddleback.io.csv_tables import read_csv
 
 
 def fit(*words):
@@ -79,6 +81,61 @@ def test_classes_and_an_index_without_a_name(tmp_path):
     assert content["classes"] == list(model.classes_) == ["benign", "malignant"]
     assert list(content["coefficients"]) == columns
     assert "predicted malignant" in page
+
+
+@pytest.mark.parametrize("values", [["1,5", "2"], ["1.234,5", "12"], ["1,234", "1,234,567.5"], ["1 234", "-5 678"]])
+def test_numbers_with_other_punctuation_are_refused(values, tmp_path):
+    """They are neither categories nor classes."""
+    frame = pd.DataFrame({"a": values * 20, "b": np.arange(40.0)})
+    frame.to_csv(tmp_path / "comma.csv", index=False, sep=";")
+    for target in ("a", "b"):
+        refused = fit(tmp_path / "comma.csv", "--target", target)
+        assert refused.exit_code == 2
+        said = " ".join(refused.stderr.split())
+        assert "column 'a' has" in said
+        assert "a decimal comma or separators of thousands" in said
+        assert "class" not in said
+    assert fit(tmp_path / "comma.csv", "--target", "b", "--category", "a").exit_code == 0
+
+
+def test_a_given_alpha_lies_within_the_path_and_was_not_chosen(houses, tmp_path):
+    _, path = houses
+    _, _, page = check([path, "--alpha", "1e-5"], "price", tmp_path)
+    assert "The choice of alpha" not in page
+    assert "Other values of alpha" in page
+    model = se.SparseRegressor(alpha=1e-5)
+    table = read_csv(path, "price", None, None, False, [])
+    X = np.column_stack(list(table.features.values()))
+    alphas = fit_report._path(model, X, table).alphas
+    assert alphas[-1] < 1e-5 < alphas[0]
+
+
+def test_no_penalty_has_no_alpha(houses, tmp_path):
+    _, path = houses
+    assert "\nalpha" not in fit(path, "--target", "price", "--penalty", "none").stdout
+    content, _, page = check([path, "--penalty", "none", "--column", "area"], "price", tmp_path)
+    assert content["alpha"] is None
+    assert "penalty none</p>" in page
+    assert "against alpha" not in page
+
+
+def test_all_coefficients_are_0(houses, tmp_path):
+    _, path = houses
+    found = fit(path, "--target", "price", "--alpha", "1e3", "--report", tmp_path / "out.html")
+    assert "All 7 coefficients are 0." in found.stdout
+    assert "All 7 coefficients are 0" in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_the_report_has_the_remarks_and_counts_of_the_terminal(rng, tmp_path):
+    X = rng.standard_normal((60, 3))
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=X.sum(axis=1) + 5.0)  # a perfect fit: no penalty is best
+    frame.to_csv(tmp_path / "exact.csv", index=False)
+    found = fit(tmp_path / "exact.csv", "--target", "y", "--report", tmp_path / "out.html")
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    for said in ("This alpha is the smallest that was tried", "3 of 3"):
+        assert said in found.stdout
+        assert said in page
+    assert "4 of 4" not in page  # with the intercept
 
 
 def test_categories_and_weights(houses, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import saddleback as sb
+from saddleback.estimators import SparseRegressor
 
 B = np.array([[0.9, -1.3], [0.2, 2.1], [-0.4, 0.0]])
 U = np.array([[0.3, 0.4], [-1.0, 2.0], [0.7, -0.2]])
@@ -129,3 +130,16 @@ def test_the_poisson_path_of_glmnet_is_nowhere_above_skglm(data):
             peer.fit(X, y)
             theirs = objective(peer.coef_.ravel(), np.ravel(peer.intercept_)[0] if intercept else 0.0, alpha)
             assert objective(w, c, alpha) <= theirs + 1e-6
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie"])
+def test_counts_that_are_all_0_have_no_best_intercept(loss, rng):
+    X, y = rng.standard_normal((30, 2)), np.zeros(30)
+    with pytest.raises(ValueError, match=f"y is 0 for all samples .* loss='{loss}' has no minimum"):
+        SparseRegressor(loss).fit(X, y)
+    assert SparseRegressor(loss, alpha=0.1, fit_intercept=False).fit(X, y).result_.status is sb.Status.OPTIMAL
+    y[0], weight = 1.0, np.ones(30)
+    weight[0] = 0.0
+    with pytest.raises(ValueError, match="positive weight"):
+        SparseRegressor(loss).fit(X, y, sample_weight=weight)
+    assert SparseRegressor(loss).fit(X, y).result_.status is sb.Status.OPTIMAL

@@ -503,3 +503,15 @@ def test_names_and_html_are_escaped():
 def test_formulaic_is_imported_only_where_it_is_needed():
     code = "import sys, saddleback.estimators; print('formulaic' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
+@pytest.mark.parametrize("penalty", ["mcp", "l1"])
+def test_a_summary_says_what_is_proved_if_the_penalty_is_not_convex(penalty):
+    model = se.SparseRegressor(penalty=penalty, alpha=0.1).fit(X, Y)
+    facts = model.summary().facts
+    assert ("not convex" in facts["penalty"]) is (penalty == "mcp")
+    assert ("of the last convex problem" in facts["certificate"]) is (penalty == "mcp")
+    residual, sizes = Y - model.predict(X), np.abs(model.coef_)
+    concave = np.where(sizes <= 0.3, 0.1 * sizes - sizes**2 / 6.0, 0.015).sum()
+    value = np.mean(residual**2) / 2.0 + (concave if penalty == "mcp" else 0.1 * sizes.sum())
+    assert float(facts["objective"]) == pytest.approx(value, rel=1e-6)

@@ -143,6 +143,7 @@ def test_a_problem_of_cvxpy() -> None:
         (estimators.Lasso(alpha=0.1), Y),
         (estimators.Lasso(alpha=0.1), TWO),
         (estimators.LassoCV(cv=3), Y),
+        (estimators.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.8]), Y),
         (estimators.MultiTaskLasso(alpha=0.1), TWO),
         (estimators.QuantileRegressor(alpha=0.05), Y),
         (estimators.SparseClassifier(alpha=0.05), CLASSES),
@@ -152,6 +153,43 @@ def test_a_problem_of_cvxpy() -> None:
 def test_own_models(model: Any, y: np.ndarray) -> None:
     for each in judged(model.fit(X, y), X, y):
         assert each.certificate.error <= 2 * model.tol, str(each)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (estimators.SparseRegressor("quantile", alpha=0.02), Y),
+        (estimators.SparseRegressor("poisson", alpha=0.02), COUNTS),
+        (estimators.Lasso(alpha=0.1), Y),
+    ],
+)
+def test_the_offset_and_weights_of_a_fit_are_needed(model: Any, y: np.ndarray) -> None:
+    offset = 0.1 * X[:, 1] ** 2
+    model.fit(X, y, sample_weight=WEIGHT, offset=offset)
+    assert judged(model, X, y, WEIGHT, offset)[0].certificate.error <= 2 * model.tol
+    for others in ({}, {"sample_weight": WEIGHT}, {"offset": offset}):
+        with pytest.raises(ValueError, match=r"not the data of the fit.*sample_weight and the offset"):
+            sb.judge(model, X, y, **others)
+    with pytest.raises(ValueError, match="not the data of the fit"):
+        sb.judge(model, X[:40], y[:40], WEIGHT[:40], offset[:40])
+
+
+def test_a_model_without_an_offset_refuses_one() -> None:
+    with pytest.raises(TypeError, match="offset was given, and is not known for sklearn Lasso"):
+        sb.judge(linear_model.Lasso(0.1).fit(X, Y), X, Y, offset=Y)
+    with pytest.raises(ValueError, match="offset was given, and LassoCV has none"):
+        sb.judge(estimators.LassoCV(cv=3).fit(X, Y), X, Y, offset=Y)
+
+
+def test_a_relaxed_fit_minimises_no_penalised_objective() -> None:
+    with pytest.raises(TypeError, match="relaxed=True"):
+        sb.judge(estimators.LassoCV(cv=3, relaxed=True).fit(X, Y), X, Y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_that_ended_early_is_judged() -> None:
+    model = estimators.Lasso(alpha=0.1, max_iter=1, tol=1e-12).fit(X, Y)
+    assert sb.judge(model, X, Y).objective == pytest.approx(model.result_.objective)
 
 
 def test_unknown_models_and_missing_data_are_named() -> None:

@@ -223,3 +223,28 @@ def test_a_start_of_the_wrong_structure_is_named(x0, error, match):
     problem = sb.Problem([sb.L1(0.1), sb.Zero()], [np.eye(3), np.ones(3)], sb.Squared(np.ones(3)))
     with pytest.raises(error, match=match):
         sb.solve(problem, x0=x0)
+
+
+def test_a_list_of_matrices_needs_a_list_of_terms():
+    for A in ([np.eye(3), np.eye(3)], [np.eye(3), np.ones((1, 3))]):
+        with pytest.raises((TypeError, ValueError), match="a list with one per penalty of a list, side by side"):
+            sb.Problem(sb.L1(1.0), A, sb.Squared(np.ones(3)))
+
+
+def test_solve_takes_a_problem():
+    with pytest.raises(TypeError, match=r"problem is L1: .* as in solve\(Problem\(penalty, A, loss\)\)"):
+        sb.solve(sb.L1(1.0), np.eye(3), sb.Squared(np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        ([[0, 1], [2]], "it does not list column 3"),
+        ([[0, 1], [2, 4]], "it lists column 4, and they are numbered from 0 to 3"),
+        ([[0, -1], [2, 3]], "it lists column -1"),
+        ([[0, 1], [1, 2, 3]], "it lists column 1 more than once"),
+    ],
+)
+def test_groups_that_are_no_partition_name_a_column(groups, match):
+    with pytest.raises(ValueError, match=match):
+        sb.Problem(sb.GroupL2(1.0, groups), np.eye(4), sb.Squared(np.ones(4)))

@@ -14,7 +14,7 @@ import typer
 
 from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
 from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
-from .fit_report import page
+from .fit_report import page, remarks
 from .io.csv_tables import CsvTable, read_csv
 
 LOSSES: Mapping[str, Choice] = {name: own for name, own in {**REGRESSION, **CLASSIFICATION}.items() if name != "sqrt"}
@@ -35,6 +35,9 @@ CSV = (".csv", ".tsv", ".txt")
 
 ALPHA = 0.01
 """The default weight of the penalty for files that are not read into memory."""
+
+GRID = {"eps": 1e-3, "n_alphas": 50}
+"""The values of alpha that cross-validation compares; more than in the estimators, since nobody adapts them."""
 
 MOST_VALUES = 20_000_000
 """Most values of X for which alpha is chosen by cross-validation, which takes up to some minutes."""
@@ -84,7 +87,9 @@ class Fit:
         """Return the parameters of the model that were given."""
         given: dict[str, Any] = {"loss": self.loss, "penalty": None if self.penalty == "none" else self.penalty}
         given |= {name: value for name, value in self.parameters.items() if value is not None}
-        if not self.chooses and self.penalty != "none":
+        if self.chooses:
+            given |= GRID
+        elif self.penalty != "none":
             given["alpha"] = ALPHA if self.alpha is None else self.alpha
         return given | {"tol": self.tol} | ({} if self.time_limit is None else {"time_limit": self.time_limit})
 
@@ -165,7 +170,7 @@ def told(model: Any) -> dict[str, Any]:
         "message": [result.message for result in results],
         "objective": [result.objective for result in results],
         "relative_gap": [result.relative_gap for result in results],
-        "alpha": getattr(model, "alpha_", getattr(model, "alpha", None)),
+        "alpha": None if model.penalty is None else getattr(model, "alpha_", getattr(model, "alpha", None)),
         _work(model): [int(result.passes) for result in results],
         "seconds": sum(result.seconds for result in results),
         "classes": [str(label) for label in getattr(model, "classes_", [])],
@@ -189,20 +194,18 @@ def print_model(model: Any) -> None:
         "relative gap": ", ".join(f"{value:.2e}" for value in content["relative_gap"]),
         _work(model): ", ".join(map(str, content[_work(model)])),
         "seconds": f"{content['seconds']:.2f}",
-        "alpha": f"{content['alpha']:.6g}" + " by cross-validation" * hasattr(model, "alpha_"),
     }
+    if content["alpha"] is not None:
+        lines["alpha"] = f"{content['alpha']:.6g}" + " by cross-validation" * hasattr(model, "alpha_")
     for name, value in lines.items():
         typer.echo(f"{name:<22}{value}")
-    for said in content["message"]:
+    for said in [*content["message"], *remarks(model)]:
         typer.echo(said)
-    if hasattr(model, "alpha_") and model.alpha_ == model.path_.alphas[-1]:
-        typer.echo(
-            "This alpha is the smallest that was tried, so that a smaller one may predict better. Columns in very "
-            "different units are a common reason: scale them, or pass --alpha."
-        )
     typer.echo(f"{'intercept':<22}" + " ".join(f"{entry:.6g}" for entry in np.atleast_1d(content["intercept"])))
     nonzero = {name: value for name, value in content["coefficients"].items() if np.any(value)}
-    typer.echo(f"{len(nonzero)} of {len(content['coefficients'])} coefficients are not 0, the largest first:")
+    count = len(content["coefficients"])
+    some = f"{len(nonzero)} of {count} coefficients are not 0, the largest first:"
+    typer.echo(some if nonzero else f"All {count} coefficients are 0.")
     for name, value in sorted(nonzero.items(), key=lambda item: -np.max(np.abs(item[1])))[:SHOWN]:
         typer.echo(f"  {name:<30}" + " ".join(f"{entry: .6g}" for entry in np.atleast_1d(value)))
 

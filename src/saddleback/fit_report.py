@@ -15,7 +15,11 @@ import saddleback as sb
 
 from .common import pictures
 from .estimators.displays import CVDisplay, PathDisplay
+from .estimators.path import coefficients
 from .io.csv_tables import CsvTable
+
+BEYOND = 3.0
+"""How far a path goes beyond a given alpha, as a quotient."""
 
 MOST_BARS = 20
 """Most coefficients in the picture."""
@@ -28,7 +32,8 @@ table{border-collapse:collapse;font-size:.9rem}th,td{padding:.2rem .8rem .2rem 0
 border-bottom:1px solid #eee;overflow-wrap:break-word}td.n{text-align:right;font-variant-numeric:tabular-nums}
 .side{display:flex;flex-wrap:wrap;gap:1rem 2rem;align-items:flex-start}.side>*{min-width:0;max-width:100%}
 figure{margin:0;flex:1 1 22rem}svg{max-width:100%;height:auto}figcaption{font-size:.85rem;color:#555}
-pre{background:#f5f5f5;padding:.8rem;overflow-x:auto;font-size:.85rem}.wide{overflow-x:auto}
+pre{background:#f5f5f5;padding:.8rem;white-space:pre-wrap;font-size:.85rem}pre,code{overflow-wrap:anywhere}
+.wide{overflow-x:auto}
 """
 
 
@@ -46,10 +51,11 @@ def page(model: Any, table: CsvTable, X: Any, recipe: str, command: Sequence[str
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     target = escape(table.target.name)
     sections = {
-        "Certificate": "".join(result._repr_html_() for result in results)
-        + "<p>The best objective that is possible lies between the lower bound and the objective.</p>",
+        "Certificate": "".join(map(_card, results))
+        + "<p>The best objective that is possible lies between the lower bound and the objective.</p>"
+        + "".join(f"<p>{escape(said)}</p>" for said in remarks(model)),
         "Coefficients": _coefficients(model, X),
-        "The choice of alpha": _choice(model, X, table),
+        "The choice of alpha" if hasattr(model, "alpha_") else "Other values of alpha": _choice(model, X, table),
         "Fit": _classes(model, table, X) if hasattr(model, "classes_") else _residuals(model, table, X),
         "Data": _data(table, X),
         "The same in Python": f"<pre>{escape(recipe)}</pre>",
@@ -64,6 +70,21 @@ def page(model: Any, table: CsvTable, X: Any, recipe: str, command: Sequence[str
         f"<footer><p><small>saddleback {escape(sb.__version__)}: <code>{escape(shlex.join(command))}</code></small></p>"
         "</footer></body></html>"
     )
+
+
+def remarks(model: Any) -> list[str]:
+    """Return what a reader should know of a fitted model besides its certificate, one sentence or more each."""
+    if hasattr(model, "alpha_") and model.alpha_ == model.path_.alphas[-1]:
+        return [
+            "This alpha is the smallest that was tried, so that a smaller one may predict better. Columns in very "
+            "different units are a common reason: scale them, or pass --alpha."
+        ]
+    return []
+
+
+def _card(result: sb.Result) -> str:
+    """Return a result as HTML, which counts the coefficients without the intercept."""
+    return replace(result, x=coefficients(result)[0])._repr_html_()
 
 
 def _penalty(model: Any) -> str:
@@ -112,7 +133,8 @@ def _coefficients(model: Any, X: Any) -> str:
     rows: list[list[Any]] = [["intercept", *np.broadcast_to(model.intercept_, len(coefs))]]
     rows[0] += [] if classes else [""]
     rows += [[names[j], *coefs[:, j], *([] if classes else [coefs[0, j] * spread[j]])] for j in order]
-    told = f"<p>{len(order)} of {X.shape[1]} coefficients are not 0. The others have no influence.</p>"
+    some = f"{len(order)} of {X.shape[1]} coefficients are not 0. The others have no influence."
+    told = f"<p>{some if order else f'All {X.shape[1]} coefficients are 0: no column has influence.'}</p>"
     largest = order[:MOST_BARS]
     picture = ""
     if largest:
@@ -137,12 +159,10 @@ def _short(name: str) -> str:
 
 def _choice(model: Any, X: Any, table: CsvTable) -> str:
     """Return the pictures of the path, and of cross-validation if it has chosen alpha."""
-    if model.penalty is None:
+    if not model._objective().penalised:
         return ""
     chosen = hasattr(model, "path_")
-    weight = None if table.weights is None else table.weights.values
-    along = model.path_ if chosen else model.path(X, table.target.values, weight, n_alphas=30, eps=1e-2)
-    along = replace(along, feature_names=list(table.features))
+    along = replace(model.path_ if chosen else _path(model, X, table), feature_names=list(table.features))
     drawn = ""
     for k in range(along.n_panels):
         axis = _axes()
@@ -157,6 +177,15 @@ def _choice(model: Any, X: Any, table: CsvTable) -> str:
         CVDisplay(model).plot(axis)
         drawn = _figure(axis.figure, "The loss on samples that a fit has not seen, against alpha.") + drawn
     return f'<div class="side">{drawn}</div>'
+
+
+def _path(model: Any, X: Any, table: CsvTable) -> Any:
+    """Return the solutions from the largest alpha that matters to one below that of the model."""
+    given = (X, table.target.values, None if table.weights is None else table.weights.values)
+    along = model.path(*given, n_alphas=30, eps=1e-2)
+    if model.alpha > along.alphas[-1]:
+        return along
+    return model.path(*given, alphas=np.geomspace(along.alphas[0], model.alpha / BEYOND, along.alphas.size))
 
 
 def _panel(along: Any, k: int) -> Any:

@@ -119,6 +119,11 @@ def solve(
         the run ended before it could be stopped, so that a loop over several solves can look for it. A second Ctrl-C
         during the same solve, or within 0.4 seconds, raises KeyboardInterrupt.
     """
+    if not isinstance(problem, (Problem, TallProblem)) and not callable(problem):  # before the options that follow it
+        raise TypeError(
+            f"problem is {type(problem).__name__}: expected a saddleback.Problem, as in "
+            "solve(Problem(penalty, A, loss))"
+        )
     given = Options(
         method=method,
         tol=tol,

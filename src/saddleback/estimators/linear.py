@@ -112,16 +112,16 @@ class LinearModel(FromRows, ABC):
         """Prepare to decide which coefficients are in every solution."""
         self._selection = Selection(ready, results, self.coef_)
 
-    def _fit_table(self, table: Table, y: Any, weight: Vector | None) -> Any:
-        """Fit the model to checked data."""
-        here = self.comm is None and self.device is None and not self.warm_start
+    def _fit_table(self, table: Table, y: Any, weight: Vector | None, total: float | None = None) -> Any:
+        """Fit the model to checked data; ``total`` is as in ``_prepare``."""
+        here = total is None and self.comm is None and self.device is None and not self.warm_start
         if here and tall_fit.pays(table, y) and self._can_be_tall(table, y):
             targets = [ArrayRows(table.matrix, own, weight, checked=True) for own in self._columns(y)]
             total = float(y.size if weight is None else weight.sum())
             return self._fit(
                 table.dtype, TallFit(self._with_indices(table.shape[1]), targets, total, self.fit_intercept)
             )
-        return self._fit(table.dtype, self._prepare(table, y, weight))
+        return self._fit(table.dtype, self._prepare(table, y, weight, total))
 
     def _fit(self, dtype: Any, ready: Fit | TallFit) -> Any:
         """Solve the problems of checked data, and set the fitted attributes."""
@@ -133,13 +133,22 @@ class LinearModel(FromRows, ABC):
         self._stop_if_interrupted(results)
         return self
 
-    def _posed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Iterator[tuple[sb.Problem, Any]]:
+    def _without_offset(
+        self, table: Table, y: Any, weight: Vector | None, offset: ArrayLike
+    ) -> tuple[Any, Vector | None, float | None]:
+        """Return targets, weights and the weight of all samples for which no offset gives the same coefficients."""
+        raise ValueError(f"offset was given, and {type(self).__name__} has none: leave it out")
+
+    def _posed(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, offset: ArrayLike | None
+    ) -> Iterator[tuple[sb.Problem, Any]]:
         """Yield the problems that the model solves for data, each with the point of the fitted model."""
         check_is_fitted(self)
         other = self._unfitted()
-        ready: Fit = other._prepare(*other._check_data(X, y, sample_weight))
-        if hasattr(self, "alpha_"):
-            ready = ready.with_alpha(self.alpha_)
+        table, y, weight = other._check_data(X, y, sample_weight)
+        given = (y, weight) if offset is None else other._without_offset(table, y, weight, offset)
+        ready: Fit = other._prepare(table, *given)
+        ready = replace(ready, objective=self._chosen(ready.objective))
         single = len(ready.targets) == 1
         coefs = [self.coef_.reshape(-1, self.n_features_in_).T] if single else list(self.coef_)
         if single and ready.targets[0].values.ndim == 1:

@@ -124,18 +124,25 @@ CLASSIFICATION: Mapping[str, Choice] = {
     "multiclass_hinge": Choice(_multiclass_hinge, polyhedral=True, joint=True),
 }
 
+RIDGE = "'elasticnet' with l1_ratio=0, which is alpha / 2 times the sum of the squares"
+
 OTHER_NAMES: Mapping[str, str] = {
     "absolute_error": "'absolute'",
+    "adaptive_lasso": "'adaptive'",
     "crammer_singer": "'multiclass_hinge'",
     "enet": "'elasticnet'",
     "group_lasso": "'group'",
-    "l2": "'elasticnet' with l1_ratio=0, which is alpha / 2 times the sum of the squares",
+    "l2": RIDGE,
     "kl": "'kullback_leibler'",
+    "lasso": "'l1'",
     "log_loss": "'logistic'",
     "mae": "'absolute'",
     "mse": "'squared'",
     "none": "None",
+    "ridge": RIDGE,
+    "slope": "sb.SLOPE with sb.solve, since no estimator has it",
     "softmax": "'multinomial'",
+    "sparse_group_lasso": "'sparse_group'",
     "pinball": "'quantile'",
     "squared_error": "'squared'",
 }
@@ -442,6 +449,9 @@ def _described(function: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
+    if not isinstance(found, str) and not (found is None and None in known):
+        several = ", or a dict from such names to columns, as {'l1': ['a', 'b'], None: ['c']}"
+        raise TypeError(f"{argument}={found!r}: expected one of {list(known)}{several * (argument == 'penalty')}")
     if found not in known:
         hint = _hint(argument, found, known)
         raise ValueError(f"{argument}={found!r} is not known{hint}: expected one of {list(known)}")
@@ -453,6 +463,7 @@ def _hint(argument: str, found: Any, known: Mapping[Any, Choice]) -> str:
         return " to classifiers (it is a loss of SparseRegressor)"
     if argument == "loss" and found in CLASSIFICATION:
         return " to regressors (it is a loss of SparseClassifier)"
-    close = get_close_matches(str(found), [str(name) for name in known], n=1)
-    meant = OTHER_NAMES.get(found, repr(close[0]) if close else "")
+    name = str(found).lower().replace("-", "_").replace(" ", "_")
+    close = get_close_matches(name, [str(own) for own in known], n=1)
+    meant = OTHER_NAMES.get(name, repr(close[0]) if close else "")
     return f" (did you mean {meant}?)" if meant else ""

@@ -47,9 +47,21 @@ class LinearRegressor(RegressorMixin, LinearModel):
         y = np.asarray(y, dtype=np.float64)
         self._one_column = y.ndim == 2 and y.shape[1] == 1 and not self.joint
         y = y[:, 0] if self._one_column else y
+        weight = check_weight(sample_weight, table)
         if y.size:
             self._objective().check_targets("y", float(y.min()))
-        return table, y, check_weight(sample_weight, table)
+            counted = y if weight is None else y[weight > 0]
+            self._check_has_minimum(bool(np.all(np.any(counted, axis=0))))
+        return table, y, weight
+
+    def _check_has_minimum(self, some: bool) -> None:
+        """Raise if no targets of samples that count are above 0, so that a log link has no best intercept."""
+        objective = self._objective()
+        if objective.log_link and self.fit_intercept and not some:
+            raise ValueError(
+                f"y is 0 for all samples with a positive weight: loss={objective.loss!r} has no minimum, since the "
+                "intercept would be minus infinity; expected a target above 0, or fit_intercept=False"
+            )
 
     def _targets(self, y: Any, weight: Vector | None, design: Design) -> list[Target]:
         columns = [y] if y.ndim == 1 or self.joint else y.T
@@ -131,17 +143,22 @@ class WithOffset(LinearRegressor):
         if offset is None:
             return super().fit(X, y, sample_weight)
         table, y, weight = self._check_data(X, y, sample_weight)
+        return self._fit_table(table, *self._without_offset(table, y, weight, offset))
+
+    def _without_offset(
+        self, table: Table, y: Any, weight: Vector | None, offset: ArrayLike
+    ) -> tuple[Any, Vector | None, float | None]:
         known = self._checked_offset(offset, table, y)
         objective = self._objective()
         if objective.of_residuals:
-            return self._fit_table(table, y - known, weight)
+            return y - known, weight, None
         if not objective.log_link:
             raise ValueError(f"offset was given, and loss={objective.loss!r} has none: add it to X, as a column")
         # up to a constant, l(u + o, y) = exp((2 - p) o) l(u, y exp(-o)) with the power p of the variance
         total = float(y.size if weight is None else weight.sum())
         factor = np.exp((2.0 - objective.variance_power) * known)
         scaled = factor if weight is None else weight * factor
-        return self._fit(table.dtype, self._prepare(table, y * np.exp(-known), scaled, total))
+        return y * np.exp(-known), scaled, total
 
     @staticmethod
     def _checked_offset(offset: ArrayLike, X: Table, y: Vector) -> Vector:

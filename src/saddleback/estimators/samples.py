@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 
 from ..common.arrays import Indices, Vector
 from ..common.checks import unmasked
@@ -90,7 +90,8 @@ def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
         weight = np.full(X.shape[0], float(weight))
     if weight.ndim != 1:
         raise ValueError(f"sample_weight has shape {weight.shape}: expected one value per sample")
-    check_consistent_length(X, weight)
+    if weight.size != X.shape[0]:
+        raise ValueError(f"sample_weight has {weight.size} values: expected one for each of the {X.shape[0]} samples")
     if not np.any(weight):
         raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")
     return weight

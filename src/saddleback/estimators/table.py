@@ -25,6 +25,7 @@ from ..operators.sparse_input import canonical
 from ..places.files.operator import is_streamed
 from ..places.torch import on_host
 from ..tall.dask_rows import is_dask
+from .refusals import explained
 
 Keys = NDArray[np.uint64]
 
@@ -256,12 +257,15 @@ def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tupl
     X, y = _given(X), on_host(unmasked("y", y))
     if not is_streamed(X):
         types = [np.float64, np.float32]
-        X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, ensure_min_samples=least_samples, **of_y)
+        least = {"ensure_min_samples": least_samples}
+        with explained(X, y):
+            X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, **least, **of_y)
         return _in_memory(X), y
     table = OnDisk(_streamed(X))
     validate_data(model, table, y, skip_check_array=True)
     y = validate_data(model, y=y, reset=False, **of_y)
-    check_consistent_length(table, y)
+    with explained(table, y):
+        check_consistent_length(table, y)
     if table.shape[0] < least_samples:
         raise ValueError(f"X has {table.shape[0]} samples: {type(model).__name__} needs {least_samples} or more")
     return table, y
@@ -271,7 +275,8 @@ def checked_samples(model: Any, X: Any) -> Table:
     """Return new samples for a fitted model as a table."""
     X = _given(X)
     if not is_streamed(X):
-        return _in_memory(validate_data(model, X, accept_sparse=("csr", "csc"), reset=False))
+        with explained(X):
+            return _in_memory(validate_data(model, X, accept_sparse=("csr", "csc"), reset=False))
     table = OnDisk(_streamed(X))
     validate_data(model, table, reset=False, skip_check_array=True)
     return table

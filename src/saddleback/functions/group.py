@@ -116,10 +116,21 @@ def partition(groups: Groups, n: int) -> Blocks:
     order = np.concatenate(members).astype(np.int64)
     if order.size != n or not np.array_equal(np.sort(order), np.arange(n)):
         raise ValueError(
-            f"groups must partition the {n} columns: it lists {order.size} indices, {np.unique(order).size} of them "
-            f"distinct, from {order.min()} to {order.max()}; every column must be in exactly one group"
+            f"groups must partition the {n} columns: {_not_partitioned(order, n)}; every column must be in exactly one "
+            "group"
         )
     return Blocks(order, np.concatenate([[0], np.cumsum([g.size for g in members])]).astype(np.int64))
+
+
+def _not_partitioned(order: Indices, n: int) -> str:
+    """Return what is wrong with the indices of all groups: one out of range, a repeated or a missing one."""
+    outside = order[(order < 0) | (order >= n)]
+    if outside.size:
+        return f"it lists column {outside[0]}, and they are numbered from 0 to {n - 1}"
+    counts = np.bincount(order, minlength=n)
+    if np.any(counts > 1):
+        return f"it lists column {np.argmax(counts > 1)} more than once"
+    return f"it does not list column {np.argmax(counts == 0)}"
 
 
 def partition_of_entries(columns: Blocks, shape: tuple[int, ...]) -> Blocks:

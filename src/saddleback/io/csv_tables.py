@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -38,6 +39,9 @@ MISSING = frozenset(
 """Texts that stand for a missing value, the same as in pandas."""
 
 TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
+
+PUNCTUATED = re.compile(r"[+-]?(\d+,\d+|\d{1,3}([.,' \u00a0\u202f]\d{3})+([.,]\d+)?)")
+"""Numbers with a decimal comma, or with separators of thousands."""
 
 MOSTLY = 0.5
 """Share of numbers from which on other texts in a column are taken for mistakes, or for missing values."""
@@ -192,6 +196,8 @@ def _column(path: Path, name: str, texts: list[str], as_categories: bool) -> Col
     found = sum(value is not None for value in parsed)
     if found == len(texts):
         return _numbers(path, name, texts)
+    if not as_categories:
+        _check_punctuation(path, name, texts)
     labels = sorted(set(texts))
     odd = next(text for text, value in zip(texts, parsed, strict=True) if value is None)
     if found > MOSTLY * len(texts):
@@ -207,6 +213,17 @@ def _column(path: Path, name: str, texts: list[str], as_categories: bool) -> Col
     return Column(name, np.array(texts, dtype=object), labels)
 
 
+def _check_punctuation(path: Path, name: str, texts: list[str]) -> None:
+    """Raise if a column has numbers with a decimal comma or with separators of thousands, and no other texts."""
+    odd = [text for text in texts if _number(text) is None]
+    if all(PUNCTUATED.fullmatch(text.strip()) for text in odd):
+        raise ValueError(
+            f"{path}: column {name!r} has {odd[0]!r}, a number with a decimal comma or separators of thousands: "
+            "expected numbers such as 1234.5. In Python: pd.read_csv(path, sep=';', decimal=',', thousands='.')"
+            ".to_csv('plain.csv', index=False), with the separators of the file"
+        )
+
+
 def _number(text: str) -> float | None:
     if text in TRUTH:
         return TRUTH[text]
@@ -216,11 +233,14 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _numbers(path: Path, name: str, texts: list[str]) -> Column:
+def _numbers(path: Path, name: str, texts: list[str], otherwise: str = "") -> Column:
+    """Return a column of numbers, or raise; ``otherwise`` says what to do with texts."""
     parsed = [_number(text) for text in texts]
+    if None in parsed:
+        _check_punctuation(path, name, texts)
     for text, value in zip(texts, parsed, strict=True):
         if value is None:
-            raise ValueError(f"{path}: column {name!r} has the text {text!r}: expected numbers")
+            raise ValueError(f"{path}: column {name!r} has the text {text!r}: expected numbers{otherwise}")
         if not np.isfinite(value):
             raise ValueError(f"{path}: column {name!r} has the value {text}: expected finite numbers")
     return Column(name, np.array(parsed, dtype=np.float64))
@@ -228,9 +248,6 @@ def _numbers(path: Path, name: str, texts: list[str]) -> Column:
 
 def _target(path: Path, name: str, texts: list[str], classes: bool) -> Column:
     if not classes:
-        try:
-            return _numbers(path, name, texts)
-        except ValueError as error:
-            raise ValueError(f"{error}; for classes use a loss of a classifier, such as --loss logistic") from None
+        return _numbers(path, name, texts, "; for classes use a loss of a classifier, such as --loss logistic")
     whole = all(text.strip().lstrip("+-").isdigit() for text in texts)
     return Column(name, np.array([int(text) for text in texts]) if whole else np.array(texts, dtype=object))

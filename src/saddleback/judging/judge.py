@@ -14,6 +14,7 @@ from ..engine.certify import certify
 from ..engine.solve import solve
 from ..problem import Problem
 from ..result import Certificate
+from . import own
 from .stated import Reader, Stated
 
 LIBRARIES = {
@@ -78,7 +79,9 @@ class Judgement:
         )
 
 
-def judge(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Judgement | list[Judgement]:
+def judge(
+    model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None
+) -> Judgement | list[Judgement]:
     """Return the certificate of a model that another library has fitted, as it stands.
 
     Parameters
@@ -92,6 +95,8 @@ def judge(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -
         Their targets or labels. Not for CVXPY.
     sample_weight : array-like, optional
         Their weights, if the fit had any. A fit of adelie keeps its own, which are the default for it.
+    offset : array-like, optional
+        The ``offset`` of ``fit``, if there was one. For models of this library alone.
 
     Returns
     -------
@@ -102,6 +107,8 @@ def judge(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -
     ------
     TypeError
         If the model is not known. The message lists those that are; ``certify`` accepts the point of any other.
+    ValueError
+        If a model of this library had another objective in its fit: then X, y, weights or offset are others.
 
     Examples
     --------
@@ -120,10 +127,15 @@ def judge(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -
             raise TypeError(f"judge({name}) needs {missing}: give the data that the model was fitted to")
         X = X if hasattr(X, "shape") and hasattr(X, "dtype") else np.asarray(X, dtype=np.float64)
         y = np.asarray(y)
+    ours = name.startswith("saddleback")
+    if offset is not None and not ours:
+        raise TypeError(f"offset was given, and is not known for {name}: expected a model of this library")
     found = []
-    for each in reader(model, X, y, weight):
+    for each in reader(model, X, y, weight, **({} if offset is None else {"offset": offset})):
         problem, x = each.posed(X) if isinstance(each, Stated) else each
         found.append(Judgement(name, certify(problem, x), problem, x))
+    if ours:
+        own.check_same(model, y, [each.objective for each in found])
     return found[0] if len(found) == 1 else found
 
 

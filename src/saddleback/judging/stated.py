@@ -47,10 +47,10 @@ class Stated:
         return Problem([self.penalty, self.of_intercept], [X, column], self.loss), [self.coef, constant]
 
 
-Reader = Callable[[Any, Any, Any, Any], list[Any]]
+Reader = Callable[..., list[Any]]
 """A function of a model, X, y and sample weights, any of which may be None, that returns one ``Stated`` per problem.
 
-An entry may also be a pair of a ``Problem`` and a point.
+An entry may also be a pair of a ``Problem`` and a point. The models of this library may have an offset as well.
 """
 
 

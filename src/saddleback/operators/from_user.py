@@ -19,6 +19,12 @@ from .mapped_input import WatchedMap, check_mapped
 from .sparse import Compressed, Transposed
 from .sparse_input import Watched, canonical, watch
 
+SEVERAL = (
+    "several matrices are a list with one per penalty of a list, side by side, or one per loss of a list, one above "
+    "the other"
+)
+"""How to give several matrices."""
+
 Scanned = TypeVar("Scanned", Dense, Compressed, Streamed)
 
 
@@ -48,14 +54,14 @@ def as_operator(source: Any, name: str, y: Vector | None = None) -> Operator:
     except ValueError:
         raise TypeError(
             f"{name} is a {type(source).__name__} that makes no matrix: expected an array, a sparse matrix or a "
-            "LinearOperator; with several of them, give as many penalties in a list too"
+            f"LinearOperator; {SEVERAL}"
         ) from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}: expected real numbers; convert it with astype(float) first")
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
-        raise ValueError(f"{name} has {array.ndim} dimensions: expected a matrix")
+        raise ValueError(f"{name} has {array.ndim} dimensions: expected a matrix; {SEVERAL}")
     if array.size == 0:
         raise ValueError(f"{name} is empty, with shape {array.shape}: expected at least one row and one column")
     if array.dtype not in (np.float32, np.float64):

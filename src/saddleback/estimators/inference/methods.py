@@ -261,7 +261,9 @@ class Inferential(Formulated, ABC):
         return ""
 
     def _chosen(self, objective: Objective) -> Objective:
-        """Return the objective with the alpha that was chosen by cross-validation, if there is one."""
+        """Return the objective with the alpha and the l1_ratio that were chosen by cross-validation, if any were."""
+        ratio = getattr(self, "l1_ratio_", None)
+        objective = objective if ratio is None else replace(objective, l1_ratio=ratio)
         return replace(objective, alpha=self.alpha_) if hasattr(self, "alpha_") else objective
 
     def _results(self) -> list[sb.Result]:
@@ -308,13 +310,14 @@ class Inferential(Formulated, ABC):
         problems = len(self._results())
         return {
             "loss": objective.loss_text,
-            "penalty": objective.penalty_text,
+            "penalty": objective.penalty_text + ("" if objective.convex else ", which is not convex"),
             **({} if dual is None else {"samples": str(len(dual))}),  # rows in chunks have no dual point
             "sparsity": f"{np.count_nonzero(self.coef_)} of {self.coef_.size} coefficients are not 0",
             **({} if problems == 1 else {"problems": f"{problems}; the least certain of them:"}),
             "status": result.status.name,
-            "objective": f"{result.certificate.primal_value:.8g}",
-            "certificate": f"relative gap {result.relative_gap:.1e}",
+            "objective": f"{result.settings.get('objective', result.certificate.primal_value):.8g}",
+            "certificate": f"relative gap {result.relative_gap:.1e}"
+            + ("" if objective.convex else " of the last convex problem; a global minimum is not proved"),
         }
 
     def _quantile_data(self, X: Any, y: Any) -> tuple[QuantileData, Any]:
