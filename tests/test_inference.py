@@ -142,7 +142,7 @@ def test_nid_errors_are_those_that_quantreg_prints(quantile):
         assert_allclose(found.t_values, [4.23270, 19.81032], atol=6e-6)
 
 
-@pytest.mark.parametrize("quantile", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("quantile", [0.25, 0.5, pytest.param(0.75, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:Convergence cycle", "ignore:Maximum number", "ignore:the quantiles that are fitted")
 def test_nid_and_kernel_errors_follow_from_fits_of_statsmodels(quantile):
     """statsmodels does not have these kinds. Its fits of three quantiles in the formulas of quantreg are the oracle."""

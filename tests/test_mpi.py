@@ -142,7 +142,7 @@ def test_a_process_that_fails_ends_the_others(name, said, tmp_path):
     assert ended - float((tmp_path / "time").read_text()) < 10
 
 
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_run_resumes_from_its_checkpoint(processes, tmp_path):
     """It has the same bits on the same number of processes, and the same result on another number, including one."""
     ends = told(2, "kept", tmp_path)["kept"]

@@ -88,7 +88,7 @@ def test_default_weights(rng):
     assert (exact.sparse_weight_, exact.low_rank_weight_) == (pytest.approx(1 / np.sqrt(30)), 1.0)
 
 
-@pytest.mark.parametrize("noise", ["gaussian", None])
+@pytest.mark.parametrize("noise", ["gaussian", pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sparsity", ["entry", "row"])
 def test_transform_of_the_fitted_rows_gives_their_low_rank_part(rng, noise, sparsity):
     _, _, X = corrupted(rng, 15, 10, 2, 0.05 if sparsity == "entry" else 0.0, 0.01)

@@ -371,7 +371,7 @@ def test_rare_rows_that_a_sample_misses_do_not_spoil_newton_steps(name):
     assert result.passes <= 7
 
 
-@pytest.mark.parametrize("name", ["quantile", "huber"])
+@pytest.mark.parametrize("name", [pytest.param("quantile", marks=pytest.mark.slow), "huber"])
 def test_a_rare_category_without_a_penalty(name):
     """Its rows are kept, since the sample has none of them; all categories together equal the intercept."""
     rng = np.random.default_rng(0)
