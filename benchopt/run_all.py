@@ -47,6 +47,11 @@ def seconds_to(curve: pd.DataFrame, value: float) -> float | None:
     return None if reached.empty else float(reached.min())
 
 
+def parameters(name: str) -> str:
+    """Return the parameters in a name of benchopt, such as ``simulated[n_features=20]``."""
+    return name.partition("[")[2].rstrip("]").replace(",", ", ")
+
+
 def table(curves: pd.DataFrame) -> str:
     """Return the table of one benchmark in Markdown."""
     lines = ["| problem | solver | " + " | ".join(f"{level:g}" for level in LEVELS) + " |"]
@@ -56,7 +61,7 @@ def table(curves: pd.DataFrame) -> str:
         for solver, curve in problem.groupby("solver_name"):
             times = [seconds_to(curve, best + level * abs(best)) for level in LEVELS]
             cells = " | ".join("-" if time is None else f"{time:.2g} s" for time in times)
-            lines.append(f"| {data}, {objective} | {solver} | {cells} |")
+            lines.append(f"| {', '.join(map(parameters, (data, objective)))} | {solver} | {cells} |")
     return "\n".join(lines)
 
 
