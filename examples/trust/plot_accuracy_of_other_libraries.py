@@ -24,7 +24,7 @@ X, cells = scale(raw), scale(raw_cells)
 
 # %%
 # Models of scikit-learn with their default tolerances, on columns with standard deviation 1 and on columns as they
-# come ("raw"). The solver "saga" gets so many iterations that it ends by its own rule.
+# come ("raw"). The solver "saga" gets enough iterations to end by its own rule.
 
 models = {
     "QuantileRegressor": (QuantileRegressor(alpha=0.1), X, y),

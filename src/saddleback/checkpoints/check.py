@@ -90,7 +90,7 @@ def ordered(references: Sequence[Sequence[int]]) -> list[int]:
 
 
 def expanded(hint: Any) -> Any:
-    """Return the type that a hint stands for: from numpy 2.5 on, ``NDArray`` is an alias with a name of its own."""
+    """Return the type that a hint stands for: from numpy 2.5 on, ``NDArray`` is a named alias."""
     value, args = getattr(hint, "__value__", None), get_args(hint)
     if value is None:
         return hint

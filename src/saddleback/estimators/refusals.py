@@ -1,4 +1,4 @@
-"""What is said of data that scikit-learn refuses: which columns they are, and what to do."""
+"""Messages about data that scikit-learn refuses: which columns they are, and what to do."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ OF_ALL_PARTS = frozenset({"linear", "sign", "box"})
 
 
 class ByColumns(Penalty):
-    """f_1(x at some columns) + f_2(x at other columns) + ...: a penalty of its own for each set of columns.
+    """f_1(x at some columns) + f_2(x at other columns) + ...: a separate penalty for each set of columns.
 
     It is the same as a list of penalties with a list of matrices, without a copy of the columns: A stays one matrix,
     and x one vector in the order of its columns.

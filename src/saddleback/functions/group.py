@@ -273,7 +273,7 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         if found.size:
             raise ValueError(
                 f"weights of ElasticNet are 0 for some columns of group {found[0]}, and greater for others: expected "
-                "that a group has squares in all of its columns or in none; use a group of its own for the others"
+                "that a group has squares in all of its columns or in none; put the others into a separate group"
             )
 
     def zero_slack(self, z: Vector) -> Vector | None:

@@ -82,4 +82,4 @@ MODELS: dict[str, Reader] = {
     "GroupElasticNet": estimator,
     **{f"State{kind}Naive{bits}": state for kind in ("Gaussian", "MultiGaussian", "Glm") for bits in (32, 64)},
 }
-"""By the name of the class, or of a base class: the classes of states are made anew for each fit."""
+"""By the name of the class, or of a base class: each fit makes new classes of states."""

@@ -50,7 +50,7 @@ VIOLATED = 1e-9
 """Violation of the slopes at a kink, relative to their difference, from which a row leaves the vertex."""
 
 REFACTOR = 64
-"""Steps after which the inverse of the rows of a vertex is computed anew."""
+"""Steps after which the inverse of the rows of a vertex is computed again."""
 
 
 def along_vertices(problem: Problem, alphas: Vector, options: Options, interrupts: Interrupts) -> list[Result]:
