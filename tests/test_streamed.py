@@ -373,6 +373,7 @@ def test_a_file_of_four_times_the_memory_is_solved_within_it(kind, tmp_path):
     assert int(peak) <= bound
 
 
+@pytest.mark.slow
 def test_a_working_set_may_outgrow_the_memory(tmp_path, rng):
     """Packed columns are used together with columns that stay in the file, also after a checkpoint."""
     from test_checkpoints import check_resumed
