@@ -434,9 +434,7 @@ def test_lasso_cv_of_scikit_learn(regression):
         (se.LassoCV(n_alphas=20), np.float64),
         (se.LassoCV(n_alphas=20, fit_intercept=False), np.float64),
         (se.GroupLassoCV(groups=2, n_alphas=20, positive=True), np.float64),
-        pytest.param(
-            se.SparseRegressorCV("sqrt", eps=0.1, n_alphas=20, tol=1e-6), np.float32, marks=pytest.mark.slow
-        ),
+        pytest.param(se.SparseRegressorCV("sqrt", eps=0.1, n_alphas=20, tol=1e-6), np.float32, marks=pytest.mark.slow),
     ],
     ids=repr,
 )
