@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from optional import optional
 from scipy import sparse
 
 import saddleback as sb
 from saddleback import estimators as se
 
+cp = optional("cvxpy")
 pandas = pytest.importorskip("pandas")
 
 LISTS = [[5, 0, 7], [4, 1, 2, 6], [3, 8]]
-"""Columns of three penalties, in an order of their own."""
+"""Columns of three penalties, in no order."""
 
 
 def of_lists():
