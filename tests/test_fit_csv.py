@@ -147,6 +147,13 @@ def test_categories_and_weights(houses, tmp_path):
     assert "3 categories: Oslo, Paris, Rome" in page
 
 
+@pytest.mark.parametrize("words", ["--column price", "--weights price", "--column area --column area"])
+def test_a_column_has_one_use(houses, words):
+    found = fit(houses[1], "--target", "price", *words.split())
+    assert found.exit_code == 2
+    assert "is given twice" in found.stderr
+
+
 def test_what_is_refused(houses, tmp_path):
     frame, path = houses
     damaged = tmp_path / "damaged.csv"

@@ -132,6 +132,12 @@ def read_csv(
         if name not in used:
             _unknown("category", name, used)
     wanted = [name for name in (target, weights, *used) if name is not None]
+    twice = sorted({name for name in wanted if wanted.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{path}: column {twice[0]!r} is given twice: expected different columns for --target, --weights and each "
+            "--column"
+        )
     texts = {name: [row[names.index(name)] for row in rows] for name in wanted}
     _check_missing(path, texts)
     own = [_column(path, name, texts[name], name in categories) for name in used]
@@ -249,5 +255,5 @@ def _numbers(path: Path, name: str, texts: list[str], otherwise: str = "") -> Co
 def _target(path: Path, name: str, texts: list[str], classes: bool) -> Column:
     if not classes:
         return _numbers(path, name, texts, "; for classes use a loss of a classifier, such as --loss logistic")
-    whole = all(text.strip().lstrip("+-").isdigit() for text in texts)
+    whole = all(text.strip().lstrip("+-").isdecimal() for text in texts)
     return Column(name, np.array([int(text) for text in texts]) if whole else np.array(texts, dtype=object))
