@@ -76,7 +76,7 @@ def _keys(X: Table, y: Vector) -> Keys:
 
 
 def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
-    """Return sample weights as float64; None if they are all equal."""
+    """Return checked sample weights as float64; None if none are given."""
     if sample_weight is None:
         return None
     weight: Vector = check_array(
