@@ -22,7 +22,7 @@ from ..functions.contract import Convex
 from ..functions.domains import common_multiple, slack
 from ..functions.piecewise import PiecewiseQuadratic
 from ..functions.points import DensePoint, Point
-from ..functions.traits import near, rise
+from ..functions.traits import rise
 from ..model.model import RESOLVED, Model
 from ..operators import Operator
 from ..operators.deferred_points import Image, Slope, adjoint
@@ -168,7 +168,7 @@ class Admitted:
 
 def admit(model: Model, y: Vector, u: Point) -> Admitted:
     """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns, or sums of columns, A_0."""
-    y, conjugate_g = near(model.g_star, y, u.vector())
+    y, conjugate_g = model.g_star.near(y, u.vector())
     scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
     few = len(model.unpenalised) <= MAX_PROJECTED  # the sums are at least as many, and take memory
     if scalable and few and 0 < len(model.unpenalised_sums) <= MAX_PROJECTED:
@@ -215,7 +215,7 @@ def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Fe
         conjugate_f = model.f_star.finite_value(z, t)
         scale = _best_multiple(model, point, t, conjugate_f)
         return _Feasible(scale, conjugate_f, DensePoint(z).times(scale), np.empty(0))
-    inside, conjugate_f = near(model.f_star, z, x)
+    inside, conjugate_f = model.f_star.near(z, x)
     missed = _beyond(z, inside)
     if inside is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
         missed[:] = 0.0

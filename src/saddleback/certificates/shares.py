@@ -18,7 +18,6 @@ from ..common.arrays import Vector, length
 from ..functions.calculus import parts_of
 from ..functions.contract import Convex
 from ..functions.points import Point
-from ..functions.traits import near
 from ..operators.deferred_points import forward
 from ..problem import Problem
 from ..result import Share
@@ -52,7 +51,7 @@ def _penalties(problem: Problem) -> Sequence[tuple[Convex, slice]]:
 
 def _share(name: str, function: Convex, point: Vector, slope: Vector) -> Share:
     value = function.finite_value(point)
-    inside, conjugate = near(function.conjugate(), slope, point)
+    inside, conjugate = function.conjugate().near(slope, point)
     gap = value + conjugate - float(point @ inside)
     violation = 0.0 if function.domain.everything else length(point - function.domain.project(point))
     return Share(name, float(value), max(float(gap), 0.0), violation)

@@ -35,7 +35,6 @@ from .traits import (
     kinks,
     memories,
     moved,
-    near,
     rise,
     rise_within,
     subdifferential,
@@ -278,7 +277,7 @@ class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movabl
         return Rearranged(self.base.conjugate(), self.order)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        point, value = near(self.base, x[self.order], subgradient[self.order])
+        point, value = self.base.near(x[self.order], subgradient[self.order])
         return self._back(point), value
 
     def restrict_blocks(self, blocks: Indices) -> Rearranged:

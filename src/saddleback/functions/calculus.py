@@ -9,9 +9,11 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
 from .domains import Product, Translated
+from .excess import Excess, total
 from .kinks import Kinks
 from .normal_form import NormalForm, PiecewiseParameters
 from .points import BlockPoint
@@ -32,7 +34,6 @@ from .traits import (
     kinks,
     memories,
     moved,
-    near,
     parts_at_zero,
     restrict_parts,
     rise,
@@ -151,7 +152,7 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
         return self.base.recession(direction)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        point, value = near(self.base, x - self.of.linear, subgradient)
+        point, value = self.base.near(x - self.of.linear, subgradient)
         return point + self.of.linear, value
 
 
@@ -281,9 +282,15 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx,
         return BlockSum([part.conjugate() for part in self.functions], self.sizes, self.split)
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-        points, values = zip(*self._each(near, x, subgradient), strict=True)
+        points, values = zip(*self._each(lambda part, x, own: part.near(x, own), x, subgradient), strict=True)
         unchanged = all(np.array_equal(point, x[own]) for point, (_, own) in zip(points, self.parts(), strict=True))
         return x if unchanged else BlockPoint(points).vector(), float(sum(values))
+
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        return total(
+            part.excess(point[own], None if radius is None else radius[own], slope.part(own))
+            for part, own in self.parts()
+        )
 
     def restrict_blocks(self, blocks: Indices) -> BlockSum:
         return self._restricted(blocks, self.own_blocks, lambda part, mine: part.restrict_blocks(mine))

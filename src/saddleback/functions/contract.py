@@ -13,11 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, Vector
+from ..common.rounded import Rounded
+from .excess import Bounds, Excess
 from .normal_form import NormalForm
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
 # puts between a projection and the set it projects on.
 ROUNDING = 1e-12
+
+ASSUMED = 2.0**-40
+"""Relative rounding that is assumed of the values of a function that does not bound it: no certificate is proved."""
 
 
 class Ray(NamedTuple):
@@ -105,6 +110,44 @@ class Convex(ABC):
     @abstractmethod
     def conjugate(self) -> Convex:
         """Return f*(y) = sup_x <x, y> - f(x)."""
+
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``.
+
+        This default assumes that values are right up to 2^-40 of their size. So it proves nothing of the slope.
+        """
+        conjugate = self.conjugate()
+        inside, of_slope = conjugate.near(slope.high, point)
+        value = self.finite_value(point)
+        product = float(point @ inside)
+        reach = slope.error + np.abs(slope.low)
+        moved = float(np.abs(point) @ reach) + (0.0 if radius is None else float(radius @ np.abs(inside)))
+        size = abs(value) + abs(of_slope) + float(np.abs(point) @ np.abs(inside))
+        gap = max(value + of_slope - product, 0.0)
+        missed = np.abs(slope.high - inside)
+        distance = float(np.linalg.norm(missed))
+        length = float(np.linalg.norm(slope.size)) + float(np.linalg.norm(inside))
+        multiple = conjugate.domain.largest_multiple(slope.high)
+        return Excess(
+            gap=gap + moved + ASSUMED * size,
+            exact=gap,
+            value=Bounds.around(value, ASSUMED * abs(value), abs(value)),
+            conjugate=Bounds.around(of_slope, ASSUMED * abs(of_slope) + moved, abs(of_slope)),
+            missed=float(np.abs(point) @ missed),
+            infeasibility=distance / length if distance > ROUNDING * length else 0.0,
+            multiple=1.0 if np.isnan(multiple) else multiple,
+            point_inside=True,
+            slope_inside=False,
+            rounded=distance <= ROUNDING * length,
+        )
+
+    def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
+        """Return a point near x where the value is known, and that value; for most functions, the projection of x.
+
+        ``subgradient`` is an approximate subgradient at x, for functions that are known by their prox alone.
+        """
+        inside = self.domain.project(x)
+        return inside, self.finite_value(inside)
 
     def restrict_blocks(self, blocks: Indices) -> Convex:
         """Return the function of some blocks alone, their coordinates one block after the other.

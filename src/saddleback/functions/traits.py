@@ -270,14 +270,6 @@ def subgradient_scale(function: Convex) -> Vector | float:
     return function.subgradient_scale() if isinstance(function, Scaled) else 0.0
 
 
-def near(function: Convex, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
-    """Return a point near x where the value is known, and that value; for most functions, the projection of x."""
-    if isinstance(function, KnownByProx):
-        return function.near(x, subgradient)
-    inside = function.domain.project(x)
-    return inside, function.finite_value(inside)
-
-
 def moved(function: Convex, place: ToDevice) -> Convex:
     """Return the function with its parameters on a device."""
     if not isinstance(function, Movable):
