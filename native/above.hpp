@@ -76,6 +76,21 @@ class Above final : public Columns {
     }
   }
 
+  void add_to(RoundedSum& sum, Index column, const double* y, const double* radius, bool precise) const override {
+    for (const Part& part : parts_)
+      part.matrix->add_to(sum, column, y + part.first, radius ? radius + part.first : nullptr, precise);
+  }
+
+  void add_to(const RoundedSums& sums, Range rows, Index column, double factor, double radius,
+              bool precise) const override {
+    for (const Part& part : parts_) {
+      const Range own = inside(part, rows);
+      if (own.size() <= 0) continue;
+      const Index begin = part.first + own.begin - rows.begin;
+      part.matrix->add_to(sums.from(begin), own, column, factor, radius, precise);
+    }
+  }
+
   bool valid(const Index* column, int count) const override {
     return std::all_of(parts_.begin(), parts_.end(),
                        [&](const Part& part) { return part.matrix->valid(column, count); });

@@ -71,6 +71,15 @@ class Matrix {
   NewArray<> matvec(const Input& x) const { return multiplied(x, by_rows_); }
   NewArray<> rmatvec(const Input& y) const { return multiplied(y, !by_rows_); }
 
+  using Bounded = std::tuple<NewArray<>, NewArray<>, NewArray<>, NewArray<>>;
+
+  Bounded matvec_rounded(const Input& x, const std::optional<Input>& radius, bool precise) const {
+    return rounded(x, radius, precise, by_rows_);
+  }
+  Bounded rmatvec_rounded(const Input& y, const std::optional<Input>& radius, bool precise) const {
+    return rounded(y, radius, precise, !by_rows_);
+  }
+
   NewArray<> columns_rmatvec(const Indices& listed, const Input& y) const {
     require_length(columns().rows(), kMisfit, y);
     require_columns(listed, columns().count());
@@ -138,6 +147,25 @@ class Matrix {
     nb::gil_scoped_release released;
     if (transposed) multiply_transposed(*view_, nullptr, view_->count(), vector.data(), result.data());
     else multiply(*view_, vector.data(), result.data());
+    return result;
+  }
+
+  Bounded rounded(const Input& vector, const std::optional<Input>& radius, bool precise, bool transposed) const {
+    const Index size = transposed ? view_->rows() : view_->count();
+    require_length(size, kMisfit, vector);
+    if (radius) require_length(size, kMisfit, *radius);
+    const Index count = transposed ? view_->count() : view_->rows();
+    Bounded result{empty_array<double>(count), empty_array<double>(count), empty_array<double>(count),
+                   empty_array<double>(count)};
+    auto& [high, low, error, terms] = result;
+    double *to_high = high.data(), *to_low = low.data(), *to_error = error.data(), *to_size = terms.data();
+    const auto take = [&](Index i, const RoundedNumber& sum) {
+      to_high[i] = sum.hi, to_low[i] = sum.lo, to_error[i] = sum.error, to_size[i] = sum.size;
+    };
+    const double* reach = radius ? radius->data() : nullptr;
+    nb::gil_scoped_release released;
+    if (transposed) multiply_transposed_rounded(*view_, vector.data(), reach, precise, take);
+    else multiply_rounded(*view_, vector.data(), reach, precise, take);
     return result;
   }
 
@@ -232,6 +260,12 @@ inline void bind_matrix(nb::module_& m) {
       .def("__reduce__", &Matrix::reduced, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
       .def("matvec", &Matrix::matvec, "x"_raw, "Return A @ x.")
       .def("rmatvec", &Matrix::rmatvec, "y"_raw, "Return A.T @ y.")
+      .def("matvec_rounded", &Matrix::matvec_rounded, "x"_raw, "radius"_a.none(), "precise"_a,
+           "Return A @ x as a sum of two vectors, a bound on its error for every x within a radius, and abs(A) @ "
+           "abs(x); "
+           "if ``precise`` is set, with twice the digits of a double.")
+      .def("rmatvec_rounded", &Matrix::rmatvec_rounded, "y"_raw, "radius"_a.none(), "precise"_a,
+           "Return the same for A.T @ y.")
       .def("columns_rmatvec", &Matrix::columns_rmatvec, "columns"_raw, "y"_raw,
            "Return A[:, columns].T @ y. The columns of A must be contiguous.")
       .def("sums", &Matrix::sums, "power"_a,

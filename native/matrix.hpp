@@ -3,6 +3,7 @@
 /// computations are in double precision.
 #pragma once
 
+#include "rounded_sum.hpp"
 #include "simd.hpp"
 #include "types.hpp"
 
@@ -56,6 +57,13 @@ class Columns {
 
   /// Whether at most kBatch columns lie inside the memory of the matrix, and their row indices inside its rows.
   virtual bool valid(const Index*, int) const { return true; }
+
+  /// Adds the terms of column . y, and what they become within the radius of y unless it is null.
+  virtual void add_to(RoundedSum& sum, Index column, const double* y, const double* radius, bool precise) const = 0;
+
+  /// Adds the terms of factor * column, for a factor within a radius, to the sums of some rows.
+  virtual void add_to(const RoundedSums& sums, Range rows, Index column, double factor, double radius,
+                      bool precise) const = 0;
 
   /// The same for neighbouring columns, which are checked in one go.
   virtual bool valid(Range) const { return true; }
@@ -132,6 +140,15 @@ template <class T> class Dense final : public Columns {
       products[k] = simd::dot(at(column[k]), y, rows());
       squares[k] = simd::add_powers<2>(at(column[k]), v, rows());
     }
+  }
+
+  void add_to(RoundedSum& sum, Index column, const double* y, const double* radius, bool precise) const override {
+    add_dot(sum, at(column), y, radius, rows(), precise);
+  }
+
+  void add_to(const RoundedSums& sums, Range range, Index column, double factor, double radius,
+              bool precise) const override {
+    add_scaled(sums, at(column, range), factor, radius, range.end - range.begin, precise);
   }
 
  private:
@@ -217,6 +234,24 @@ template <class I, class T> class Sparse final : public Columns {
       }
       products[k] = product;
       squares[k] = square;
+    }
+  }
+
+  void add_to(RoundedSum& sum, Index column, const double* y, const double* radius, bool precise) const override {
+    const Index end = indptr_[column + 1];
+    for (Index p = indptr_[column]; p < end;) {
+      RoundedSum stretch;
+      for (const Index stop = std::min(p + RoundedSum::kStretch, end); p < stop; ++p)
+        stretch.add(value(p), y[indices_[p]], radius ? radius[indices_[p]] : 0.0, precise);
+      sum.add(stretch);
+    }
+  }
+
+  void add_to(const RoundedSums& sums, Range, Index column, double factor, double radius, bool precise) const override {
+    for (Index p = indptr_[column], end = indptr_[column + 1]; p < end; ++p) {
+      RoundedSum sum = sums.row(indices_[p]);
+      sum.add(value(p), factor, radius, precise);
+      sums.set(indices_[p], sum);
     }
   }
 

@@ -7,11 +7,13 @@
 #include "bind_arrays.hpp"
 #include "bind_barrier.hpp"
 #include "bind_blas.hpp"
+#include "bind_excess.hpp"
 #include "bind_factors.hpp"
 #include "bind_kernels.hpp"
 #include "bind_matrix.hpp"
 #include "bind_proxes.hpp"
 #include "bind_row_evaluation.hpp"
+#include "bind_triangular_rows.hpp"
 #include "threads.hpp"
 
 namespace saddleback {
@@ -47,12 +49,14 @@ NB_MODULE(_native, m) {
   bind_matrix(m);
   bind_blas(m);
   bind_proxes(m);
+  bind_excess(m);
   bind_barrier(m);
   bind_factors(m);
   bind_losses(m);
   bind_kernel(m);
   bind_descent(m);
   bind_row_evaluation(m);
+  bind_triangular_rows(m);
 }
 
 }  // namespace saddleback

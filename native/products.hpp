@@ -113,6 +113,44 @@ inline void multiply_transposed(const Columns& matrix, const Index* list, Index 
   for_each_batch(lease, matrix, list, size, parts_for(entries_of(matrix, size)), dots);
 }
 
+/// A'y for every y within a radius of it, with bounds on the rounding. The radius may be null.
+template <class Take>
+void multiply_transposed_rounded(const Columns& matrix, const double* y, const double* radius, bool precise,
+                                 const Take& take) {
+  Lease lease;
+  const auto dots = [&](int, const Index* column, int count, Index at) {
+    for (int k = 0; k < count; ++k) {
+      RoundedSum sum;
+      matrix.add_to(sum, column[k], y, radius, precise);
+      take(at + k, sum.bounded(precise ? 0 : RoundedSum::kStretch));
+    }
+  };
+  for_each_batch(lease, matrix, nullptr, matrix.count(), parts_for(4 * entries_of(matrix, matrix.count())), dots);
+}
+
+/// A x for every x within a radius of it, with bounds on the rounding. The radius may be null.
+template <class Take>
+void multiply_rounded(const Columns& matrix, const double* x, const double* radius, bool precise, const Take& take) {
+  require_valid(matrix.all_valid());
+  const Index rows = matrix.rows(), strip = matrix.sliceable() ? 1024 : std::max<Index>(rows, 1);
+  const Index strips = (rows + strip - 1) / strip;
+  const int parts = static_cast<int>(std::min<Index>(strips, parts_for(4 * static_cast<double>(matrix.stored()))));
+  Lease().run(parts, [&](int i) {
+    const Range own = part(strips, i, parts);
+    for (Index s = own.begin; s < own.end; ++s) {
+      const Range range{s * strip, std::min((s + 1) * strip, rows)};
+      std::vector<double> storage(5 * (range.end - range.begin), 0.0);
+      const RoundedSums sums(storage);
+      for (Index j = 0; j < matrix.count(); ++j) {
+        const double reach = radius ? radius[j] : 0.0;
+        if (x[j] != 0 || reach != 0) matrix.add_to(sums, range, j, x[j], reach, precise);
+      }
+      for (Index r = range.begin; r < range.end; ++r)
+        take(r, sums.row(r - range.begin).bounded(precise ? 0 : static_cast<double>(matrix.count())));
+    }
+  });
+}
+
 /// Sums of squares over each column and each row, and out = A' y, in one reading.
 inline void scan(const Columns& matrix, const double* y, double* columns, double* rows, double* out) {
   const auto work = 2 * static_cast<double>(matrix.stored());

@@ -11,7 +11,7 @@ from oracle import random_case
 from scipy.optimize import linprog
 
 import saddleback as sb
-from saddleback.certificates.certificate import dual_side
+from saddleback.certificates.sides import dual_side
 from saddleback.functions.points import DensePoint
 
 

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import aslinearoperator
 import saddleback as sb
 from saddleback.datasets import make_lasso, make_robust_pca
 from saddleback.functions.domains import slack
-from saddleback.functions.traits import moved, near, zero_slack
+from saddleback.functions.traits import moved, zero_slack
 from saddleback.methods.contract import Averages
 from saddleback.operators import as_operator
 from saddleback.operators.stacked import hstack
@@ -38,7 +38,7 @@ CALLS = {
     "prox": (lambda f, x, s: f.prox(x, s), "xs"),
     "subgradient": (lambda f, x: f.subgradient(x), "x"),
     "largest multiple": (lambda f, x: f.domain.largest_multiple(x), "x"),
-    "near": (near, "xz"),
+    "near": (lambda f, x, z: f.near(x, z), "xz"),
     "recession": (lambda f, x: f.recession(x), "x"),
     "slack": (lambda f, x: slack(f.domain, x), "x"),
     "zero slack": (zero_slack, "x"),

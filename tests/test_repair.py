@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saddleback as sb
-from saddleback.certificates.certificate import dual_side
+from saddleback.certificates.sides import dual_side
 from saddleback.datasets import make_group_hinge
 from saddleback.functions.points import DensePoint
 from saddleback.layers import restarts

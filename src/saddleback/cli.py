@@ -519,7 +519,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-EXIT_CODES = {sb.Status.OPTIMAL: 0, sb.Status.INFEASIBLE: 3, sb.Status.UNBOUNDED: 3}
+EXIT_CODES = {sb.Status.OPTIMAL: 0, sb.Status.ROUNDING_LIMIT: 0, sb.Status.INFEASIBLE: 3, sb.Status.UNBOUNDED: 3}
 
 
 def _exit_by_status(*results: sb.Result) -> NoReturn:

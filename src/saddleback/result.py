@@ -38,10 +38,20 @@ class Status(Enum):
     INFEASIBLE = "No point satisfies the constraints: a dual direction proves it."
     UNBOUNDED = "The objective decreases without bound: a primal direction proves it."
     INTERRUPTED = "The run was stopped from outside, by a callback or the keyboard."
+    ROUNDING_LIMIT = "The gap is as small as rounding in float64 lets it be proved."
 
+    @property
+    def solved(self) -> bool:
+        """Whether the point is as good as the tolerance asks, or as float64 allows."""
+        return self in (Status.OPTIMAL, Status.ROUNDING_LIMIT)
+
+
+ROUGH = 2.0**-10
+"""Relative gap above which a point counts as unsolved, even if rounding explains the gap."""
 
 COLOURS = {
     Status.OPTIMAL: GOOD,
+    Status.ROUNDING_LIMIT: GOOD,
     Status.DIVERGED: BAD,
     Status.INFEASIBLE: BAD,
     Status.UNBOUNDED: BAD,
@@ -64,22 +74,26 @@ class Certificate:
     primal_value : float
         P, the objective at x, without indicators of constraints.
     dual_value : float
-        D, the dual objective at the dual point; a lower bound on the optimum if ``dual_infeasibility`` is 0.
+        D, rounded downwards: a lower bound on the optimum if ``proved``. -inf if y gives no bound.
     gap : float
-        P - D.
+        An upper bound on the sum of the excesses of all rows and columns, and of all violations times their variables:
+        P - D up to rounding.
     relative_gap : float
-        |P - D| / max(|P|, |D|, F), or 0 if |P - D| <= 1e-6 F. The floor F matters only if the optimum is nearly 0. It
-        is about the change of the loss if each row of Ax changes by 2^-31 of its data; docs/theory.md has the formula.
+        gap / max(|P|, |D|, F). The floor F matters only if the optimum is nearly 0.
     primal_infeasibility : float
-        Distance of (x, Ax) from the constraints / (1 + ||b||), with the b of the constraints.
+        The largest violation of a row by Ax, relative to |b_i| + sum_j |a_ij x_j|, the terms of that row.
     dual_infeasibility : float
-        Distance of -A'y from the domain of f* / (1 + ||c||); 0 if the point was made feasible.
+        The largest violation of a column by -A'y, relative to |c_j| + sum_i |a_ij y_i|, the terms of that column.
     perturbation : float
-        How much the problem has to change for x and y to be feasible: the largest of the violations over ||b|| and over
-        ||c||, and of their products with y and x, and with the units of y and x, relative as the gap is. (x, y) is
-        optimal up to the gap and these products for the problem with b and c changed by the violations. It is 0 if both
-        points are feasible. It does not bound the distance from the optimum of the given problem, which can be far away
-        if the constraints are nearly dependent; docs/theory.md has the formulas.
+        The part of the relative gap that is due to violations: their products with the dual variables and with x.
+    proved : bool
+        Whether ``dual_value`` <= optimum is a theorem in floating point.
+    attained : bool
+        Whether optimum <= ``primal_value`` is one: x satisfies every constraint exactly.
+    floor : float
+        F: the rise of the loss if its data change by 2^-36 of their size, or 2^-20 of the terms of the objectives.
+    rounding : float
+        The relative gap that rounding explains; a gap that is not larger cannot be made smaller in float64.
     """
 
     primal_value: float
@@ -89,12 +103,21 @@ class Certificate:
     primal_infeasibility: float
     dual_infeasibility: float
     perturbation: float = 0.0
+    proved: bool = False
+    attained: bool = False
+    floor: float = 0.0
+    rounding: float = 0.0
 
     @cached_property
     def error(self) -> float:
         """The largest of all: ``OPTIMAL`` means that it is at most ``tol``."""
         errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.perturbation)
         return np.inf if math.isnan(sum(errors)) else max(errors)  # NaN if data overflow: then nothing is known
+
+    def limited(self, tol: float) -> bool:
+        """Return whether violations are within a tolerance, and rounding explains the relative gap."""
+        violations = self.primal_infeasibility, self.dual_infeasibility, self.perturbation
+        return self.relative_gap <= min(self.rounding, ROUGH) and max(violations) <= max(tol, self.rounding)
 
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""
@@ -116,7 +139,7 @@ class Certificate:
         }
         return {
             "objective": f"{self.primal_value:.10g}",
-            "lower bound" if self.dual_infeasibility == 0 else "dual value": f"{self.dual_value:.10g}",
+            "lower bound" if self.proved else "dual value": f"{self.dual_value:.10g}",
             "relative gap": f"{self.relative_gap:.2e}",
         } | {name: f"{value:.2e}" for name, value in violations.items() if value != 0}
 
@@ -128,9 +151,8 @@ class Share(NamedTuple):
     """The share of one term in the objective and in the gap.
 
     ``function`` is the name of the term, ``value`` its value at the solution, and ``gap`` its part of the gap, at least
-    0. The parts add up to the gap of the certificate, apart from violated constraints and from functions of your own
-    whose conjugate is not given. ``violation`` is the distance of the point from those at which the term is finite: of
-    x for a penalty, of A x for a loss.
+    0. The parts add up to the gap of the certificate. ``violation`` is the largest violation of a row of the term,
+    relative to the terms of that row, as in ``Certificate.primal_infeasibility``.
     """
 
     function: str

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.certificate import MAX_PROJECTED
+from ..certificates.sides import MAX_PROJECTED
 from ..common.arrays import Vector
 from ..functions.traits import Smooth, SumOverRows, curvature_at, is_smooth
 from ..problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..certificates.certificate import dual_side, pair, primal_side
+from ..certificates.sides import dual_side, pair, primal_side
 from ..common.arrays import Vector
 from ..engine.clock import Clock
 from ..engine.diagnosis import message

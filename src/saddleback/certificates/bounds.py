@@ -34,7 +34,7 @@ from ..operators import Operator
 from ..operators.deferred_points import Image, forward
 from ..problem import Problem
 from ..result import Certificate
-from .certificate import (
+from .sides import (
     MAX_PROJECTED,
     DualSide,
     PrimalSide,

@@ -12,7 +12,7 @@ from ..common.arrays import Vector
 from ..functions.points import DensePoint, Point
 from ..model.model import Model
 from ..result import Certificate
-from .certificate import DualSide, PrimalSide, best_pair, dual_side, primal_side, trivial_side
+from .sides import DualSide, PrimalSide, best_pair, dual_side, primal_side, trivial_side
 
 
 class Candidates(NamedTuple):

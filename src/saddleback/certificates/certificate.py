@@ -1,403 +1,417 @@
-"""The evaluation of points: pure functions of the problem, in float64, that do not depend on the method.
+r"""The certificate of a pair (x, y): theorems in floating point, in the units of each row and each column.
 
-A certificate has two sides, which are evaluated separately: the objective at x, and the lower bound that y proves. Any
-x can be paired with any y, so a solve keeps the best pair.
+With z = -A'y' and u = Ax, the gap is a sum of excesses that are not negative,
+
+.. math::
+
+    P(x) - D(y') = \sum_j \left[ f_j(x_j) + f_j^*(z_j) - x_j z_j \right] +
+    \sum_i \left[ g_i(u_i) + g_i^*(y'_i) - u_i y'_i \right],
+
+by the inequality of Fenchel and Young, since <x, z> + <u, y'> = 0. Every product is known up to a bound on its
+rounding, and each function bounds its excess over all points and slopes within these bounds. y' is y, balanced on the
+columns without a penalty and scaled until it is feasible: a real point next to numbers in floating point. No norm runs
+over rows or columns of different units, so that the certificate does not depend on units.
+
+The loop of a method compares points without bounds on rounding (``sides.py``); this module decides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from ..common.arrays import Vector, constant, length
-from ..common.cached import cached_property
+from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
-from ..functions.calculus import parts_of
-from ..functions.conjugates import Ball
-from ..functions.contract import Convex
-from ..functions.domains import common_multiple, slack
-from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import DensePoint, Point
-from ..functions.traits import rise
-from ..model.model import RESOLVED, Model
+from ..common.rounded import UNIT, Rounded
+from ..functions.excess import Excess, up
+from ..functions.traits import curvature, rise_within, subgradient_scale
+from ..model.model import Model
 from ..operators import Operator
-from ..operators.deferred_points import Image, Slope, adjoint
-from ..operators.stacked import parts_of as blocks_of
 from ..result import Certificate
+from .balance import Columns, balance
 
-MAX_PROJECTED = 32
-"""Maximum number of unpenalised columns for which y is projected. With more columns the projection would cost more than
-the iterations, and the dual infeasibility is reported instead."""
+RESOLVED = 2.0**-36
+"""Relative change of the data of the loss that is taken as its resolution: the objective is not known any better."""
 
-PROJECTIONS = 20
+CANCELLED = 2.0**-20
+"""Share of the terms of both objectives below which an objective counts as cancelled."""
 
-MOST = 1e-3
-"""Maximum contribution of ||y|| to the floor, relative to the terms of the objective."""
+DECISIVE = 2.0**-30
+"""Largest part of the objective that rounding may add to a gap without a second evaluation in twice the digits."""
 
-ROUNDED = 1e-6
-"""Gaps up to this fraction of the floor count as 0: for a loss with kinks it is about two roundings of the data."""
+LONGEST = 2**17
+"""Number of rows or columns above which the rounding of plain products is too large to be decisive."""
 
-NEARLY_ZERO = 100.0
-"""Values up to this multiple of their rounding count as nearly 0."""
+ROUNDINGS = 4.0
+"""Roundings per number that a gap may be due to if no further step can close it."""
 
-FEASIBLE = 1e-12
-"""Relative size of A_0'y that rounding explains."""
+SHORT = 2.0**-400
+"""A length whose square may have underflowed is smaller."""
 
+MOST_ENTRIES = 2e7
+"""Most entries of the columns that are balanced: a copy of them takes memory, and their factorisation time."""
 
-@stored
-@dataclass(frozen=True)
-class PrimalSide:
-    """A primal point with its objective, and the violations: x and u = Ax minus their projections on dom f and dom g.
+DUST = 2.0**-16
+"""Share of the objective up to which the terms of a variable may be left over from a method."""
 
-    A violation is an empty array if the point is in the domain. ``reach`` is the size of the data and of the terms of
-    Ax (``Model.reach``), and ``rise`` how much the loss changes with them (``Model.resolved_rise``).
-    """
-
-    point: Point
-    image: Point
-    value: float
-    x_violation: Vector
-    u_violation: Vector
-    reach: float
-    rise: float
-
-    @property
-    def x(self) -> Vector:
-        """The point."""
-        return self.point.vector()
-
-    @property
-    def u(self) -> Vector:
-        """Its image A x."""
-        return self.image.vector()
-
-    @cached_property
-    def distances(self) -> tuple[float, float]:
-        """The distances of x and u from the domains."""
-        return length(self.x_violation), length(self.u_violation)
+TRIES = 3
+"""How often columns are added to the balanced ones, or y is scaled."""
 
 
 @stored
 @dataclass(frozen=True)
-class DualSide:
-    """A dual point with the bound that it proves, z = -A'y, and the violation: z minus its projection on dom f*.
+class Gap:
+    """A certificate, and the points and products for which it is proved.
 
-    The violation is an empty array if z is in the domain. ``scale`` is the factor by which y was multiplied to become
-    feasible, ``shifted`` says whether it was moved in any other way, and ``length`` is ||y||.
+    Attributes
+    ----------
+    certificate : what is known of the pair.
+    x : the primal point, in the domain of f.
+    y, radius : the exact dual point y' lies within the radius of y; a radius of None is 0.
+    slope : -A'y'.
+    image : Ax.
     """
 
-    point: Point
-    value: float
-    slope: Point
-    z_violation: Vector
-    scale: float
-    length: float
-    shifted: bool = False
-
-    @property
-    def moved(self) -> bool:
-        """Whether the point differs, by more than rounding, from the one that was offered."""
-        return self.shifted or self.scale < 1.0 - FEASIBLE
-
-    @property
-    def y(self) -> Vector:
-        """The point."""
-        return self.point.vector()
-
-    @property
-    def z(self) -> Vector:
-        """Its slope -A'y."""
-        return self.slope.vector()
-
-    @cached_property
-    def distance(self) -> float:
-        """The distance of z from the domain."""
-        return length(self.z_violation)
-
-
-def primal_side(model: Model, x: Point, u: Point) -> PrimalSide:
-    """Return the objective at x and the distance of (x, u = Ax) from the domains of f and g."""
-    value = sum(f.finite_value(x.segment(own)) for f, own in parts_of(model.f))
-    value += model.g.finite_value(at := u.vector()) + model.constant
-    kept = u if model.A.traits.identity_scales is None else Image(model.A, x)
-    off_x = np.empty(0) if model.f.domain.everything else _violation(model.f, x.vector())
-    sizes = model.reach(x, at), model.resolved_rise(x, at)
-    return PrimalSide(x, kept, float(value), off_x, _violation(model.g, at), *sizes)
-
-
-def _violation(function: Convex, point: Vector) -> Vector:
-    return _beyond(point, function.domain.project(point))
-
-
-def _beyond(point: Vector, inside: Vector) -> Vector:
-    """Return a point minus its projection on a set; an empty array if the projection is the point itself."""
-    return np.empty(0) if inside is point else point - inside
-
-
-def dual_side(
-    model: Model, y: Vector, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
-) -> DualSide:
-    """Return the bound that y proves, after y was made feasible as far as the problem allows.
-
-    If y need not move, a known ``z`` = -A'y saves a product, and ``kept``, a smaller form of y, saves memory.
-    """
-    point = admit(model, y, u)
-    if point.y is y or np.array_equal(point.y, y):
-        return bound(model, point, x, u, z, kept)
-    return replace(bound(model, point, x, u), shifted=True)
-
-
-@dataclass(frozen=True)
-class Admitted:
-    """A dual point in the domain of g*.
-
-    ``scalable`` says whether all multiples t y with t in [0, 1] are in the domain too, ``balanced`` whether
-    A_0'y = -c_0 holds up to rounding on the unpenalised columns, or sums of columns, A_0. ``conjugate_g`` is g*(y) if
-    it is known: a loss that has only a prox knows it at this y and nowhere else.
-    """
-
+    certificate: Certificate
+    x: Vector
     y: Vector
-    scalable: bool
-    balanced: bool
-    conjugate_g: float | None = None
+    radius: Vector | None
+    slope: Rounded
+    image: Rounded
 
 
-def admit(model: Model, y: Vector, u: Point) -> Admitted:
-    """Move y into the domain of g*, and onto A_0'y = -c_0 for the unpenalised columns, or sums of columns, A_0."""
-    y, conjugate_g = model.g_star.near(y, u.vector())
-    scalable = model.loss_bounded_below and model.g_star.domain.largest_multiple(y) == 1.0
-    few = len(model.unpenalised) <= MAX_PROJECTED  # the sums are at least as many, and take memory
-    if scalable and few and 0 < len(model.unpenalised_sums) <= MAX_PROJECTED:
-        y, balanced = _project_unpenalised(model, y)
-        return Admitted(y, scalable, balanced)
-    return Admitted(y, scalable, False, conjugate_g)
+class Products(Protocol):
+    """The two products of a certificate, with bounds on their rounding.
 
-
-def bound(
-    model: Model, point: Admitted, x: Point, u: Point, z: Vector | None = None, kept: Point | None = None
-) -> DualSide:
-    """Return the bound that a dual point proves. ``z`` = -A'y and ``kept``, a smaller form of y, are optional.
-
-    The point is scaled until z is in the domain of f*. If no scaling can do that (0 is not dual feasible, or only 0
-    is), the distance from the domain is reported, as for a linear program.
-    """
-    found = _under_identities(model, point) if z is None else None
-    scale, conjugate_f, slope, missed = found or _feasible(model, point, x.vector(), z)
-    known = point.conjugate_g if scale == 1.0 else None
-    conjugate_g = model.g_star.finite_value(point.y, scale) if known is None else known
-    place = (kept or DensePoint(point.y)).times(scale)
-    value = model.constant - conjugate_f - conjugate_g
-    return DualSide(place, value, slope or Slope(model.A, place), missed, scale, scale * length(point.y))
-
-
-class _Feasible(NamedTuple):
-    """The factor that makes a dual point feasible, then f*, the slope -A'y and its violation at the scaled point.
-
-    If A is made of identities, the slope may be None: it takes more memory than the data, and is cheap to compute.
+    ``sized`` says whether the sizes of their terms are known, which are the units of violations.
     """
 
-    scale: float
-    conjugate_f: float
-    slope: Point | None
-    missed: Vector
+    sized: ClassVar[bool]
+
+    def image(self, x: Vector) -> Rounded:
+        """Return Ax."""
+
+    def slope(self, y: Vector, radius: Vector | None) -> Rounded:
+        """Return -A'y' for every y' within the radius of y."""
 
 
-def _feasible(model: Model, point: Admitted, x: Vector, z: Vector | None) -> _Feasible:
-    z = Slope(model.A, DensePoint(point.y)).vector() if z is None else z
-    if point.balanced:
-        z = _balanced(model, z)
-    t = model.f_star.domain.largest_multiple(z) if point.scalable else np.nan
-    if t > 0:
-        conjugate_f = model.f_star.finite_value(z, t)
-        scale = _best_multiple(model, point, t, conjugate_f)
-        return _Feasible(scale, conjugate_f, DensePoint(z).times(scale), np.empty(0))
-    inside, conjugate_f = model.f_star.near(z, x)
-    missed = _beyond(z, inside)
-    if inside is not z and np.linalg.norm(missed) <= FEASIBLE * np.linalg.norm(z):
-        missed[:] = 0.0
-    return _Feasible(1.0, conjugate_f, DensePoint(z), missed)
+@dataclass(frozen=True)
+class Fresh:
+    """Products that are computed, with the absolute values of their terms."""
+
+    A: Operator
+    precise: bool
+    sized: ClassVar[bool] = True
+
+    def image(self, x: Vector) -> Rounded:
+        """Return Ax."""
+        return self.A.matvec_rounded(x, precise=self.precise)
+
+    def slope(self, y: Vector, radius: Vector | None) -> Rounded:
+        """Return -A'y' for every y' within the radius of y."""
+        return self.A.rmatvec_rounded(y, radius, self.precise).negated()
 
 
-def _balanced(model: Model, z: Vector) -> Vector:
-    """Return z moved by rounding, onto the equations of the domain of f* that it satisfies up to rounding."""
-    inside, free = model.f_star.domain.project(z), model.unpenalised
-    z = z.copy()
-    z[free] = inside[free]
-    for a, b in model.unpenalised_sums.tolist():
-        if b > a + 1:
-            z[a:b] += np.mean(inside[a:b] - z[a:b])
-    return z
+@dataclass(frozen=True)
+class Plain:
+    """Products u = Ax and z = -A'y without the sizes of their terms: lengths of rows and columns bound the rounding.
 
-
-def _under_identities(model: Model, point: Admitted) -> _Feasible | None:
-    """Return the result of ``_feasible`` if A is made of identities, so that -A'y is a multiple of y per block of x.
-
-    Each multiple is computed when its function needs it. Returns None for any other A, or if no multiple is feasible.
+    The bounds are wide where units differ, and valid in any units. ``size`` is at least the product itself, so that
+    no violation is taken for rounding.
     """
-    if model.A.traits.identity_scales is None or not point.scalable or point.balanced:
+
+    model: Model
+    y: Vector
+    u: Vector
+    z: Vector
+    sized: ClassVar[bool] = False
+
+    def image(self, x: Vector) -> Rounded:
+        """Return Ax."""
+        reach = (x.size + 8) * UNIT * up(length(x), x.size)
+        error = _spread(reach, self.model.row_lengths)
+        return Rounded(self.u, constant(0.0, self.u.size), error, np.abs(self.u))
+
+    def slope(self, y: Vector, radius: Vector | None) -> Rounded:
+        """Return -A'y' for every y' within the radius of y."""
+        reach = (y.size + 8) * UNIT * length(y)
+        if y is not self.y or radius is not None:
+            moved = np.abs(y - self.y) * (1 + 4 * UNIT)
+            reach += length(moved if radius is None else moved + radius)
+        error = _spread(up(reach, y.size + 8), self.model.column_lengths)
+        return Rounded(self.z, constant(0.0, self.z.size), error, np.abs(self.z))
+
+
+def _spread(reach: float, lengths: Vector) -> Vector:
+    """Return an upper bound on products of lengths, also if their squares have underflowed."""
+    return (reach + SHORT) * (lengths + SHORT) * (1 + 4 * UNIT)
+
+
+def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None) -> Gap:
+    """Return the certificate of a pair, by the cheapest products whose rounding does not matter.
+
+    ``products`` are Ax and -A'y, if they are known.
+    """
+    for way in _ways(model, x, y, products):
+        found = _Pair(model, x, y, way).judged()
+        certificate = found.certificate
+        sized = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
+        if certificate.proved and sized and _decisive(certificate):
+            return found
+    if certificate.dual_infeasibility > 0:
+        terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
+        other = _Pair(model, x, _without_dust(y, terms, certificate), Fresh(model.A, False)).judged()
+        return min(found, other, key=lambda gap: gap.certificate.error)
+    return found
+
+
+def without_dust(model: Model, gap: Gap) -> Vector:
+    """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter."""
+    terms = np.abs(gap.x) * np.maximum(gap.slope.size, subgradient_scale(model.f))
+    return model.f.domain.project(_without_dust(gap.x, terms, gap.certificate))
+
+
+def _without_dust(point: Vector, terms: Vector, certificate: Certificate) -> Vector:
+    """Return a point with 0 in place of entries whose terms are far smaller than the objective.
+
+    What a method leaves of a variable that belongs at 0 may be all that there is in a row or column, whose violation is
+    then as large as the row or column itself.
+    """
+    least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
+    return np.where(terms <= least, 0.0, point)
+
+
+def _ways(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None) -> Iterator[Products]:
+    if not model.A.traits.entries_known:
+        yield Fresh(model.A, False)  # the rounding of a user's operator is assumed
+        return
+    if max(model.A.shape) <= LONGEST:
+        u, z = products or (model.A.matvec(x), -model.A.rmatvec(y))
+        yield Plain(model, y, u, z)
+    yield Fresh(model.A, False)
+    yield Fresh(model.A, True)
+
+
+def _decisive(certificate: Certificate) -> bool:
+    """Return whether rounding is a small part of the objective, in the gap and in the two values."""
+    P, D = certificate.primal_value, certificate.dual_value
+    largest = max(abs(P), abs(D))
+    in_gap = certificate.rounding * max(largest, certificate.floor)
+    return max(in_gap, P - D - certificate.gap) <= DECISIVE * largest
+
+
+class _Pair:
+    """A pair of points on its way to a certificate."""
+
+    def __init__(self, model: Model, x: Vector, y: Vector, products: Products) -> None:
+        self.model, self.products = model, products
+        self.given = x
+        self.x = model.f.domain.project(x)
+        self.image = products.image(self.x)
+        self.y = model.g_star.near(y, self.image.high)[0]
+        self.radius: Vector | None = None
+        self.scalable = model.loss_bounded_below and model.f_star.domain.has_zero()
+        self.balanced = True
+        self._balance_columns()
+        self._scale()
+
+    # --- the dual point -----------------------------------------------------------------------------------------
+
+    def _balance_columns(self) -> None:
+        """Balance y on the columns without a penalty, and on those whose slope no factor of y brings to its side."""
+        free = self.model.unpenalised_sums
+        self.exactly = np.zeros(0, dtype=np.int64), np.zeros(0)
+        if len(free):
+            self.balanced = self._balance(free, self.model.f_star.domain.project(self.model.nothing))
+        self.slope = self._slope()
+        for _ in range(TRIES):
+            columns, ends = self._beyond()
+            if not columns.size:
+                return
+            at = np.union1d(columns, self.exactly[0])
+            if np.any(np.diff(free) > 1) or not self._balance(np.column_stack([at, at + 1]), ends):
+                return
+            self.slope = self._slope()
+
+    def _balance(self, ranges: Indices, ends: Vector) -> bool:
+        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends."""
+        single = bool(np.all(np.diff(ranges) == 1))
+        columns = _columns(self.model, ranges, -ends if single else -_sums(ends, ranges))
+        if columns is None:
+            return False
+        lower, upper = self.model.g_star.domain.box(self.y.size)
+        found = balance(columns, self.y, lower, upper, _unit(self.model, self.y))
+        if found is None:
+            return False
+        self.y, self.radius = found.y, found.radius if np.any(found.radius) else None
+        if single:
+            self.exactly = ranges[:, 0], ends[ranges[:, 0]]
+        return True
+
+    def _slope(self) -> Rounded:
+        """Return -A'y', with the slopes of the balanced columns at their ends."""
+        slope = self.products.slope(self.y, self.radius)
+        columns, ends = self.exactly
+        if not columns.size:
+            return slope
+        high, low, error = (np.array(vector) for vector in slope[:3])
+        high[columns], low[columns], error[columns] = ends, 0.0, 0.0
+        return Rounded(high, low, error, slope.size)
+
+    def _beyond(self) -> tuple[Indices, Vector]:
+        """Return the columns whose slopes may be outside of an end that no factor moves, and the ends of all columns.
+
+        For a program these are all columns outside of their domain. For a fit, a factor of y moves a slope to an end
+        that is not 0.
+        """
+        slope = self.slope
+        low, high = self.model.f_star.domain.box(slope.high.size)
+        at = slope.high + slope.low
+        reach = slope.error + UNIT * np.abs(at)
+        above, below = at + reach > high, at - reach < low
+        ends = np.where(above, high, np.where(below, low, 0.0))
+        out = above | below
+        if self.scalable:
+            out &= np.abs(ends) <= RESOLVED * slope.size
+        out[self.exactly[0]] = False
+        columns = np.flatnonzero(out)
+        ends[self.exactly[0]] = self.exactly[1]
+        return columns, ends
+
+    def _scale(self) -> None:
+        """Scale y, as a real point, until its slope and itself are feasible."""
+        for _ in range(TRIES):
+            self.columns = self.model.f.excess(self.x, None, self.slope)
+            t = self.columns.multiple if self.scalable else 1.0
+            if t == 1.0:
+                self.rows = self._rows()
+                if not self.scalable or self.rows.point_inside:
+                    return
+                t = self.model.g.excess(self.image.high, None, Rounded.around(self.y, self.radius)).multiple
+                if t == 1.0:
+                    return
+            y = t * self.y
+            rounding = UNIT * np.abs(y)
+            self.radius = rounding if self.radius is None else (t * self.radius + rounding) * (1 + 4 * UNIT)
+            self.y, self.slope = y, self.slope.times(t)
+            if t == 0.0:
+                self.radius = None
+        self.rows, self.columns = self._rows(), self.model.f.excess(self.x, None, self.slope)
+
+    def _rows(self) -> Excess:
+        return self.model.g_star.excess(self.y, self.radius, self.image)
+
+    # --- the verdict --------------------------------------------------------------------------------------------
+
+    def judged(self) -> Gap:
+        """Return the certificate of the pair; that of y = 0 if nothing is known of y."""
+        found = self._judged()
+        if not math.isfinite(found.certificate.dual_value) and self.scalable and np.any(self.y):
+            trivial = _Pair(self.model, self.given, np.zeros(self.y.size), Fresh(self.model.A, False))._judged()
+            return trivial if math.isfinite(trivial.certificate.dual_value) else found
+        return found
+
+    def _judged(self) -> Gap:
+        model, rows, columns = self.model, self.rows, self.columns
+        highest = _sum_up(columns.value.high, rows.conjugate.high, model.constant)
+        lowest = -_sum_up(-columns.value.low, -rows.conjugate.low, -model.constant)
+        gap = (columns.gap + rows.gap + columns.missed + rows.missed) * (1 + 4 * UNIT)
+        exact = columns.exact + rows.exact
+        # both are bounds; the latter does not depend on x
+        bound = max(-_sum_up(gap, -lowest), -_sum_up(columns.conjugate.high, rows.value.high, -model.constant))
+        balanced = self.balanced or self._rounded()
+        if not math.isfinite(gap) or not balanced:
+            bound = -np.inf
+        proved = self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
+        outside = _outside(self.given, self.x)
+        least = self._floor()
+        scale = max(abs(highest), abs(bound), least) if math.isfinite(bound) else np.inf
+        rounding = ROUNDINGS * max(gap - exact, 0.0) + rise_within(model.g, ROUNDINGS * UNIT * self.image.size)
+        certificate = Certificate(
+            primal_value=highest,
+            dual_value=bound,
+            gap=gap if math.isfinite(bound) else np.inf,
+            relative_gap=_share(gap, scale) if math.isfinite(bound) else np.inf,
+            primal_infeasibility=max(rows.infeasibility, outside),
+            dual_infeasibility=columns.infeasibility,
+            perturbation=_share(columns.missed + rows.missed, scale),
+            proved=proved,
+            attained=rows.slope_inside and columns.point_inside and outside == 0,
+            floor=least,
+            rounding=_share(rounding, scale),
+        )
+        return Gap(certificate, self.x, self.y, self.radius, self.slope, self.image)
+
+    def _floor(self) -> float:
+        """Return the least denominator of the relative gap: the resolution of the data, and of cancelled terms."""
+        model = self.model
+        data = np.broadcast_to(subgradient_scale(model.g_star), self.y.shape)
+        primal = self.columns.value.size + self.rows.conjugate.size
+        dual = self.columns.conjugate.size + self.rows.value.size
+        return max(rise_within(model.g, RESOLVED * data), CANCELLED * min(primal, dual))
+
+    def _rounded(self) -> bool:
+        """Return whether the free columns, or sums of columns, are balanced up to the rounding of their products."""
+        free, slope = self.model.unpenalised_sums, self.slope
+        ends = self.model.f_star.domain.project(self.model.nothing)
+        rest = np.abs(_sums(slope.high, free) - _sums(ends, free) + _sums(slope.low, free))
+        return bool(np.all(rest <= ROUNDINGS * UNIT * _sums(slope.size, free)))
+
+
+def _columns(model: Model, ranges: Indices, target: Vector) -> Columns | None:
+    """Return columns, or sums of columns, with the values that A_j'y needs; None if they take too much memory."""
+    if model.A.shape[0] * len(ranges) > MOST_ENTRIES:
         return None
-    parts = [(f_star, A) for (f_star, _), A in zip(parts_of(model.f_star), blocks_of(model.A), strict=True)]
-    t = common_multiple((f_star.domain, _slope(f_star, A, point.y)) for f_star, A in parts)
-    if not t > 0:
-        return None
-    conjugate_f = sum(f_star.finite_value(_slope(f_star, A, point.y), t) for f_star, A in parts)
-    return _Feasible(_best_multiple(model, point, t, conjugate_f), conjugate_f, None, np.empty(0))
+    if np.all(np.diff(ranges) == 1):
+        return Columns(np.asarray(model.A.entries(ranges[:, 0])), None, target[ranges[:, 0]])
+    sums = [model.A.matvec_rounded(_indicator(model.A.shape[1], own), precise=True) for own in ranges.tolist()]
+    error = np.column_stack([each.error + np.abs(each.low) for each in sums])
+    return Columns(np.column_stack([each.high for each in sums]), error, target)
 
 
-def _slope(f_star: Convex, A: Operator, y: Vector) -> Vector:
-    """Return -A'y, or A'y if the penalty ignores signs: that may be y itself, without a copy."""
-    return (
-        adjoint(A, y)
-        if isinstance(f_star.domain, Ball) and f_star.domain.symmetric
-        else Slope(A, DensePoint(y)).vector()
-    )
+def _indicator(size: int, own: list[int]) -> Vector:
+    x = np.zeros(size)
+    x[own[0] : own[1]] = 1.0
+    return x
 
 
-def _best_multiple(model: Model, point: Admitted, t: float, conjugate_f: float) -> float:
-    """Return the multiple of y with the best bound, given a feasible multiple t and the value of f* there."""
-    if conjugate_f == 0 and model.penalty_vanishes_at_zero:
-        # f* is 0 here and at 0, and by convexity between them: every smaller multiple of y is feasible too
-        return _lowest_multiple(model.g_star, point, t)
-    return t
+def _sums(values: Vector, ranges: Indices) -> Vector:
+    """Return the sums of values over ranges of columns."""
+    return np.array([float(np.sum(values[a:b])) for a, b in ranges.tolist()])
 
 
-def _lowest_multiple(g_star: Convex, point: Admitted, limit: float) -> float:
-    """Return the t in [0, limit] that minimises g*(t y).
-
-    Returns the limit if the minimiser is not known, or differs from the limit only by rounding.
-    """
-    curvature = g_star.quadratic_form(point.y) if isinstance(g_star, PiecewiseQuadratic) else 0.0
-    if curvature == 0.0:
-        return limit
-    value = g_star.finite_value(point.y) if point.conjugate_g is None else point.conjugate_g
-    lowest = 0.5 - value / curvature
-    return limit if lowest >= (1.0 - FEASIBLE) * limit else max(lowest, 0.0)
+def _unit(model: Model, y: Vector) -> Vector:
+    """Return how far each y_i may move in its own unit: as far as the others move, by the curvature of the loss."""
+    curved = curvature(model.g)
+    if curved is None:
+        return np.abs(y)
+    root: Vector = np.sqrt(curved)
+    return root * float(np.max(np.divide(np.abs(y), root, out=np.zeros(y.size), where=root > 0), initial=0.0))
 
 
-def trivial_side(model: Model) -> DualSide:
-    """Return y = 0 with the bound that it proves."""
-    y, z = (DensePoint(constant(0.0, size)).times(0.0) for size in model.A.shape)  # takes no memory yet
-    return DualSide(y, model.trivial_bound, z, np.empty(0), 1.0, 0.0)
-
-
-def floor(least_rise: float, reach: float, y_length: float, terms: float = np.inf) -> float:
-    """Return the floor of the relative gap: a smaller objective no longer serves as the denominator.
-
-    It is the change of the loss if the data change by 2^-31 of their size. At the minimum of the loss that is at most
-    ``least_rise``, and where y is the slope of the loss it is about 2^-31 ||y|| times ``reach``. The latter is at most
-    1e-3 of ``terms``, the size of the terms of the objective, so that a y that is far too long does not hide a gap.
-    """
-    return max(least_rise, min(y_length * RESOLVED * reach, MOST * terms))
-
-
-def _floor_of_rounding(model: Model, primal: PrimalSide, gap: float, values: float) -> float:
-    """Return the floor if the objective is nearly all rounding: that of the terms of Ax - b; 0 for other objectives.
-
-    The terms take a pass to compute. The size of all of them together tells whether they can matter.
-    """
-    if not abs(gap) <= ROUNDED * rise(model.g, RESOLVED * primal.reach) < np.inf:
+def _outside(given: Vector, inside: Vector) -> float:
+    """Return the largest distance of an entry from its bound, relative to the larger of both."""
+    if inside is given:
         return 0.0
-    rounding = model.rounding_rise(primal.point, primal.u)
-    return rounding / ROUNDED if values <= NEARLY_ZERO * rounding else 0.0
+    off = np.flatnonzero(given != inside)
+    if not off.size:
+        return 0.0
+    return float(np.max(np.abs(given[off] - inside[off]) / np.maximum(np.abs(given[off]), np.abs(inside[off]))))
 
 
-def relative_gap(gap: float, values: float, least: float) -> float:
-    """Return a gap relative to the larger value of the objective, or to the floor; infinite if one is not known."""
-    if not (math.isfinite(gap) and math.isfinite(least)):  # relative to an infinite floor every gap would be 0
-        return np.inf
-    return 0.0 if abs(gap) <= ROUNDED * least else _share(abs(gap), max(values, least))
-
-
-def pair(model: Model, primal: PrimalSide, dual: DualSide) -> Certificate:
-    """Return the certificate of a primal and a dual point.
-
-    If b and c are changed by the violations, the points are feasible, and their gap grows by at most ``shift``: the sum
-    of the products of each violation with its dual variable. ``in_units`` is that sum with the units of the variables
-    in place of their values, because a variable may still be 0 at the start.
-    """
-    gap = primal.value - dual.value
-    values = max(abs(primal.value), abs(dual.value))
-    linear = model.linear_norm * float(np.linalg.norm(primal.x)) if model.linear_norm else 0.0
-    least = floor(primal.rise, primal.reach, dual.length, max(values, linear))
-    least = max(least, _floor_of_rounding(model, primal, gap, values))
-    scale = max(values, least)
-    (off_x, off_u), off_z = primal.distances, dual.distance
-    shift = in_units = 0.0
-    if off_x:
-        shift += abs(float(dual.z @ primal.x_violation))
-    if off_u:
-        shift += abs(float(dual.y @ primal.u_violation))
-        in_units += float(np.linalg.norm(primal.u_violation * model.multiplier_unit(dual.y)))
-    if off_z:
-        shift += abs(float(primal.x @ dual.z_violation))
-        in_units += float(np.linalg.norm(dual.z_violation * model.x_unit))
-    violation = math.hypot(off_x, off_u)
-    return Certificate(
-        primal_value=primal.value,
-        dual_value=dual.value,
-        gap=gap,
-        relative_gap=relative_gap(gap, values, least),
-        primal_infeasibility=violation / (1.0 + model.constraint_norm),
-        dual_infeasibility=off_z / (1.0 + model.linear_norm),
-        perturbation=max(
-            _share(shift, scale),
-            _share(in_units, scale),
-            _ratio(violation, model.constraint_norm),
-            _ratio(off_z, model.linear_norm),
-        ),
-    )
-
-
-def best_pair(
-    model: Model, primals: Sequence[PrimalSide], duals: Sequence[DualSide]
-) -> tuple[Certificate, PrimalSide, DualSide]:
-    """Return the certificate of the pair (x, y) with the smallest error, and the two sides of that pair."""
-    pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
-    return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
+def _sum_up(*values: float) -> float:
+    """Return an upper bound on a sum of numbers; the sum itself if that is 0."""
+    if not all(map(math.isfinite, values)):
+        return math.inf
+    total = math.fsum(values)
+    return math.nextafter(total, math.inf) if total else 0.0
 
 
 def _share(value: float, scale: float) -> float:
     if value == 0:
         return 0.0
-    return value / scale if scale > 0 else np.inf  # a NaN remains NaN
-
-
-def _ratio(value: float, scale: float) -> float:
-    return value / scale if scale > 0 else 0.0
-
-
-def unpenalised_part(model: Model) -> tuple[Vector, Vector]:
-    """Return A_0 and c_0: the unpenalised columns, or sums of columns, and the slopes of f along them."""
-    ranges, inside = model.unpenalised_sums, model.f_star.domain.project(np.zeros(model.A.shape[1]))
-    if np.all(np.diff(ranges) == 1):
-        return model.A.entries(ranges[:, 0]), inside[ranges[:, 0]]
-    images = [model.A.matvec(np.ones(b - a), slice(a, b)) for a, b in ranges.tolist()]
-    return np.column_stack(images), np.array([np.sum(inside[a:b]) for a, b in ranges.tolist()])
-
-
-def _project_unpenalised(model: Model, y: Vector) -> tuple[Vector, bool]:
-    """Move y in the domain of g* until A_0'y = -c_0, by Newton's method on the multipliers of that constraint.
-
-    Returns the best point, which may be y itself, and whether it satisfies the constraint up to rounding.
-    """
-    columns, slopes = unpenalised_part(model)
-    target = -slopes
-    size = np.abs(columns).T @ np.abs(y) + np.abs(target)
-    best, best_residual = y, columns.T @ y - target
-    point = y
-    for _ in range(PROJECTIONS):
-        residual = columns.T @ point - target
-        if np.linalg.norm(residual) <= np.linalg.norm(best_residual):
-            best, best_residual = point, residual
-        if np.all(np.abs(residual) <= FEASIBLE * size):
-            return point, True
-        # rows at a bound have a small weight: they may leave the bound, but the other rows move first
-        weight = np.maximum(slack(model.g_star.domain, point), 1e-8) ** 2
-        normal = columns.T @ (weight[:, None] * columns)
-        multipliers = np.linalg.lstsq(np.asarray(normal), np.asarray(residual), rcond=1e-13)[0]
-        point = model.g_star.domain.project(point - weight * (columns @ multipliers))
-    return best, bool(np.all(np.abs(best_residual) <= FEASIBLE * size))
+    return value / scale if scale > 0 else np.inf

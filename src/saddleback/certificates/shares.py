@@ -14,29 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..common.arrays import Vector, length
 from ..functions.calculus import parts_of
 from ..functions.contract import Convex
-from ..functions.points import Point
-from ..operators.deferred_points import forward
 from ..problem import Problem
 from ..result import Share
+from .certificate import Gap
 
 
-def shares(problem: Problem, x: Point, dual: Point) -> dict[str, Share]:
+def shares(problem: Problem, gap: Gap) -> dict[str, Share]:
     """Return the share of each penalty and each loss, by name; no shares for a problem with a single loss."""
     if not problem.has_rows:
         return {}
-    y = dual.vector()
-    u, z = forward(problem.model.A, x), -problem.model.A.rmatvec(y)
     found = {}
     for j, (term, (function, own)) in enumerate(zip(problem.terms, _penalties(problem), strict=True)):
         name = f"penalty[{j}]" if problem.is_list else "penalty"
-        found[name] = _share(term.name, function, x.segment(own), z[own])
+        excess = function.excess(gap.x[own], None, gap.slope.part(own))
+        found[name] = Share(term.name, excess.value.high, excess.gap + excess.missed, 0.0)
     known = {(own.start, own.stop): function for function, own in parts_of(problem.model.g)}
     for r, (term, shape, own) in enumerate(zip(problem.losses, problem.y_shapes, problem.rows, strict=True)):
         function = known.get((own.start, own.stop)) or term.bind(shape)  # the latter if terms were joined into one
-        found[f"loss[{r}]"] = _share(term.name, function, u[own], y[own])
+        radius = None if gap.radius is None else gap.radius[own]
+        excess = function.conjugate().excess(gap.y[own], radius, gap.image.part(own))
+        found[f"loss[{r}]"] = Share(term.name, excess.conjugate.high, excess.gap + excess.missed, excess.infeasibility)
     return found
 
 
@@ -47,11 +46,3 @@ def _penalties(problem: Problem) -> Sequence[tuple[Convex, slice]]:
     """
     f = problem.model.f
     return parts_of(f) if len(problem.terms) > 1 else [(f, slice(0, problem.model.A.shape[1]))]
-
-
-def _share(name: str, function: Convex, point: Vector, slope: Vector) -> Share:
-    value = function.finite_value(point)
-    inside, conjugate = function.conjugate().near(slope, point)
-    gap = value + conjugate - float(point @ inside)
-    violation = 0.0 if function.domain.everything else length(point - function.domain.project(point))
-    return Share(name, float(value), max(float(gap), 0.0), violation)

@@ -124,6 +124,12 @@ def length(vector: Vector) -> float:
     return sqrt(vector.dot(vector)) if isinstance(vector, np.ndarray) else float(np.linalg.norm(vector))
 
 
+def contiguous(vector: Vector, radius: Vector | None) -> tuple[Vector, Vector | None]:
+    """Return a vector and its radius as the compiled core takes them."""
+    own = None if radius is None else np.ascontiguousarray(radius)
+    return np.ascontiguousarray(vector, dtype=np.float64), own
+
+
 def multiple(x: Vector, factor: float) -> Vector:
     """Return factor x; x itself if the factor is 1."""
     return x if factor == 1.0 else factor * x

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.certificate import dual_side, pair, primal_side
+from ..certificates.certificate import certified
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE
 from ..functions.traits import is_smooth
+from ..machine.threads import limited
 from ..operators.deferred_points import image
 from ..problem import Problem
 from ..result import Certificate
@@ -55,7 +56,7 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
-    with np.errstate(all="ignore"):  # as in a solve: a point far away has values of inf
+    with limited(None), np.errstate(all="ignore"):  # as in a solve: a point far away has values of inf
         return _certified(problem.refreshed(), x, y)
 
 
@@ -73,8 +74,6 @@ def _certified(problem: Problem, x: Any, y: Any) -> Certificate:
 
 
 def _certificate(problem: Problem, x: Any, y: Vector) -> Certificate:
-    model, point = problem.model, problem.flatten_x(x)
-    u = image(model.A, point)
-    primal, dual = primal_side(model, point, u), dual_side(model, y, point, u)
-    probe_certificate(model, primal, dual)
-    return pair(model, primal, dual)
+    gap = certified(problem.model, problem.flatten_x(x).vector(), y)
+    probe_certificate(problem.model, gap)
+    return gap.certificate

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 
 from ..certificates.candidates import Candidates, evaluate
-from ..certificates.certificate import DualSide, PrimalSide, dual_side, pair, primal_side, trivial_side
+from ..certificates.certificate import Gap, certified, without_dust
 from ..certificates.probes import probe_certificate
+from ..certificates.sides import DualSide, PrimalSide, dual_side, pair, primal_side, trivial_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
-from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step, without_dust
-from ..functions.calculus import parts_of
+from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step
+from ..crossover import without_dust as without_dust_at_kinks
 from ..functions.points import DensePoint, Point
-from ..functions.traits import zero_slack
+from ..functions.traits import rise_within, subgradient_scale, zero_slack
 from ..model.model import Model
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
@@ -28,6 +28,9 @@ from .infeasibility import Found, InfeasibilityDetector
 SETTLING = (1e-2, 1e-3, 1e-4, 1e-5)
 """Lengths of the step that settles x, relative to the sizes of x and of the slopes, in the order in which they are
 tried: the first finds all kinks, the shorter ones only the clearest."""
+
+ROUNDED = 2.0**-46
+"""Change of u, relative to u and b, that may be due to rounding."""
 
 WITHIN = 0.9
 """Share of the tolerance that the objective may use up in a crossover."""
@@ -60,7 +63,9 @@ class Incumbent:
     detector: InfeasibilityDetector
     proof: Found | None
     _best: tuple[PrimalSide, DualSide] | None
-    _confirmed: tuple[PrimalSide, DualSide] | None
+    _confirmed: Gap | None
+    _point: tuple[Point, Point] | None
+    _computed: bool
     _rays: list[tuple[Vector, Vector]]
     _others: list[Vector]
 
@@ -68,7 +73,8 @@ class Incumbent:
         self.model = model
         self.reduction = reduction
         self.passes = reduction.passes + probe_passes(model.A)
-        self._best = self._confirmed = self.proof = None
+        self._best = self._confirmed = self._point = self.proof = None
+        self._computed = False
         self._rays, self._others = [], []
         self.detector = InfeasibilityDetector(model)
 
@@ -82,13 +88,22 @@ class Incumbent:
         self._best = primal, dual
         self.passes += 0.5 * sum(z is None for _, z in candidates.dual)
         x, u = candidates.primal[0]
-        known = u is not None or any(z is not None for _, z in candidates.dual)
+        computed = u is None and all(z is None for _, z in candidates.dual) and not len(model.unpenalised_sums)
         earlier = x is not primal.x or any(dual is side for side in duals)
-        if self.reduction.model is self.model and not (known or earlier or dual.shifted):
-            # u and z are products of A with these two points, as ``confirm`` would compute them
-            self._confirmed = primal, dual if dual.scale == 1.0 else replace(dual, scale=1.0)
+        self._computed = self.reduction.model is self.model and computed and not earlier
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
+
+    @property
+    def may_be_rounding(self) -> bool:
+        """Whether the gap is small enough to be the rounding of Ax - b."""
+        assert self._best is not None
+        model, (primal, _) = self.reduction.model, self._best
+        gap = abs(self.certificate.gap)
+        if not gap <= primal.rise:
+            return False
+        terms = np.maximum(np.abs(primal.u), subgradient_scale(model.g_star))
+        return gap <= rise_within(model.g, ROUNDED * terms)
 
     def _zero(self) -> list[PrimalSide]:
         """Return x = 0 if it is a solution, such as without targets: iterates need not reach it exactly."""
@@ -101,9 +116,7 @@ class Incumbent:
 
     def point(self) -> tuple[Point, Point]:
         """Return the best x and y as a point of the user's problem."""
-        if self._confirmed is not None:
-            return self._confirmed[0].point, self._confirmed[1].point
-        return self.point_of_now()()
+        return self._point or self.point_of_now()()
 
     def point_of_now(self) -> Callable[[], tuple[Point, Point]]:
         """Return a function that computes the best x and y so far in the user's problem."""
@@ -124,17 +137,37 @@ class Incumbent:
     def confirm(self) -> Certificate:
         """Return the certificate that ``certify`` computes from the best pair alone."""
         if self._confirmed is None:
-            x, y = self.point()
-            u = self._image(self.model, x)
-            dual = self._bound(x, u, y)
-            if dual.moved:
-                # the result holds the moved point, and ``certify`` of it has to give the same bound
-                y = dual.point
-                del dual  # it is large: free it before the next one is computed
-                dual = self._bound(x, u, y)
-            self._confirmed = primal_side(self.model, x, u), replace(dual, point=y)
-            self.certificate = pair(self.model, *self._confirmed)
+            x, y = self.point_of_now()()
+            self._confirm(x, y, self._products() if self._computed else None)
         return self.certificate
+
+    def _products(self) -> tuple[Vector, Vector]:
+        assert self._best is not None
+        primal, dual = self._best
+        return primal.u, dual.z
+
+    @property
+    def gap(self) -> Gap:
+        """The certificate of the confirmed pair, with the points for which it is proved."""
+        assert self._confirmed is not None
+        return self._confirmed
+
+    def _confirm(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None) -> None:
+        """Let a pair be the confirmed one, with x in the domain of f."""
+        given = x.vector()
+        inside = self.model.f.domain.project(given)
+        if inside is not given:
+            x, products = DensePoint(inside), None
+        self._confirmed, self._point = self._gap(x, y, products), (x, y)
+        self.certificate = self._confirmed.certificate
+        if self.certificate.primal_infeasibility > 0:
+            cleaned = without_dust(self.model, self._confirmed)
+            if not np.array_equal(cleaned, self._confirmed.x):
+                self._replace_x(cleaned, self.certificate.error)
+
+    def _gap(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None) -> Gap:
+        self.passes += 0.0 if products is not None else 0.5 + self._share(x)
+        return certified(self.model, x.vector(), y.vector(), products)
 
     def keep_confirmed(self) -> None:
         """Drop all points but the confirmed pair: the run has ended."""
@@ -144,8 +177,7 @@ class Incumbent:
     def probe(self) -> None:
         """Test the user's functions at the confirmed pair; raise ``ProbeError`` if one of them is wrong."""
         assert self._confirmed is not None
-        primal, dual = self._confirmed
-        probe_certificate(self.model, primal, dual, dual.scale)
+        probe_certificate(self.model, self._confirmed)
 
     def check(self, model: Model, reduction: Reduction) -> None:
         """Raise unless this incumbent, read from a file, belongs to the problem and its stated error is true.
@@ -168,13 +200,9 @@ class Incumbent:
         if not found <= BELIEVABLE * said + DRIFT:
             raise ValueError(f"the best point has an error of {found:.1e}, and not of {said:.1e}")
 
-    def _bound(self, x: Point, u: Point, y: Point) -> DualSide:
-        self.passes += 0.5
-        return dual_side(self.model, y.vector(), x, u, kept=y)
-
     def forget(self) -> None:
         """Drop the confirmed pair: the run continues, and the method may overwrite x."""
-        self._confirmed = None
+        self._confirmed = self._point = None
 
     def settle(self, tol: float, lengths: Sequence[float] = SETTLING) -> bool:
         """Move x onto its active kinks and bounds, if a step of one of these lengths keeps the tolerance.
@@ -184,8 +212,7 @@ class Incumbent:
         """
         error = self.confirm().error
         assert self._confirmed is not None
-        at, dual = self._confirmed
-        before, z = at.x, dual.z
+        before, z = self._confirmed.x, self._confirmed.slope.high
         if self.model.f.domain.everything and zero_slack(self.model.f, z) is None:
             return True  # there are no kinks and bounds
         for length in lengths:
@@ -204,14 +231,14 @@ class Incumbent:
             return Crossing()
         limit = max(tol, error)
         assert self._confirmed is not None
-        before = self._confirmed[0].x
-        if (x := without_dust(self.model, before)) is not before:
+        before = self._confirmed.x
+        if (x := without_dust_at_kinks(self.model, before)) is not before:
             self._replace_x(x, limit)
-        at, dual = self._confirmed
-        values = max(abs(at.value), abs(dual.value))
-        room = max(WITHIN * limit * values - abs(at.value - dual.value), 0.0)
+        at, certificate = self._confirmed, self.certificate
+        values = max(abs(certificate.primal_value), abs(certificate.dual_value))
+        room = max(WITHIN * limit * values - certificate.gap, 0.0)
         try:
-            for crossing in crossings(self.model, Solution(at.x, at.u, dual.y, dual.z), room, work):
+            for crossing in crossings(self.model, Solution(at.x, at.image.high, at.y, at.slope.high), room, work):
                 if crossing.x is None or self._replace_x(crossing.x, error if crossing.better else limit):
                     return crossing
         except MemoryError:  # the solution is there, and not to be lost for want of a nicer one
@@ -220,25 +247,23 @@ class Incumbent:
 
     def _replace_x(self, vector: Vector, limit: float) -> bool:
         """Let another x take the place of the confirmed one, if its error is within a limit; return whether it is."""
-        assert self._confirmed is not None
-        _, dual = self._confirmed
-        x = DensePoint(vector)
-        u = self._image(self.model, x)
-        primal = primal_side(self.model, x, u)
-        if not pair(self.model, primal, dual).error <= limit:
+        assert self._point is not None
+        x, y = DensePoint(vector), self._point[1]
+        gap = self._gap(x, y)
+        if not gap.certificate.error <= limit:
             return False
-        # the dual bound depends on x, since f* is evaluated near x
-        replaced = primal, replace(dual_side(self.model, dual.y, x, u), point=dual.point)
-        certificate = pair(self.model, *replaced)
-        if not certificate.error <= limit:
-            return False
-        self._confirmed, self.certificate = replaced, certificate
+        self._confirmed, self._point, self.certificate = gap, (x, y), gap.certificate
         return True
 
     def _image(self, model: Model, x: Point) -> Point:
-        used = sum(np.count_nonzero(x.segment(own)) for _, own in parts_of(model.f))
-        self.passes += 0.5 * used / model.A.shape[1]
+        self.passes += self._share(x)
         return image(model.A, x)
+
+    @staticmethod
+    def _share(x: Point) -> float:
+        """Return the passes of a product with x, whose zeros are not read."""
+        at = x.vector()
+        return 0.5 * np.count_nonzero(at) / at.size
 
     def search_for_proof(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED if a ray of the method, or the direction of its iterates, leads to a proof."""

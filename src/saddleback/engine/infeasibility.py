@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.certificate import primal_side
 from ..certificates.rays import UNIT, Side, excluded, judge, prove, sides
+from ..certificates.sides import primal_side
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
 from ..functions import Interval

@@ -29,6 +29,10 @@ TRIES = 4
 """How often a finish that has reached the tolerance tries to move x onto its kinks and bounds, one step later each
 time: a point whose error is just below the tolerance cannot be moved."""
 
+HALVED, LATER = 0.5, 1.25
+"""After a proved certificate that is not good enough, the next one is due when the error without bounds on rounding has
+fallen to the former share, or the passes have grown by the latter factor."""
+
 LIMITS = (Status.MAX_PASSES, Status.TIME_LIMIT)
 UNSOLVABLE = (Status.INFEASIBLE, Status.UNBOUNDED)
 
@@ -79,6 +83,7 @@ class Run:
     finishing : whether an interior point has run; such a method ends close to kinks and bounds, not on them.
     tries, settled : attempts to move x onto its kinks and bounds, and whether one succeeded.
     seconds : time of the run at the last checkpoint.
+    refused : error without bounds on rounding, and passes, at which the proved certificate was last not good enough.
     """
 
     state: State
@@ -93,6 +98,7 @@ class Run:
     tries: int = 0
     settled: bool = False
     seconds: float = 0.0
+    refused: tuple[float, float] = (np.inf, 0.0)
 
     def name_of(self, method: Method[Any]) -> str:
         """Return the name of the method for the result, followed by the methods that continued from its point."""
@@ -139,18 +145,32 @@ class Run:
     def verdict(self, halted: Status | None, limits: Limits) -> Status | None:
         """Return how the run ends after this certificate, or None if it continues."""
         passes = self.passes
-        status = halted or limits.reached(self.incumbent.certificate, passes)
+        estimate = self.incumbent.certificate
+        status = halted or limits.reached(estimate, passes)
         if status is None:
             seconds = limits.clock.seconds()
             status = self.incumbent.search_for_proof(self.state.x, self.state.y, passes, limits.tol, limits.clock)
             self.judging.add(self.passes - passes, limits.clock.seconds() - seconds)
-        if status is Status.OPTIMAL:
-            status = limits.reached(self.incumbent.confirm(), passes)
+        if status is Status.OPTIMAL or (status is None and limits.tol > 0 and self.incumbent.may_be_rounding):
+            status = self._decided(estimate, limits)
         if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
             self.tries += 1
             self.settled = self.incumbent.settle(limits.tol, SETTLING[:1]) or self._cross_over(limits.tol, ends=False)
             status = status if self.settled else None
-        self.pending_error = passes, self.incumbent.certificate.error
+        self.pending_error = passes, estimate.error
+        return status
+
+    def _decided(self, estimate: Certificate, limits: Limits) -> Status | None:
+        """Return how the run ends by its proved certificate; after a refusal only if something has changed since."""
+        error, passes = self.refused
+        if estimate.error > HALVED * error and self.passes < LATER * passes:
+            return None
+        certificate = self.incumbent.confirm()
+        status = limits.reached(certificate, self.passes)
+        if status is None and certificate.limited(limits.tol):
+            return Status.ROUNDING_LIMIT
+        if status is not Status.OPTIMAL:
+            self.refused = estimate.error, self.passes
         return status
 
     def close(self, status: Status, tol: float, clock: Clock) -> Status:
@@ -167,8 +187,11 @@ class Run:
         self.incumbent.keep_confirmed()
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
-        rounded = status in LIMITS and tol > 0 and certificate.error <= tol  # rounding had hidden it during the run
-        return Status.OPTIMAL if rounded else status
+        if status in LIMITS and tol > 0:  # rounding had hidden it during the run
+            if certificate.error <= tol:
+                return Status.OPTIMAL
+            return Status.ROUNDING_LIMIT if certificate.limited(tol) else status
+        return status
 
     def _cross_over(self, tol: float, ends: bool) -> bool:
         """Move x to a vertex of the face on which it lies; return whether it is at one.

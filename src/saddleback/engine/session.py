@@ -229,7 +229,7 @@ class Task:
         ray = self._ray(status)
         said = self._message(status, ray)
         x, y = run.incumbent.point()
-        stated = prices(problem.model, x, y) if status is Status.OPTIMAL else None
+        stated = prices(problem.model, x, y) if status.solved else None
         return Result(
             x=problem.shape_x(x),
             y=problem.shape_y(y.vector()),
@@ -245,7 +245,7 @@ class Task:
             reduced_costs=None if stated is None else problem.shape_x(DensePoint(stated.reduced_costs)),
             is_vertex=None if stated is None else stated.is_vertex,
             ray=ray if ray is None else _shaped_ray(problem, status, ray),
-            terms=shares(problem, x, y),
+            terms=shares(problem, run.incumbent.gap),
             problem=self.given,
         )
 

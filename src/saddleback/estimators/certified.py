@@ -129,7 +129,7 @@ class Certified(BaseEstimator):
 
     def _shortfall(self, result: sb.Result) -> str:
         """Return how far a result is from the requested accuracy, and what to do; empty if it is optimal."""
-        if result.status is sb.Status.OPTIMAL:
+        if result.status.solved:
             return ""
         if result.status is sb.Status.INTERRUPTED:
             return (
@@ -182,7 +182,7 @@ def _outside() -> tuple[int, str]:
 
 def furthest(results: Sequence[sb.Result]) -> sb.Result:
     """Return the least certain result: one without a solution before one at a limit before an optimal one."""
-    ranks = {sb.Status.OPTIMAL: 0, sb.Status.DIVERGED: 2}
+    ranks = {sb.Status.OPTIMAL: 0, sb.Status.ROUNDING_LIMIT: 1, sb.Status.DIVERGED: 2}
     return max(results, key=lambda result: (ranks.get(result.status, 1), result.certificate.error))
 
 

@@ -88,10 +88,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             return False
         trial = self._unfitted(tol=POSITIVE)
         trial.classes_ = self.classes_
-        return all(
-            result.status is sb.Status.OPTIMAL
-            for result in trial._solve(trial._prepare(table.rows(rows), y[rows], None))
-        )
+        return all(result.status.solved for result in trial._solve(trial._prepare(table.rows(rows), y[rows], None)))
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(self.losses)

@@ -58,7 +58,7 @@ class Path:
 
     def _repr_html_(self) -> str:
         results = self.flat()
-        optimal = sum(result.status is sb.Status.OPTIMAL for result in results)
+        optimal = sum(result.status.solved for result in results)
         selected = np.count_nonzero(self.by_panel().any(axis=0), axis=0)
         facts = {
             "alphas": f"{self.alphas.size}, from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",

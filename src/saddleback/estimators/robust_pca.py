@@ -194,7 +194,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         self._split(data, low_rank, sparse)
         self._outlying: Matrix = np.any(self.sparse_, axis=0)
         self._judgement([result])
-        if self.rank_ == 0 and np.any(data.values) and result.status is sb.Status.OPTIMAL:
+        if self.rank_ == 0 and np.any(data.values) and result.status.solved:
             warnings.warn(
                 f"RobustPCA: the low-rank part is 0, as low_rank_weight={self.low_rank_weight_:.3g} is too large "
                 f"beside sparse_weight={self.sparse_weight_:.3g} for these data: pass less of it, or more of the other",

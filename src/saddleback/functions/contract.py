@@ -13,16 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, Vector
-from ..common.rounded import Rounded
+from ..common.rounded import ASSUMED, Rounded
 from .excess import Bounds, Excess
 from .normal_form import NormalForm
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
 # puts between a projection and the set it projects on.
 ROUNDING = 1e-12
-
-ASSUMED = 2.0**-40
-"""Relative rounding that is assumed of the values of a function that does not bound it: no certificate is proved."""
 
 
 class Ray(NamedTuple):
@@ -57,6 +54,10 @@ class Domain(ABC):
     @abstractmethod
     def has_zero(self) -> bool:
         """Return whether 0 is in the set."""
+
+    def box(self, size: int) -> tuple[Vector, Vector]:
+        """Return the ends of each coordinate; infinite if the set is not a product of intervals."""
+        return np.full(size, -np.inf), np.full(size, np.inf)
 
 
 class Convex(ABC):
@@ -114,11 +115,11 @@ class Convex(ABC):
     def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
         """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``.
 
-        This default assumes that values are right up to 2^-40 of their size. So it proves nothing of the slope.
+        This default assumes that values are right up to 2^-40 of their size. So it proves nothing.
         """
         conjugate = self.conjugate()
         inside, of_slope = conjugate.near(slope.high, point)
-        value = self.finite_value(point)
+        value = self.near(point, slope.high)[1]
         product = float(point @ inside)
         reach = slope.error + np.abs(slope.low)
         moved = float(np.abs(point) @ reach) + (0.0 if radius is None else float(radius @ np.abs(inside)))
@@ -135,8 +136,8 @@ class Convex(ABC):
             conjugate=Bounds.around(of_slope, ASSUMED * abs(of_slope) + moved, abs(of_slope)),
             missed=float(np.abs(point) @ missed),
             infeasibility=distance / length if distance > ROUNDING * length else 0.0,
-            multiple=1.0 if np.isnan(multiple) else multiple,
-            point_inside=True,
+            multiple=multiple if multiple > 0 else 1.0,  # no multiple but 0 is feasible, or none is
+            point_inside=False,
             slope_inside=False,
             rounded=distance <= ROUNDING * length,
         )

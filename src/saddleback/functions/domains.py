@@ -105,6 +105,9 @@ class Interval(Domain, PartlyFixed):
     def has_zero(self) -> bool:
         return self._has_zero
 
+    def box(self, size: int) -> tuple[Vector, Vector]:
+        return self.lower, self.upper
+
     @cached_property
     def _has_zero(self) -> bool:
         return not (anywhere(lambda low: low > 0, self.lower) or anywhere(lambda up: up < 0, self.upper))
@@ -196,6 +199,10 @@ class Product(Domain, PartlyFixed):
 
     def has_zero(self) -> bool:
         return all(each.has_zero() for each, _ in self.sets)
+
+    def box(self, size: int) -> tuple[Vector, Vector]:
+        low, high = zip(*(each.box(own.stop - own.start) for each, own in self.sets), strict=True)
+        return np.concatenate(low), np.concatenate(high)
 
     def fixed(self) -> Indices:
         return np.concatenate([fixed(each) + own.start for each, own in self.sets])

@@ -43,7 +43,7 @@ class Excess(NamedTuple):
     infeasibility : the largest distance of s from the domain of f*, relative to the size of the slope and of the end of
         the domain, over all coordinates whose distance is more than the rounding of their own product.
     multiple : the largest t in [0, 1] such that t s is proved to be in the domain of f*, as far as scaling can do that:
-        coordinates with a single feasible slope, and slopes that leave the domain at 0 by rounding, do not count.
+        coordinates with a single feasible slope, and slopes that leave the domain at 0, do not count.
     point_inside : whether every p within the radius is proved to be in the domain of f.
     slope_inside : whether every s within the error is proved to be in the domain of f*.
     rounded : whether s is in the domain of f* up to the rounding of its own products.

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _native
 from ..common.arrays import (
     Blocks,
     Indices,
@@ -37,10 +38,12 @@ from ..common.arrays import (
 )
 from ..common.cached import cached_property
 from ..common.chunks import chunked_map, chunked_sum, double, inner
+from ..common.rounded import UNIT, Rounded
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval
 from .enclosures import reach
+from .excess import Bounds, Excess
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import NormalForm, Piecewise, PiecewiseParameters
 from .traits import (
@@ -265,6 +268,34 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         return np.where(admitted, self.left, np.inf), np.where(admitted, self.right, -np.inf)
 
     # --- points near a line below it ----------------------------------------------------------------------------
+
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        return self._excess(point, radius, slope, conjugate=False)
+
+    def excess_of_conjugate(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        """Return the excess of f*: that of f with point and slope in each other's place."""
+        return self._excess(point, radius, slope, conjugate=True)
+
+    def _excess(self, point: Vector, radius: Vector | None, slope: Rounded, conjugate: bool) -> Excess:
+        nothing = np.zeros(1) if radius is None else _short(radius)
+        of_slope = (np.ascontiguousarray(slope.high), *map(_short, slope[1:]))
+        parameters = [_short(parameter) for parameter in self.parameters()]
+        numbers, value, of_conjugate, decided = _native.piecewise_excess(
+            parameters, np.ascontiguousarray(point), nothing, *of_slope, conjugate
+        )
+        gap, exact, missed, infeasibility, multiple = numbers
+        # the terms of these sums are not negative: the order in which they are added does not matter
+        margin = 1.0 + (point.size + 4) * UNIT
+        return Excess(
+            gap * margin if gap < np.inf else np.inf,
+            exact,
+            _bounds(*value, point.size),
+            _bounds(*of_conjugate, point.size),
+            missed * margin,
+            infeasibility,
+            multiple,
+            *decided,
+        )
 
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         return -self.of_multiple(-1.0)._highest(-slope, excess), self._highest(slope, excess)
@@ -541,6 +572,9 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
         flat = np.where(y <= dual.lower, below, np.where(y >= dual.upper, above, np.where(y == 0, between, 0.0)))
         return np.where(dual.lower == dual.upper, np.inf, np.maximum(np.nan_to_num(flat), 0.0))
 
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        return self.of.excess_of_conjugate(point, radius, slope)
+
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         mirrored = self.of.of_multiple(-1.0).conjugate()
         return -mirrored._highest(-slope, excess), self._highest(slope, excess)
@@ -595,6 +629,18 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
     def with_row_weights(self, factors: Vector) -> ConjugatePiecewise:
         left, right, quadratic, lower, upper = self.of.parameters()
         return PiecewiseQuadratic(left, right, quadratic / factors, lower * factors, upper * factors).conjugate()
+
+
+def _short(parameter: Vector) -> Vector:
+    """Return a parameter as a contiguous array in float64, with a single entry if it has one value."""
+    return np.ascontiguousarray(parameter[:1] if is_one_value(parameter) else parameter, dtype=np.float64)
+
+
+def _bounds(high: float, low: float, error: float, size: float, count: int) -> Bounds:
+    """Return the bounds on a sum of some terms with twice the digits of a double."""
+    relative = (count + 4) * UNIT
+    within = (error + abs(low) + relative * relative * size) * (1 + relative) + UNIT * abs(high)
+    return Bounds.around(high, within, size * (1 + relative))
 
 
 def _larger(first: Any, second: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..certificates.candidates import Candidates
-from ..certificates.certificate import dual_side, pair, primal_side
+from ..certificates.sides import dual_side, pair, primal_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import DensePoint

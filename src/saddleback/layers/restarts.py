@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from ..certificates.candidates import Candidates
-from ..certificates.certificate import dual_side
+from ..certificates.sides import dual_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..functions.points import DensePoint

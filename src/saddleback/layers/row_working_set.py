@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..certificates.candidates import Candidates
-from ..certificates.certificate import dual_side, floor, pair, primal_side
+from ..certificates.sides import dual_side, floor, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import stored
 from ..functions.points import DensePoint

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.candidates import Candidates, evaluate
-from ..certificates.certificate import Admitted, DualSide, admit, bound, pair, primal_side
+from ..certificates.sides import Admitted, DualSide, admit, bound, pair, primal_side
 from ..common.arrays import Indices, Vector
 from ..common.rebuildable import derived, stored
 from ..functions.points import DensePoint, Point

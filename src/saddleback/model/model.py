@@ -297,6 +297,11 @@ class Model:
         """Ranges of columns, one per row, along whose sum f is linear; an unpenalised column is a range of length 1."""
         return fixed_sums(self.f_star.domain)
 
+    @property
+    def nothing(self) -> Vector:
+        """X = 0."""
+        return self._nothing(self.A.shape[1])
+
     @cached_property
     def penalty_at_zero(self) -> float:
         """f(0)."""

@@ -13,6 +13,7 @@ from scipy import sparse
 from .. import _native
 from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights
 from .dense import Dense
 from .memory import bytes_in_memory
@@ -90,6 +91,20 @@ class Above(Operator):
             return reduce(np.add, products) if products else np.zeros(self.shape[1])
         total: Vector = reduce(np.add, [part.rmatvec(y[own], columns) for part, own in self.present])
         return total
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        zeros = (Rounded.around(np.zeros(height)) for height in self.heights)
+        parts = (
+            nothing if part is None else part.matvec_rounded(x, radius, precise)
+            for part, nothing in zip(self.rows, zeros, strict=True)
+        )
+        return Rounded.joined(list(parts))
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        parts = (
+            part.rmatvec_rounded(y[own], None if radius is None else radius[own], precise) for part, own in self.present
+        )
+        return reduce(Rounded.plus, parts)
 
     def times(self, matrix: Any) -> Vector:
         result = np.zeros((self.shape[0], matrix.shape[1]))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arrays import Columns, Indices, Vector
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, one_by_one
 
 
@@ -24,6 +25,12 @@ class Adjoint(Operator):
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         own = None if columns is None else one_by_one(columns)
         return -self.A.matvec(y, columns=rows, rows=own)
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.A.rmatvec_rounded(x, radius, precise).negated()
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.A.matvec_rounded(y, radius, precise).negated()
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         if columns is not None:

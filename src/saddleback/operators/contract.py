@@ -19,6 +19,7 @@ from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from .gram import PANEL, gram
 from .traits import Traits
 
@@ -58,6 +59,21 @@ class Operator(ABC):
     def products(self, x: Vector, *ys: Vector) -> tuple[Vector, list[Vector]]:
         """Return A x, and A'y for every y, in one reading of A if that saves time."""
         return self.matvec(x), [self.rmatvec(y) for y in ys]
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A x for every x within a radius, with a bound on the rounding; ``precise`` asks for more digits.
+
+        By default the bound is that of sums in any order, and there are no more digits.
+        """
+        size = self.sums(1, weights=(np.abs(x), None))[1]
+        moved = None if radius is None else self.sums(1, weights=(radius, None))[1]
+        return Rounded.of_products(self.matvec(x), self.shape[1], size, moved)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A'y for every y within a radius, as ``matvec_rounded``."""
+        size = self.sums(1, weights=(None, np.abs(y)))[0]
+        moved = None if radius is None else self.sums(1, weights=(None, radius))[0]
+        return Rounded.of_products(self.rmatvec(y), self.shape[0], size, moved)
 
     def times(self, matrix: Any) -> Vector:
         """Return the product of A with a sparse matrix, as a dense matrix."""

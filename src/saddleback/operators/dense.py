@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector, contiguous
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from ..machine.tiled_blas import product
 from .contract import Operator, Side, Weights, compressed_by_panels, powers
 from .gram import PANEL, gram, slices
@@ -50,6 +51,12 @@ class Dense(Operator):
         if not self._columnar():
             return np.asarray(y @ self.array[:, columns], dtype=np.float64)
         return self.native.columns_rmatvec(columns, y)
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded(*self.native.matvec_rounded(*contiguous(x, radius), precise))
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded(*self.native.rmatvec_rounded(*contiguous(y, radius), precise))
 
     def matmat(self, X: Vector, columns: Indices | None = None) -> Vector:
         if columns is None and self.array.dtype == np.float64:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
 from ..common.checks import LARGEST, number
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, spread
 from .dense import Dense
 from .traits import Traits
@@ -51,6 +52,12 @@ class ScaledIdentity(Operator):
 
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         return self.scale * (spread(y, rows, self.shape[0]) if columns is None else y[columns])
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded.around(x, radius).times(self.scale)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded.around(y, radius).times(self.scale)
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         if weights is not None:

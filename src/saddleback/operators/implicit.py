@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..common.arrays import Columns, Indices, Vector
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, spread
 from .sparse import Compressed
 
@@ -51,6 +52,12 @@ class Implicit(Operator):
         if columns is None:
             return self._adjoint(spread(y, rows, self.shape[0]))
         return self.compressed.rmatvec(y, columns)
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.compressed.matvec_rounded(x, radius, precise)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.compressed.rmatvec_rounded(y, radius, precise)
 
     def times(self, matrix: Any) -> Vector:
         return self.compressed.times(matrix)

@@ -10,12 +10,14 @@ certificate, for one extra product in all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector, constant, length
 from ..common.checks import LARGEST, ProbeError, rounding_of
+from ..common.rounded import ASSUMED, Rounded
 from .contract import Operator, Weights, chosen, compressed_by_panels, spread
 from .stacked import leaves
 from .tasks import Tasks
@@ -153,6 +155,19 @@ class Abstract(Operator):
         size = float(np.linalg.norm(product)) / 3.0
         if size > 0:
             self.rounding = max(self.rounding, min(missed / size, COARSEST))
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A x with sizes and errors that are assumed: nothing is known of the terms."""
+        return self._assumed(self.matvec(x), x, radius)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A'y with sizes and errors that are assumed."""
+        return self._assumed(self.rmatvec(y), y, radius)
+
+    def _assumed(self, product: Vector, vector: Vector, radius: Vector | None) -> Rounded:
+        size = np.maximum(np.abs(product), self._norm * length(vector) / sqrt(max(product.size, 1)))
+        moved = 0.0 if radius is None else self._norm * length(radius)
+        return Rounded(product, constant(0.0, product.size), ASSUMED * size + moved, size)
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         raise _unknown_entries(f"the sums of |A|^{power}")

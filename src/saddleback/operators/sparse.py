@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from .. import _native
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Indices, Vector, contiguous
 from ..common.cached import cached_property
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, one_by_one, powers, spread
 from .gram import by_rows
 from .traits import Traits
@@ -40,6 +41,12 @@ class Compressed(Operator):
         if columns is not None:
             return self.native.columns_rmatvec(one_by_one(columns), y)
         return self.native.rmatvec(spread(y, rows, self.shape[0]))
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded(*self.native.matvec_rounded(*contiguous(x, radius), precise))
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded(*self.native.rmatvec_rounded(*contiguous(y, radius), precise))
 
     def rmatmat(self, Y: Vector, columns: Indices | None = None) -> Vector:
         if columns is None:
@@ -152,6 +159,12 @@ class Transposed(Operator):
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         return self.across.matvec(y, rows) if columns is None else self.by_columns.rmatvec(y, columns)
 
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.across.rmatvec_rounded(x, radius, precise)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.across.matvec_rounded(y, radius, precise)
+
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         if columns is not None or (weights is not None and power == 2):
             return self.by_columns.sums(power, columns, weights)
@@ -178,6 +191,9 @@ class BothWays(Transposed):
 
     def rmatvec(self, y: Vector, columns: Columns | None = None, rows: Indices | None = None) -> Vector:
         return self.by_columns.rmatvec(y, columns, rows)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self.by_columns.rmatvec_rounded(y, radius, precise)
 
 
 def both_ways(A: Operator) -> Operator:

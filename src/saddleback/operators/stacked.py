@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
+from ..common.rounded import Rounded
 from .above import Above, cross_gram
 from .contract import Operator, Side, Weights
 from .gram import square
@@ -84,6 +85,14 @@ class Stacked(Operator):
         found = [part.products(own, *ys) for part, own in self._with_split(x)]
         zs = zip(*(zs for _, zs in found), strict=True)
         return reduce(np.add, [u for u, _ in found]), [np.concatenate(z) for z in zs]
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        radii = [None] * len(self.parts) if radius is None else self._split(radius)
+        own = zip(self.parts, self._split(x), radii, strict=True)
+        return reduce(Rounded.plus, [part.matvec_rounded(each, within, precise) for part, each, within in own])
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return Rounded.joined([part.rmatvec_rounded(y, radius, precise) for part in self.parts])
 
     def times(self, matrix: Any) -> Vector:
         rows = sparse.csr_array(matrix)

@@ -127,7 +127,7 @@ def _for_weights(problem: Problem, factors: Matrix, session: Session, x0: Any, y
 def batch_solver(problem: Problem, base: Result, session: Session) -> Together | None:
     """Return what solves problems with other weights together, near one that was solved; None if nothing does."""
     model, form = problem.model, form_of(problem.model)
-    if form is None or base.status is not Status.OPTIMAL:
+    if form is None or not base.status.solved:
         return None
     certified = Certifier(session.options.tol, Clock(None, session.team))
     if model.loss_form is not None and NearKinks.suits(form, model.loss_form.parameters):

@@ -198,8 +198,8 @@ class Rounds:
             if result.status in UNSOLVABLE or count == last:
                 return self._told(result, value)
             rises = value > best.value
-            if result.status is not Status.OPTIMAL or self.session.stopped:
-                status = Status.INTERRUPTED if result.status is Status.OPTIMAL else result.status
+            if not result.status.solved or self.session.stopped:
+                status = Status.INTERRUPTED if result.status.solved else result.status
                 return self._ended(best.x if rises else x, result, status)
             better = best if rises else Best(x, value)
             if self._may_settle(v, x, best, result.certificate):

@@ -16,7 +16,7 @@ from ..engine.solve import solve
 from ..functions import Box, Linear, Pinball, Squared, Zero
 from ..functions.domains import fixed
 from ..problem import Problem
-from ..result import Certificate, Result, Status
+from ..result import Certificate, Result
 from .evaluation import Evaluation, bound, lowest
 from .frame import Frame
 from .problem import TallProblem
@@ -119,7 +119,7 @@ class InMemory:
                 break
             start, y = result, None  # what rounding and scaling cost shows only when the dual point is judged
         lower = proof.dual_value + constant
-        solved = result.status is Status.OPTIMAL
+        solved = result.status.solved
         return Solved(np.concatenate(result.x), solved, lower if np.isfinite(lower) else -np.inf, proof)
 
     def _proof(self, result: Result) -> tuple[Certificate, float]:

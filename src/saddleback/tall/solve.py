@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.certificate import NEARLY_ZERO, ROUNDED, floor, relative_gap
+from ..certificates.sides import NEARLY_ZERO, ROUNDED, floor, relative_gap
 from ..checkpoints import Checkpoint, CheckpointWriter, compare, restore, writable
 from ..common.arrays import Vector
 from ..common.rebuildable import stored

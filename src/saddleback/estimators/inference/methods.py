@@ -361,7 +361,7 @@ class Inferential(Formulated, ABC):
         result = result or self._results()[0]
         fitted = result.certificate.primal_value
         tolerance = 1e-9 * float(np.max(np.abs(target)))
-        if result.status is sb.Status.OPTIMAL and not np.isclose(value, fitted, SAME + 10 * self.tol, tolerance):
+        if result.status.solved and not np.isclose(value, fitted, SAME + 10 * self.tol, tolerance):
             raise ValueError(
                 f"X and y are not the data of the fit: the objective there was {fitted:.6g}, and is {value:.6g} here; "
                 "pass the same samples, with the same sample_weight if there was one, and without an offset"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from scipy import sparse
 from ... import _native
 from ...common.arrays import Columns, Indices, Vector
 from ...common.rebuildable import stored
+from ...common.rounded import Rounded
 from ...operators.above import Above
 from ...operators.contract import Operator, Side, Weights, chosen, compressed_by_panels, one_by_one, spread
 from ...operators.dense import Dense
@@ -261,6 +262,24 @@ class Streamed(Operator):
                 z[own] += part
         return u, zs
 
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A x with bounds on the rounding, in one reading."""
+
+        def work(piece: Piece) -> Rounded:
+            own = None if radius is None else radius[piece.columns]
+            return piece.block.matvec_rounded(x[piece.columns], own, precise)
+
+        return _total(self.shape[0], ((rows, part) for rows, _, part in self.each(work)))
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        """Return A'y with bounds on the rounding, in one reading."""
+
+        def work(piece: Piece) -> Rounded:
+            own = None if radius is None else radius[piece.rows]
+            return piece.block.rmatvec_rounded(y[piece.rows], own, precise)
+
+        return _total(self.shape[1], ((own, part) for _, own, part in self.each(work)))
+
     def adjoint_then_forward(self, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
         """Return A f(A'y) for a function f(columns, products) of each column alone, in one reading by columns."""
         if not self.traits.reads_columns:
@@ -415,6 +434,15 @@ class Streamed(Operator):
         view = object.__new__(Streamed)
         view._begin(self.store, self.rows[rows], self.columns[columns], self.memory, self.most_packed, self.count)
         return view
+
+
+def _total(size: int, parts: Iterable[tuple[Rows, Rounded]]) -> Rounded:
+    """Return the sum of vectors that each have some of the entries."""
+    total = Rounded(*np.zeros((4, size)))
+    for own, part in parts:
+        for vector, sums in zip(total, total.part(own).plus(part), strict=True):
+            vector[own] = sums
+    return total
 
 
 def adjoint_then_forward(A: Operator, y: Vector, between: Callable[[Indices, Vector], Vector]) -> Vector:
