@@ -122,7 +122,8 @@ class CoordinateExcess {
     const double to = touching(admitted(a.value + a.error, b.value + b.error));
     const double t = touching(at), q = clip(p, f_.lower, f_.upper), reach = std::max(a.error, b.error);
     const double steepest = std::max(std::abs(a.value), std::abs(b.value)) + reach;
-    const double inexact = 32 * kUnit * kUnit * steepest * steepest * inverse_;  // for the rounding of t
+    // for the rounding of a t that is a quotient
+    const double inexact = inverse_ > 0 && t != 0 ? 32 * kUnit * kUnit * steepest * (steepest * inverse_) : 0;
     const Near own = integral(q, t, at);
     double moved = reach * (std::max(std::abs(from - q), std::abs(to - q)) + radius);
     if (radius > 0) moved += radius * steepest_within(q, radius, at);
@@ -136,7 +137,8 @@ class CoordinateExcess {
 
     const double slope = p > 0 ? f_.right : f_.left, linear = p == 0 ? 0 : slope * p, square = f_.quadratic / 2 * p * p;
     double value_error = 4 * kUnit * (std::abs(linear) + square);
-    if (p != 0 && std::abs(linear) + square < kTiny) value_error += kUnderflow;
+    const bool bent = slope != 0 || f_.quadratic != 0;
+    if (p != 0 && bent && std::abs(linear) + square < kTiny) value_error += kUnderflow;
     if (radius > 0)
       value_error += radius * (std::max(std::abs(f_.left), std::abs(f_.right)) + f_.quadratic * (std::abs(p) + radius));
     sums.value.add(linear + square, value_error, std::abs(linear) + square);

@@ -84,7 +84,7 @@ def test_a_run_without_a_tolerance_is_not_compared_with_one(rng):
     assert told.startswith("The pass limit was reached. After ")
     assert "(no tolerance was set)" in told
     assert not re.search("before the tolerance|Raise|raise|to the tolerance", told)
-    smooth = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.array([3.0, -0.5, 1.0])))
+    smooth = sb.Problem(sb.L1(1.0), np.eye(3), sb.Squared(np.zeros(3)))
     exact = sb.solve(smooth, tol=0, max_passes=40)
     assert exact.certificate.error == 0
     assert "The certified error is 0." in exact.message

@@ -8,7 +8,7 @@ from catalogue import LOSSES, OPEN, PENALTIES, SIZE
 
 import saddleback as sb
 from saddleback.functions.row_sum import one_above_the_other
-from saddleback.functions.traits import SumOverCoordinates, rise
+from saddleback.functions.traits import SumOverCoordinates, rise, rise_within
 
 M, N = 200, 10
 TARGETS = {
@@ -75,7 +75,7 @@ ZERO = {
 @pytest.mark.parametrize("name", ZERO)
 def test_an_optimum_of_zero_is_recognised(name, tol):
     result = sb.solve(ZERO[name](*interpolated()), tol=tol, max_passes=2000)
-    assert result.status is sb.Status.OPTIMAL, result.message
+    assert result.status.solved, result.message
     assert abs(result.objective) <= 1e-8
 
 
@@ -94,7 +94,7 @@ def test_a_small_penalty_is_minimised_and_not_lost_in_the_floor(loss, alpha):
     A, b = interpolated()
     pursuit = sb.solve(sb.Problem(sb.L1(1.0), A, sb.Equality(b)), tol=1e-8).objective
     result = sb.solve(sb.Problem(sb.L1(alpha), A, loss(b)), tol=1e-6)
-    assert result.status is sb.Status.OPTIMAL
+    assert result.status.solved
     if alpha <= 1e-8:
         assert result.objective == pytest.approx(alpha * pursuit, rel=1e-5)
 
@@ -156,7 +156,9 @@ def test_rise_bounds_what_a_loss_is_above_its_minimum(name, rng):
                 u = np.nan_to_num(g.minimiser())
             if name in OPEN:
                 move = np.abs(move)  # the others leave the domain
-            assert g.value(u + move) - g.value(u) <= rise(g, length) * (1 + 1e-9) + 1e-15
+            risen = g.value(u + move) - g.value(u)
+            assert risen <= rise(g, length) * (1 + 1e-9) + 1e-15
+            assert risen <= rise_within(g, np.abs(move)) * (1 + 1e-9) + 1e-13
 
 
 @pytest.mark.parametrize("name", [name for name in PENALTIES if PENALTIES[name].bind((SIZE,)).domain.everything])
@@ -166,7 +168,9 @@ def test_rise_bounds_what_a_penalty_is_above_0(name, rng):
     for length in (1e-6, 1.0, 1e3):
         for _ in range(20):
             direction = rng.standard_normal(SIZE)
-            assert f.value(length * direction / np.linalg.norm(direction)) <= rise(f, length) * (1 + 1e-9)
+            move = length * direction / np.linalg.norm(direction)
+            assert f.value(move) <= rise(f, length) * (1 + 1e-9)
+            assert f.value(move) <= rise_within(f, np.abs(move)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("term", [sb.Norm2(np.zeros(4)), sb.GroupL2(1.0, 2), sb.Nuclear(1.0, (2, 2)), sb.LInf(1.0)])
@@ -174,15 +178,15 @@ def test_an_optimum_of_0_is_recognised_with_several_terms(term, rng):
     """There are fewer rows than columns, so that both terms can be 0, which no run reaches exactly."""
     A, D = rng.standard_normal((4, 12)), rng.standard_normal((4, 12))
     result = sb.solve(sb.Problem(sb.Zero(), [A, D], [sb.Absolute(rng.standard_normal(4)), term]), tol=1e-6)
-    assert result.status is sb.Status.OPTIMAL, result.message
+    assert result.status.solved, result.message
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_pair_that_violates_constraints_is_feasible_for_a_perturbed_problem(seed):
-    """With b moved by the violation of Ax and c by that of -A'y, the gap is P - D + <x, t> + <y, v>."""
+    """With b moved by the violation of Ax and c by that of -A'y, the gap loses what the violations add to it."""
     rng = np.random.default_rng(seed)
-    A, b, c = rng.standard_normal((5, 8)), rng.standard_normal(5), rng.standard_normal(8)
-    x, y = np.abs(rng.standard_normal(8)), rng.standard_normal(5)
+    A, b, c = rng.standard_normal((5, 8)), rng.standard_normal(5), -9 - rng.random(8)
+    x, y = np.abs(rng.standard_normal(8)), rng.standard_normal(5)  # no y near this one is feasible
     v = A @ x - b
     t = np.maximum(-A.T @ y - c, 0.0)
     given = sb.certify(sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(b)), x, y)
@@ -190,14 +194,14 @@ def test_a_pair_that_violates_constraints_is_feasible_for_a_perturbed_problem(se
     assert moved.primal_infeasibility <= 1e-15
     assert moved.dual_infeasibility <= 1e-15
     assert moved.gap >= 0
-    assert moved.gap == pytest.approx(given.gap + x @ t + y @ v)
+    assert moved.gap == pytest.approx(given.gap - x @ t - np.abs(y) @ np.abs(v), abs=1e-12)
 
 
 def test_a_point_so_far_away_that_the_floor_overflows_is_not_optimal(rng):
-    """The floor is proportional to the point. Relative to an infinite floor a gap of 1e300 would be 0."""
+    """Relative to a floor that is proportional to the point, a gap of 1e300 would be 0."""
     problem = sb.Problem(sb.L1(0.5), rng.standard_normal((5, 8)), sb.Logistic(np.ones(5)))
     far = np.full(8, 1e300)
-    assert sb.certify(problem, far, np.zeros(5)).relative_gap == np.inf
+    assert sb.certify(problem, far, np.zeros(5)).relative_gap >= 1
 
 
 @pytest.mark.parametrize("level", [0.0, 100.0, 1000.0])

@@ -161,17 +161,17 @@ def test_certify_tests_a_loss_at_the_dual_point_of_its_bound(rng, monkeypatch):
         separable = True
 
         def value(self, u):
-            return 0.5 * float(u @ u)
+            return 0.5 * float((u - 1) @ (u - 1))
 
         def prox(self, v, step):
-            return v / (1 + step)
+            return (v + step) / (1 + step)
 
         def conjugate(self, y):
-            return 0.5 * float(y @ y)
+            return 0.5 * float(y @ y) + float(np.sum(y))
 
     tested = []
     monkeypatch.setattr(probing, "probe_at", lambda f, x, y, rows: tested.append(y.copy()))
-    A, y = rng.standard_normal((20, 10)), 5 * rng.standard_normal(20)
+    A, y = rng.standard_normal((20, 10)), -rng.uniform(0.5, 1.5, 20)
     sb.certify(sb.Problem(sb.L1(1.0), A, Loss()), np.zeros(10), y)
     scale = 1.0 / np.abs(A.T @ y).max()
     assert np.allclose(tested[-1], scale * y)

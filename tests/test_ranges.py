@@ -138,7 +138,7 @@ def test_the_norm_of_an_operator_is_found_in_any_unit(scale):
 
 def test_certificates_of_points_far_away_do_not_warn():
     problem = sb.Problem(sb.Box(0.0, 1.0) + sb.Linear(1e100), A, sb.Squared(B))
-    assert sb.certify(problem, np.full(8, 1e250), np.full(12, 1e250)).error == np.inf
+    assert sb.certify(problem, np.full(8, 1e250), np.full(12, 1e250)).error >= 1
     with pytest.raises(ValueError, match=r"^x has entries up to 1e\+250 in size: expected at most 1e\+150"):
         sb.certify(problem, np.full(8, 1e250))
 

@@ -198,7 +198,7 @@ def test_limits_hold_if_the_work_up_to_the_next_certificate_is_below_rounding():
     problem = sb.Problem(sb.L1(1.0), rng.standard_normal((100, 1000)), sb.Squared(rng.standard_normal(100)))
     result = sb.solve(problem, tol=0, max_passes=600, time_limit=60, finish=False)
     assert result.status is sb.Status.MAX_PASSES
-    assert result.certificate.error <= 1e-14
+    assert result.certificate.error <= 1e-12
 
 
 def test_a_method_without_progress_ends_the_loop_over_a_working_set(rng):

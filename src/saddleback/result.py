@@ -94,6 +94,9 @@ class Certificate:
         F: the rise of the loss if its data change by 2^-36 of their size, or 2^-20 of the terms of the objectives.
     rounding : float
         The relative gap that rounding explains; a gap that is not larger cannot be made smaller in float64.
+    forgiven : bool
+        Whether -A'y is 0 on the columns without a penalty only up to the rounding of y: the bound would be a theorem if
+        it were exactly 0, which could not be proved.
     """
 
     primal_value: float
@@ -107,6 +110,7 @@ class Certificate:
     attained: bool = False
     floor: float = 0.0
     rounding: float = 0.0
+    forgiven: bool = False
 
     @cached_property
     def error(self) -> float:
@@ -114,10 +118,15 @@ class Certificate:
         errors = (self.relative_gap, self.primal_infeasibility, self.dual_infeasibility, self.perturbation)
         return np.inf if math.isnan(sum(errors)) else max(errors)  # NaN if data overflow: then nothing is known
 
+    def within(self, tol: float) -> bool:
+        """Return whether the pair is optimal to a tolerance."""
+        return self.error <= tol and not self.forgiven
+
     def limited(self, tol: float) -> bool:
-        """Return whether violations are within a tolerance, and rounding explains the relative gap."""
+        """Return whether rounding is all that keeps the pair from a tolerance."""
         violations = self.primal_infeasibility, self.dual_infeasibility, self.perturbation
-        return self.relative_gap <= min(self.rounding, ROUGH) and max(violations) <= max(tol, self.rounding)
+        explained = self.relative_gap <= max(tol, min(self.rounding, ROUGH))
+        return explained and max(violations) <= max(tol, self.rounding)
 
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""

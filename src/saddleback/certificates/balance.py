@@ -45,10 +45,11 @@ MOST_WORK = 1e10
 
 
 class Balanced(NamedTuple):
-    """A point with a radius per row: within it, a real point satisfies the equations exactly."""
+    """A point with a radius per row: within it, a real point satisfies the equations exactly if that is ``proved``."""
 
     y: Vector
     radius: Vector
+    proved: bool = True
 
 
 class Columns(NamedTuple):
@@ -60,7 +61,7 @@ class Columns(NamedTuple):
 
 
 def balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Balanced | None:
-    """Return a point near y with B'y = t exactly, within lower and upper; None if none was found.
+    """Return a point near y with B'y = t, within lower and upper, exactly if that can be proved; None if none was found.
 
     ``unit`` is the size of a step per row, in the unit of the row, where the row has no bounds.
     """
@@ -74,11 +75,13 @@ def balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vec
     if columns.entries.shape[0] * float(used.size) ** 2 > MOST_WORK or used.size > y.size:
         return None
     interior = bool(np.all((lower <= 0) & (upper >= 0)))
+    first = None
     for factor in SHRINK if interior else SHRINK[:1]:
         found = _balance(columns, factor * y, lower, upper, unit)
-        if found is not None:
+        if found is not None and found.proved:
             return found
-    return None
+        first = first or found
+    return first
 
 
 def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Balanced | None:
@@ -91,6 +94,8 @@ def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Ve
             return None
         rest = operator.rmatvec_rounded(y, precise=True)
         delta = (rest.high - target) + rest.low
+        if not np.all(np.isfinite(delta)):
+            return None
         if np.all(np.abs(delta) <= SETTLED * (rest.size + np.abs(target))):
             break
         kept, own = order[:rank], R[:rank, :rank]
@@ -98,9 +103,13 @@ def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Ve
         step = linalg.solve_triangular(own, step) * length[kept]
         y = np.clip(y - room * (room * (B[:, kept] @ step)), lower, upper)
     kept = np.sort(order[:rank])
-    if rank < target.size and not _exactly_dependent(B, target, kept, np.sort(order[rank:])):
-        return None
-    return _verified(columns, y, kept, room)
+    if rank == target.size or (
+        columns.error is None and _exactly_dependent(room[:, None] * B, target, kept, np.sort(order[rank:]))
+    ):
+        radius = _radius(columns, y, kept, room)
+        if radius is not None:
+            return Balanced(y, radius)
+    return Balanced(y, np.zeros(y.size), proved=False)
 
 
 def _room(y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Vector:
@@ -122,8 +131,8 @@ def _factored(room: Vector, B: Vector) -> tuple[Vector, Vector, Indices, int]:
     return length, R, order, int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0])) if diagonal[0] > 0 else 0
 
 
-def _verified(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Balanced | None:
-    """Return y with the radius within which some point is proved to satisfy the equations of the kept columns."""
+def _radius(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Vector | None:
+    """Return the radius around y within which a point satisfies the equations of the kept columns; None if unproved."""
     B, size = columns.entries[:, kept], kept.size
     error = None if columns.error is None else columns.error[:, kept]
     M = room[:, None] * B
@@ -153,7 +162,7 @@ def _verified(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Balan
         return None
     radius = np.zeros(y.size)
     radius[rows] = room[rows] * moved
-    return Balanced(y, radius)
+    return radius
 
 
 def _rest(target: Vector, product: Rounded) -> Vector:
@@ -168,7 +177,7 @@ def _rest(target: Vector, product: Rounded) -> Vector:
 def _exactly_dependent(B: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
     """Return whether the other columns are sums and differences of the kept ones, exactly, and so are the targets.
 
-    Up to a power of two per column, in which products are exact.
+    Up to a power of two per column, in which products are exact. So are products with the room of a row.
     """
     _, exponent = np.frexp(np.max(np.abs(B), axis=0))
     length = np.ldexp(1.0, -exponent)

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
-from ..common.rounded import UNIT, Rounded
+from ..common.rounded import TINY, UNIT, Rounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
@@ -87,10 +87,15 @@ class Gap:
 class Products(Protocol):
     """The two products of a certificate, with bounds on their rounding.
 
-    ``sized`` says whether the sizes of their terms are known, which are the units of violations.
+    ``sized`` says whether the sizes of their terms are known, which are the units of violations, and ``last`` whether
+    there are no products with smaller errors.
     """
 
     sized: ClassVar[bool]
+
+    @property
+    def last(self) -> bool:
+        """Whether there are no products with smaller errors."""
 
     def image(self, x: Vector) -> Rounded:
         """Return Ax."""
@@ -106,6 +111,11 @@ class Fresh:
     A: Operator
     precise: bool
     sized: ClassVar[bool] = True
+
+    @property
+    def last(self) -> bool:
+        """Whether there are no products with smaller errors: those of a user's operator have assumed ones."""
+        return self.precise or not self.A.traits.entries_known
 
     def image(self, x: Vector) -> Rounded:
         """Return Ax."""
@@ -129,11 +139,12 @@ class Plain:
     u: Vector
     z: Vector
     sized: ClassVar[bool] = False
+    last: ClassVar[bool] = False
 
     def image(self, x: Vector) -> Rounded:
         """Return Ax."""
         reach = (x.size + 8) * UNIT * up(length(x), x.size)
-        error = _spread(reach, self.model.row_lengths)
+        error = _spread(x, reach, self.model.row_lengths)
         return Rounded(self.u, constant(0.0, self.u.size), error, np.abs(self.u))
 
     def slope(self, y: Vector, radius: Vector | None) -> Rounded:
@@ -142,12 +153,14 @@ class Plain:
         if y is not self.y or radius is not None:
             moved = np.abs(y - self.y) * (1 + 4 * UNIT)
             reach += length(moved if radius is None else moved + radius)
-        error = _spread(up(reach, y.size + 8), self.model.column_lengths)
+        error = _spread(y, up(reach, y.size + 8), self.model.column_lengths)
         return Rounded(self.z, constant(0.0, self.z.size), error, np.abs(self.z))
 
 
-def _spread(reach: float, lengths: Vector) -> Vector:
-    """Return an upper bound on products of lengths, also if their squares have underflowed."""
+def _spread(vector: Vector, reach: float, lengths: Vector) -> Vector:
+    """Return an upper bound on products of lengths, also if their squares have underflowed; 0 if the vector is 0."""
+    if reach == 0 and not np.any(vector):
+        return constant(0.0, lengths.size)
     return (reach + SHORT) * (lengths + SHORT) * (1 + 4 * UNIT)
 
 
@@ -157,16 +170,22 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
     ``products`` are Ax and -A'y, if they are known.
     """
     for way in _ways(model, x, y, products):
-        found = _Pair(model, x, y, way).judged()
+        pair = _Pair(model, x, y, way)
+        found = pair.judged()
         certificate = found.certificate
+        if pair.moved_by_rounding or not certificate.dual_value >= model.trivial_bound:
+            continue
         sized = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
         if certificate.proved and sized and _decisive(certificate):
             return found
-    if certificate.dual_infeasibility > 0:
+    others = []
+    if certificate.dual_value < model.trivial_bound:
+        others.append(constant(0.0, y.size))
+    elif certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
-        other = _Pair(model, x, _without_dust(y, terms, certificate), Fresh(model.A, False)).judged()
-        return min(found, other, key=lambda gap: gap.certificate.error)
-    return found
+        others.append(_without_dust(y, terms, certificate))
+    judged = [found, *(_Pair(model, x, other, Fresh(model.A, False)).judged() for other in others)]
+    return min(judged, key=lambda gap: (gap.certificate.forgiven, gap.certificate.error, -gap.certificate.dual_value))
 
 
 def without_dust(model: Model, gap: Gap) -> Vector:
@@ -205,7 +224,10 @@ def _decisive(certificate: Certificate) -> bool:
 
 
 class _Pair:
-    """A pair of points on its way to a certificate."""
+    """A pair of points on its way to a certificate.
+
+    ``moved_by_rounding`` says whether y was moved further than with products whose rounding is smaller.
+    """
 
     def __init__(self, model: Model, x: Vector, y: Vector, products: Products) -> None:
         self.model, self.products = model, products
@@ -216,6 +238,7 @@ class _Pair:
         self.radius: Vector | None = None
         self.scalable = model.loss_bounded_below and model.f_star.domain.has_zero()
         self.balanced = True
+        self.moved_by_rounding = False
         self._balance_columns()
         self._scale()
 
@@ -226,31 +249,40 @@ class _Pair:
         free = self.model.unpenalised_sums
         self.exactly = np.zeros(0, dtype=np.int64), np.zeros(0)
         if len(free):
-            self.balanced = self._balance(free, self.model.f_star.domain.project(self.model.nothing))
+            ends = self.model.f_star.domain.project(self.model.nothing)
+            self.balanced = self._balance(free, ends, needs_proof=False)
         self.slope = self._slope()
         for _ in range(TRIES):
             columns, ends = self._beyond()
             if not columns.size:
                 return
             at = np.union1d(columns, self.exactly[0])
-            if np.any(np.diff(free) > 1) or not self._balance(np.column_stack([at, at + 1]), ends):
+            if np.any(np.diff(free) > 1) or not self._balance(np.column_stack([at, at + 1]), ends, needs_proof=True):
                 return
+            self.moved_by_rounding |= not self.products.sized
             self.slope = self._slope()
 
-    def _balance(self, ranges: Indices, ends: Vector) -> bool:
-        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends."""
+    def _balance(self, ranges: Indices, ends: Vector, needs_proof: bool) -> bool:
+        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends; return if it is proved."""
         single = bool(np.all(np.diff(ranges) == 1))
         columns = _columns(self.model, ranges, -ends if single else -_sums(ends, ranges))
         if columns is None:
             return False
         lower, upper = self.model.g_star.domain.box(self.y.size)
+        if np.any(np.isnan(lower)):
+            if not self.scalable:
+                return False
+            lower, upper = (
+                np.nan_to_num(lower, nan=-np.inf, neginf=-np.inf),
+                np.nan_to_num(upper, nan=np.inf, posinf=np.inf),
+            )
         found = balance(columns, self.y, lower, upper, _unit(self.model, self.y))
-        if found is None:
+        if found is None or (needs_proof and not found.proved):
             return False
         self.y, self.radius = found.y, found.radius if np.any(found.radius) else None
-        if single:
+        if single and found.proved:
             self.exactly = ranges[:, 0], ends[ranges[:, 0]]
-        return True
+        return found.proved
 
     def _slope(self) -> Rounded:
         """Return -A'y', with the slopes of the balanced columns at their ends."""
@@ -294,8 +326,12 @@ class _Pair:
                 t = self.model.g.excess(self.image.high, None, Rounded.around(self.y, self.radius)).multiple
                 if t == 1.0:
                     return
+            else:
+                exact = self.slope._replace(error=constant(0.0, self.slope.error.size))
+                needed = self.model.f.excess(self.x, None, exact).multiple
+                self.moved_by_rounding |= t < (1 - DECISIVE) * needed
             y = t * self.y
-            rounding = UNIT * np.abs(y)
+            rounding = UNIT * np.abs(y) + 2 * TINY * (y != 0)
             self.radius = rounding if self.radius is None else (t * self.radius + rounding) * (1 + 4 * UNIT)
             self.y, self.slope = y, self.slope.times(t)
             if t == 0.0:
@@ -308,14 +344,7 @@ class _Pair:
     # --- the verdict --------------------------------------------------------------------------------------------
 
     def judged(self) -> Gap:
-        """Return the certificate of the pair; that of y = 0 if nothing is known of y."""
-        found = self._judged()
-        if not math.isfinite(found.certificate.dual_value) and self.scalable and np.any(self.y):
-            trivial = _Pair(self.model, self.given, np.zeros(self.y.size), Fresh(self.model.A, False))._judged()
-            return trivial if math.isfinite(trivial.certificate.dual_value) else found
-        return found
-
-    def _judged(self) -> Gap:
+        """Return the certificate of the pair."""
         model, rows, columns = self.model, self.rows, self.columns
         highest = _sum_up(columns.value.high, rows.conjugate.high, model.constant)
         lowest = -_sum_up(-columns.value.low, -rows.conjugate.low, -model.constant)
@@ -323,8 +352,8 @@ class _Pair:
         exact = columns.exact + rows.exact
         # both are bounds; the latter does not depend on x
         bound = max(-_sum_up(gap, -lowest), -_sum_up(columns.conjugate.high, rows.value.high, -model.constant))
-        balanced = self.balanced or self._rounded()
-        if not math.isfinite(gap) or not balanced:
+        forgiven = self.scalable and not self.balanced
+        if not math.isfinite(gap) or (forgiven and not self._rounded()) or (self.scalable and not columns.rounded):
             bound = -np.inf
         proved = self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
         outside = _outside(self.given, self.x)
@@ -343,6 +372,7 @@ class _Pair:
             attained=rows.slope_inside and columns.point_inside and outside == 0,
             floor=least,
             rounding=_share(rounding, scale),
+            forgiven=forgiven and math.isfinite(bound),
         )
         return Gap(certificate, self.x, self.y, self.radius, self.slope, self.image)
 
@@ -359,7 +389,10 @@ class _Pair:
         free, slope = self.model.unpenalised_sums, self.slope
         ends = self.model.f_star.domain.project(self.model.nothing)
         rest = np.abs(_sums(slope.high, free) - _sums(ends, free) + _sums(slope.low, free))
-        return bool(np.all(rest <= ROUNDINGS * UNIT * _sums(slope.size, free)))
+        forgiven = ROUNDINGS * UNIT * _sums(slope.size, free)
+        if self.products.last:
+            forgiven += _sums(slope.error, free)
+        return bool(np.all(rest <= forgiven))
 
 
 def _columns(model: Model, ranges: Indices, target: Vector) -> Columns | None:

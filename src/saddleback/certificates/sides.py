@@ -41,6 +41,9 @@ MOST = 1e-3
 ROUNDED = 1e-6
 """Gaps up to this fraction of the floor count as 0: for a loss with kinks it is about two roundings of the data."""
 
+FAR = 0.5
+"""Relative gap from which pairs are compared by their gap."""
+
 NEARLY_ZERO = 100.0
 """Values up to this multiple of their rounding count as nearly 0."""
 
@@ -357,7 +360,14 @@ def best_pair(
 ) -> tuple[Certificate, PrimalSide, DualSide]:
     """Return the certificate of the pair (x, y) with the smallest error, and the two sides of that pair."""
     pairs = [(pair(model, primal, dual), primal, dual) for primal in primals for dual in duals]
-    return min(pairs, key=lambda found: (found[0].error, abs(found[0].gap)))
+    return min(pairs, key=lambda found: _rank(found[0]))
+
+
+def _rank(certificate: Certificate) -> tuple[float, float]:
+    """Return what orders pairs: the error, then the gap; all relative gaps far from the optimum count as equal."""
+    far = FAR < certificate.relative_gap < np.inf
+    error = replace(certificate, relative_gap=FAR).error if far else certificate.error
+    return error, abs(certificate.gap)
 
 
 def _share(value: float, scale: float) -> float:

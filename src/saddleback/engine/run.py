@@ -46,8 +46,12 @@ class Limits(NamedTuple):
 
     def reached(self, certificate: Certificate, passes: float) -> Status | None:
         """Return why to stop now, or None to continue."""
-        if self.tol > 0 and certificate.error <= self.tol:
+        if self.tol > 0 and certificate.within(self.tol):
             return Status.OPTIMAL
+        return self.spent(passes)
+
+    def spent(self, passes: float) -> Status | None:
+        """Return the limit that has been reached, or None."""
         if self.clock.expired():
             return Status.TIME_LIMIT
         return None if passes < self.max_passes else Status.MAX_PASSES  # also if passes is nan
@@ -164,7 +168,7 @@ class Run:
         """Return how the run ends by its proved certificate; after a refusal only if something has changed since."""
         error, passes = self.refused
         if estimate.error > HALVED * error and self.passes < LATER * passes:
-            return None
+            return limits.spent(self.passes)
         certificate = self.incumbent.confirm()
         status = limits.reached(certificate, self.passes)
         if status is None and certificate.limited(limits.tol):
@@ -188,7 +192,7 @@ class Run:
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         if status in LIMITS and tol > 0:  # rounding had hidden it during the run
-            if certificate.error <= tol:
+            if certificate.within(tol):
                 return Status.OPTIMAL
             return Status.ROUNDING_LIMIT if certificate.limited(tol) else status
         return status

@@ -56,8 +56,8 @@ class Domain(ABC):
         """Return whether 0 is in the set."""
 
     def box(self, size: int) -> tuple[Vector, Vector]:
-        """Return the ends of each coordinate; infinite if the set is not a product of intervals."""
-        return np.full(size, -np.inf), np.full(size, np.inf)
+        """Return the ends of each coordinate; nan where the set is not known to be a product of intervals."""
+        return np.full(size, np.nan), np.full(size, np.nan)
 
 
 class Convex(ABC):

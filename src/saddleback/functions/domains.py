@@ -63,6 +63,9 @@ class Everywhere(Domain):
     def has_zero(self) -> bool:
         return True
 
+    def box(self, size: int) -> tuple[Vector, Vector]:
+        return np.full(size, -np.inf), np.full(size, np.inf)
+
 
 class Interval(Domain, PartlyFixed):
     """lower <= x <= upper; bounds may be equal or infinite."""

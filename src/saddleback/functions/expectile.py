@@ -97,6 +97,9 @@ class ExpectileLoss(CurvedRows):
     def rise(self, distance: float) -> float:
         return 0.5 * float(np.max(self.curvature())) * distance**2
 
+    def rise_within(self, distances: Vector) -> float:
+        return 0.5 * float(self.curvature() @ distances**2)
+
 
 class ExpectileConjugate(Conjugate[ExpectileLoss], SumOverCoordinates, Scaled):
     r""":math:`\sum_i b_i y_i + y_i^2 / (2 s_i c_i)`, with c = q for y < 0 and 1 - q for y > 0.

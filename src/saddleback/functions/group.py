@@ -254,6 +254,11 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         line = float(np.linalg.norm(self.weight) + np.linalg.norm(slope)) * distance
         return line + 0.5 * float(np.max(squeeze_constant(self.quadratic))) * distance**2
 
+    def rise_within(self, distances: Vector) -> float:
+        slope = np.maximum(np.abs(self.below), np.abs(self.right))
+        lines = self.weight @ self.norms(distances) + np.sum(slope * distances)
+        return float(lines + 0.5 * np.sum(self.quadratic * distances**2))
+
     def conjugate(self) -> Conjugate[Any]:
         return GroupConjugate(self) if self.has_squares else GroupIndicator(self, BoxPlusBall(self))
 

@@ -109,10 +109,17 @@ class DivergenceLoss(CurvedRows):
         In the latter rows it is the rise for larger u. For smaller ones they count as constraints, since their value is
         infinite at that distance.
         """
+        curved, slopes = self._rises(distance)
+        return 0.5 * float(np.max(curved)) * distance**2 + float(np.linalg.norm(slopes)) * distance
+
+    def rise_within(self, distances: Vector) -> float:
+        curved, slopes = self._rises(distances)
+        return float(0.5 * curved @ distances**2 + slopes @ distances)
+
+    def _rises(self, distance: Vector | float) -> tuple[Vector, Vector]:
         room = self.b - distance
         curved = np.where(room > 0, self.weight / np.where(room > 0, room, 1.0), 0.0)
-        slopes = np.where(room > 0, 0.0, self.weight)
-        return 0.5 * float(np.max(curved)) * distance**2 + float(np.linalg.norm(slopes)) * distance
+        return curved, np.where(room > 0, 0.0, self.weight)
 
 
 class DivergenceConjugate(Conjugate[DivergenceLoss], SumOverCoordinates, Scaled):

@@ -140,6 +140,9 @@ class MaxNorms(Convex, Lipschitz, Kinked, Scaled, Movable):
     def rise(self, distance: float) -> float:
         return length(self.weight) * distance
 
+    def rise_within(self, distances: Vector) -> float:
+        return float(self.weight @ self._largest(distances))
+
     def recession(self, direction: Vector) -> Ray:
         value = self.finite_value(direction)
         return Ray(value, np.zeros_like(direction), value)

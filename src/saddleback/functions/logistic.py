@@ -80,6 +80,9 @@ class LogisticLoss(CurvedRows, Enclosed):
         # the infimum is not attained, but no slope exceeds the weight
         return float(np.linalg.norm(self.weight)) * distance
 
+    def rise_within(self, distances: Vector) -> float:
+        return float(self.weight @ distances)
+
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         counted = self.weight > 0
         p = np.divide(-self.labels * slope, self.weight, out=np.full(slope.shape, np.nan), where=counted)

@@ -224,6 +224,9 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
         # the infimum may not be attained, but no two points of a simplex are further apart than sqrt(2)
         return float(np.sqrt(2.0) * np.linalg.norm(self.weight)) * distance
 
+    def rise_within(self, distances: Vector) -> float:
+        return float(np.sqrt(2.0) * self.weight @ np.linalg.norm(self.rows(distances), axis=1))
+
     def spread(self, of_rows: Any) -> Any:
         """Return one value per entry of u, given one per row."""
         return np.repeat(of_rows, self.target.shape[1])

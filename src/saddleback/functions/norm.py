@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, length, multiple
 from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
 from .domains import Everywhere
@@ -72,6 +72,9 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def rise(self, distance: float) -> float:
         return self.scale * float(self.root.max()) * distance
+
+    def rise_within(self, distances: Vector) -> float:
+        return self.scale * length(self.root * distances)
 
 
 class Ellipsoid(Domain):

@@ -213,6 +213,13 @@ class TweedieLoss(CurvedRows):
             curvature = self.weight * self.b**self.up
             return float(np.max(curvature) * np.exp(rate * distance) * distance**2 / 2.0)
 
+    def rise_within(self, distances: Vector) -> float:
+        rate = max(self.up, self.down)
+        curvature = self.weight * self.b**self.up
+        with np.errstate(over="ignore", invalid="ignore"):
+            rises = np.where(curvature > 0, curvature * np.exp(rate * distances) * distances**2, 0.0)
+        return 0.5 * float(np.sum(rises))
+
 
 class TweedieConjugate(Conjugate[TweedieLoss], SumOverCoordinates, Scaled):
     r"""The conjugate of a loss with a log link.

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..common.arrays import Columns, Indices, Vector
+from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, one_by_one
 from .dense import Dense
 from .gram import square
@@ -66,6 +67,18 @@ class Tasks(Operator):
             if own.size:
                 result[mine] = product(parts[task], **{kind: own})
         return result
+
+    def matvec_rounded(self, x: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self._rounded(self.single.matvec_rounded, x, radius, precise)
+
+    def rmatvec_rounded(self, y: Vector, radius: Vector | None = None, precise: bool = False) -> Rounded:
+        return self._rounded(self.single.rmatvec_rounded, y, radius, precise)
+
+    def _rounded(self, product: Any, vector: Vector, radius: Vector | None, precise: bool) -> Rounded:
+        """Return the products of each task with bounds on their rounding."""
+        radii = [None] * self.tasks if radius is None else self._split(radius)
+        parts = [product(own, within, precise) for own, within in zip(self._split(vector), radii, strict=True)]
+        return Rounded(*(np.stack(each, axis=1).ravel() for each in zip(*parts, strict=True)))
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:
         if columns is not None:
