@@ -21,19 +21,22 @@ inline SparseView view_of(const Parts& parts, Index others) {
 inline void bind_triangular_rows(nb::module_& m) {
   m.def(
       "triangular_rows",
-      [](const Parts& rows, const Parts& columns, const Array<const bool>& usable) {
+      [](const Parts& rows, const Parts& columns, const Array<const bool>& usable,
+         const Array<const bool>& roots) {
         const Index height = length(std::get<0>(rows)) - 1, width = length(std::get<0>(columns)) - 1;
         require_length(height, "there must be one flag per row", usable);
+        require_length(width, "there must be one flag per column", roots);
         const SparseView by_row = view_of(rows, width), by_column = view_of(columns, height);
         Triangle found;
         {
           nb::gil_scoped_release released;
-          found = triangle_of(by_row, by_column, usable.data());
+          found = triangle_of(by_row, by_column, usable.data(), roots.data());
         }
         return std::pair(handed_over(std::move(found.row)), handed_over(std::move(found.column)));
       },
-      "rows"_a, "columns"_a, "usable"_raw,
-      "Return rows, each with the column that it covers, of a sparse matrix given by its rows and by its columns.");
+      "rows"_a, "columns"_a, "usable"_raw, "roots"_raw,
+      "Return rows, each with the column that it covers, of a sparse matrix given by its rows and by its columns; the "
+      "columns in ``roots`` need no row.");
   m.def(
       "solve_triangular_rows",
       [](const Indices& row, const Indices& column, const Parts& columns, Index height, const Input& d, bool bound) {

@@ -24,15 +24,17 @@ struct Triangle {
 };
 
 /// Finds a triangle among the rows that may be used, breadth first, so that paths through the triangle are short.
-inline Triangle triangle_of(const SparseView& rows, const SparseView& columns, const bool* usable) {
+/// Columns in `roots` count as covered from the start.
+inline Triangle triangle_of(const SparseView& rows, const SparseView& columns, const bool* usable, const bool* roots) {
   std::vector<Index> open(rows.count());
-  std::vector<char> covered(columns.count(), 0);
+  std::vector<char> covered(roots, roots + columns.count());
   std::vector<Index> queue;
   const auto consider = [&](Index i) {
     if (open[i] == 1 && usable[i]) queue.push_back(i);
   };
   for (Index i = 0; i < rows.count(); ++i) {
-    for (Index p = rows.start[i]; p < rows.start[i + 1]; ++p) open[i] += rows.value[p] != 0;
+    for (Index p = rows.start[i]; p < rows.start[i + 1]; ++p)
+      open[i] += rows.value[p] != 0 && !covered[rows.index[p]];
     consider(i);
   }
   Triangle found;

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, OPEN, PENALTIES, SIZE
+from catalogue import LOSSES, PENALTIES, SIZE
 from oracle import random_case
 from scipy.optimize import linprog
 

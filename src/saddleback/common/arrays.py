@@ -17,6 +17,7 @@ from .cached import cached_property
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Columns = Indices | slice
 Step = float | Vector
 Parameter = float | Vector

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import _native
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Flags, Indices, Vector
 from ..common.cached import cached_property
 from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights
@@ -137,6 +137,15 @@ class Above(Operator):
         for part, own in self.present:
             result[own] = part.entries(columns)
         return result
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        found = [
+            (sparse.csr_array((height, self.shape[1])), np.ones(height, dtype=bool))
+            if part is None
+            else part.short_rows()
+            for part, height in zip(self.rows, self.heights, strict=True)
+        ]
+        return sparse.vstack([rows for rows, _ in found], format="csr"), np.concatenate([short for _, short in found])
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if side == "columns":

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Flags, Indices, Vector
 from ..common.cached import cached_property
 from ..common.rounded import Rounded
 from .gram import PANEL, gram
@@ -74,6 +74,10 @@ class Operator(ABC):
         size = self.sums(1, weights=(None, np.abs(y)))[0]
         moved = None if radius is None else self.sums(1, weights=(None, radius))[0]
         return Rounded.of_products(self.rmatvec(y), self.shape[0], size, moved)
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        """Return the rows with few entries, as a matrix in which the other rows are empty, and which rows these are."""
+        return sparse.csr_array(self.shape), np.zeros(self.shape[0], dtype=bool)
 
     def times(self, matrix: Any) -> Vector:
         """Return the product of A with a sparse matrix, as a dense matrix."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Flags, Indices, Vector
 from ..common.checks import LARGEST, number
 from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, spread
@@ -86,6 +86,9 @@ class ScaledIdentity(Operator):
         result = np.zeros((self.shape[0], columns.size))
         result[columns, np.arange(columns.size)] = self.scale
         return result
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        return sparse.csr_array(self.entries(compressed=True)), np.ones(self.shape[0], dtype=bool)
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if weight is None and side == "rows":

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, TypeVar
 
-from ..common.arrays import Columns, Indices, Vector
+from scipy import sparse
+
+from ..common.arrays import Columns, Flags, Indices, Vector
 from ..common.cached import cached_property
 from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, spread
@@ -72,6 +74,9 @@ class Implicit(Operator):
 
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
         return self.compressed.entries(columns, compressed)
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        return self.compressed.short_rows()
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         return self.compressed.gram(weight, columns, side)

@@ -8,12 +8,15 @@ import numpy as np
 from scipy import sparse
 
 from .. import _native
-from ..common.arrays import Columns, Indices, Vector, contiguous
+from ..common.arrays import Columns, Flags, Indices, Vector, contiguous
 from ..common.cached import cached_property
 from ..common.rounded import Rounded
 from .contract import Operator, Side, Weights, chosen, one_by_one, powers, spread
 from .gram import by_rows
 from .traits import Traits
+
+SHORT = 8
+"""Most entries of a short row."""
 
 
 class Compressed(Operator):
@@ -100,6 +103,11 @@ class Compressed(Operator):
             return sparse.csc_matrix(some, dtype=np.float64)
         return np.asarray(some.toarray(), dtype=np.float64)
 
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        rows = sparse.csr_array(self.matrix, dtype=np.float64)
+        short = np.diff(rows.indptr) <= SHORT
+        return (rows if np.all(short) else sparse.diags_array(short.astype(float)) @ rows), short
+
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if weight is None and side == "rows":
             return (self.matrix.astype(np.float64) @ self.matrix.T.astype(np.float64)).tocsc()
@@ -173,6 +181,9 @@ class Transposed(Operator):
 
     def entries(self, columns: Indices | None = None, compressed: bool = False) -> Any:
         return self.by_columns.entries(columns, compressed)
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        return self.by_columns.short_rows()
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if weight is None and side == "rows":

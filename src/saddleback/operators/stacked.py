@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..common.arrays import Columns, Indices, Vector
+from ..common.arrays import Columns, Flags, Indices, Vector
 from ..common.rounded import Rounded
 from .above import Above, cross_gram
 from .contract import Operator, Side, Weights
@@ -137,6 +137,11 @@ class Stacked(Operator):
         for part, mine, local in self._own(columns):
             result[:, mine] = part.entries(local)
         return result
+
+    def short_rows(self) -> tuple[sparse.csr_array, Flags]:
+        found = [part.short_rows() for part in self.parts]
+        short = np.logical_and.reduce([own for _, own in found])
+        return sparse.diags_array(short.astype(float)) @ sparse.hstack([rows for rows, _ in found], format="csr"), short
 
     def gram(self, weight: Vector | None, columns: Indices | None = None, side: Side = "columns") -> Any:
         if weight is None and side == "rows":
