@@ -71,7 +71,7 @@ def balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vec
         columns = Columns(
             columns.entries[:, used], None if columns.error is None else columns.error[:, used], columns.target[used]
         )
-    if columns.entries.shape[0] * float(used.size) ** 2 > MOST_WORK or used.size > y.size:
+    if columns.entries.shape[0] * float(used.size) ** 2 > MOST_WORK:
         return None
     interior = bool(np.all((lower <= 0) & (upper >= 0)))
     for factor in SHRINK if interior else SHRINK[:1]:
@@ -83,12 +83,24 @@ def balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vec
 
 def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Balanced | None:
     B, _, target = columns
+    y, room, order, rank = approached(columns, y, lower, upper, unit)
+    kept = np.sort(order[:rank])
+    if rank == 0 or (rank < target.size and not _exactly_dependent(B, target, kept, np.sort(order[rank:]))):
+        return None
+    return _verified(columns, y, kept, room)
+
+
+def approached(
+    columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector
+) -> tuple[Vector, Vector, Indices, int]:
+    """Return a point near y with B'y = t up to rounding, if possible; its room, and the order and rank of columns."""
+    B, _, target = columns
     operator = Dense(np.asfortranarray(B))
     for _ in range(ROUNDS):
         room = _room(y, lower, upper, unit)
         length, R, order, rank = _factored(room, B)
         if rank == 0:
-            return None
+            break
         rest = operator.rmatvec_rounded(y, precise=True)
         delta = (rest.high - target) + rest.low
         if np.all(np.abs(delta) <= SETTLED * (rest.size + np.abs(target))):
@@ -97,10 +109,7 @@ def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Ve
         step = linalg.solve_triangular(own, (delta * length)[kept], trans=1)
         step = linalg.solve_triangular(own, step) * length[kept]
         y = np.clip(y - room * (room * (B[:, kept] @ step)), lower, upper)
-    kept = np.sort(order[:rank])
-    if rank < target.size and not _exactly_dependent(B, target, kept, np.sort(order[rank:])):
-        return None
-    return _verified(columns, y, kept, room)
+    return y, room, order, rank
 
 
 def _room(y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Vector:

@@ -24,10 +24,10 @@ from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..problem import Problem
 from ..result import Status
-from .balance import Balanced, Columns, balance
+from .balance import Balanced, Columns, approached, balance
 
 NEAR = 2.0**-8
-"""Distance of an entry of the image from its cone, relative to its terms, up to which the entry is made 0."""
+"""Distance of an entry of the image from its cone, relative to its terms, that leaves a ray of others their own."""
 
 MARGIN = 2.0**-20
 """Part of its terms that the value of a ray must be below 0, where nothing can be made 0 exactly."""
@@ -168,12 +168,15 @@ class Judged(NamedTuple):
     image: Rounded
 
 
-def judge(side: Side, ray: Vector) -> Judged:
-    """Return what a ray in its own cone proves, or a real ray next to it."""
+def judge(side: Side, ray: Vector, near: float = 1.0) -> Judged:
+    """Return what a ray in its own cone proves, or a real ray next to it.
+
+    Entries of the image are made 0 if their distance from their cone, relative to their terms, is at most ``near``.
+    """
     inside = not np.any(side.own.recession(ray).violation)
     image, radius = side.image(ray), None
     if inside and side.by_entries[1]:
-        ray, radius, image = _held(side, ray, image)
+        ray, radius, image = _held(side, ray, image, near)
     own, other = side.own.recession(ray), side.other.recession(image.high)
     reach = image.error + np.abs(image.low)
     moved = side.other.recession(reach).size + side.other.recession(-reach).size
@@ -190,55 +193,54 @@ def judge(side: Side, ray: Vector) -> Judged:
     return Judged(RayCertificate(side.status if proved else None, value, error, worst, settled), ray, image)
 
 
-def _held(side: Side, ray: Vector, image: Rounded) -> tuple[Vector, Vector | None, Rounded]:
+def _held(side: Side, ray: Vector, image: Rounded, near: float) -> tuple[Vector, Vector | None, Rounded]:
     """Return a ray with its radius, and the image, whose entries that left their cone by little are 0 exactly."""
-    given = ray, None, image
     radius, zero = None, np.zeros(0, dtype=np.int64)
     for _ in range(TRIES):
-        out = _leaving(side, image)
-        if not out.size:
-            return ray, radius, image
-        zero = np.union1d(zero, out)
         support = np.flatnonzero(ray)
-        far = np.abs(image.high[out]) > NEAR * image.size[out]
-        if np.any(far) or zero.size * support.size > MOST_SOLVED:
-            return given
+        if radius is None:
+            image = _without_rounding(side, ray, support, image)
+        out = _leaving(side, image)
+        far = np.abs(image.high[out]) > near * image.size[out]
+        surely = np.abs(image.high[out]) > image.error[out]
+        zero = np.union1d(zero, out[surely] if np.any(surely) else out)
+        if not out.size or np.any(far) or zero.size * support.size > MOST_SOLVED:
+            break
         block = np.asarray(side.block(support, zero))
-        if radius is None and np.all(_sums_exactly(block, ray[support]) & (block.T @ ray[support] == 0)):
-            image = _at_zero(image, zero)
-            continue
-        found = _balanced(side, ray, support, block)
-        if found is None:
-            return given
+        y, error = _balanced(side, ray, support, block)
         ray, radius = np.zeros_like(ray), np.zeros_like(ray)
-        ray[support], radius[support] = found
-        image = _at_zero(side.image(ray, radius), zero)
-    return given
+        ray[support] = y
+        if error is None:
+            return ray, None, side.image(ray)
+        radius[support] = error
+        image = _set(side.image(ray, radius), zero, 0.0)
+    return ray, radius, image
 
 
-def _balanced(side: Side, ray: Vector, support: Indices, block: Vector) -> Balanced | None:
-    """Return the nonzero entries of a ray near the given one, with a radius within which a block times it is 0."""
-    if not side.by_entries[0]:
-        return None
+def _balanced(side: Side, ray: Vector, support: Indices, block: Vector) -> tuple[Vector, Vector | None]:
+    """Return the nonzero entries of a ray near the given one, and a radius within which a block times it is 0.
+
+    If none is proved, the radius is None.
+    """
     above, below = _limits(side.own, ray.size)
     lower, upper = np.where(below[support], 0.0, -np.inf), np.where(above[support], 0.0, np.inf)
-    return balance(Columns(block, None, np.zeros(block.shape[1])), ray[support], lower, upper, np.abs(ray[support]))
+    columns, y = Columns(block, None, np.zeros(block.shape[1])), ray[support]
+    found = balance(columns, y, lower, upper, np.abs(y)) if side.by_entries[0] else None
+    return (approached(columns, y, lower, upper, np.abs(y))[0], None) if found is None else found
 
 
-def _at_zero(image: Rounded, places: Indices) -> Rounded:
-    """Return an image with some entries that are known to be 0."""
-    high, low, error = (np.array(each) for each in image[:3])
-    high[places] = low[places] = error[places] = 0.0
-    return Rounded(high, low, error, image.size)
+def _without_rounding(side: Side, ray: Vector, support: Indices, image: Rounded) -> Rounded:
+    """Return an image in which the sums that have no rounding error, in whatever order, have no bound on it either.
 
-
-def _sums_exactly(block: Vector, ray: Vector) -> NDArray[np.bool_]:
-    """Return which columns of a block times a ray are sums without any rounding, in whatever order.
-
-    They are if all terms are multiples of some power of two and their absolute values add up to at most 2^53 of it.
+    All of their terms are multiples of some power of two, and their absolute values add up to less than 2^53 of it.
     """
-    least = np.min(_grain(block) * _grain(ray)[:, None], axis=0, initial=np.inf)
-    return np.asarray(np.abs(block).T @ np.abs(ray) < 2.0**52 * least)
+    out = _leaving(side, image)
+    if not 0 < out.size * support.size <= MOST_SOLVED:
+        return image
+    block, y = np.asarray(side.block(support, out)), ray[support]
+    least = np.min(_grain(block) * _grain(y)[:, None], axis=0, initial=np.inf)
+    exact = np.abs(block).T @ np.abs(y) < 2.0**52 * least
+    return _set(image, out[exact], (block.T @ y)[exact])
 
 
 def _grain(values: Vector) -> Vector:
@@ -246,6 +248,13 @@ def _grain(values: Vector) -> Vector:
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     return np.where(values != 0, np.ldexp((whole & -whole).astype(np.float64), exponent - 53), np.inf)
+
+
+def _set(image: Rounded, places: Indices, values: Vector | float) -> Rounded:
+    """Return an image with entries that are known exactly."""
+    high, low, error = (np.array(each) for each in image[:3])
+    high[places], low[places], error[places] = values, 0.0, 0.0
+    return Rounded(high, low, error, image.size)
 
 
 def _leaving(side: Side, image: Rounded) -> Indices:
@@ -265,50 +274,48 @@ def _limits(function: Convex, size: int) -> tuple[NDArray[np.bool_], NDArray[np.
     return function.recession(ones).violation != 0, function.recession(-ones).violation != 0
 
 
-def prove(model: Model, side: Side, ray: Vector) -> tuple[Vector, RayCertificate] | None:
+def prove(model: Model, side: Side, ray: Vector) -> Vector | None:
     """Return a proof next to this ray, with 0 in the entries that do not matter; None if there is no proof."""
-    found = next(_proofs(model, side, _refined(model, side, ray)), None)
+    unit, _ = _units(model, side)
+    ray = ray / unit
+    small = [share * float(np.max(np.abs(ray))) for share in SHARES]
+    found = next(_proofs(model, side, [np.where(np.abs(ray) >= least, ray, 0.0) * unit for least in small]), None)
     tried: set[int] = set()
     while found is not None:
-        support = np.flatnonzero(found[0])
-        left = [i for i in support[np.argsort(np.abs(found[0][support]))].tolist() if i not in tried]
+        support = np.flatnonzero(found)
+        left = [i for i in support[np.argsort(np.abs(found[support] / unit[support]))].tolist() if i not in tried]
         if support.size > MOST_WEEDED or not left:
             break
         tried.add(left[0])
-        fewer = found[0].copy()
-        fewer[left[0]] = 0.0
-        found = next(_proofs(model, side, [fewer]), found)
+        found = next(_proofs(model, side, [np.where(np.arange(ray.size) == left[0], 0.0, found)]), found)
     return found
 
 
-def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[tuple[Vector, RayCertificate]]:
-    """Yield the candidates that are proofs, after their correction, with their certificates."""
-    for candidate in candidates:
-        if np.any(candidate):
-            judged = _judged(model, side, candidate)
-            if judged.certificate.proves is not None:
-                yield judged.ray, judged.certificate
-
-
-def _refined(model: Model, side: Side, ray: Vector) -> Iterator[Vector]:
-    """Yield rays next to an approximate one, with small entries set to 0, and rounded."""
+def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[Vector]:
+    """Yield the proofs next to candidates; if the data are round numbers, so may be a proof."""
     unit, _ = _units(model, side)
-    in_units = _scaled(ray / unit)
-    for share in SHARES:
-        fewer = _into_cone(side, np.where(np.abs(in_units) >= share, in_units, 0.0) * unit)
-        yield np.round(fewer / unit, ROUND) * unit  # if the data are round numbers, so is a ray
-        yield fewer
+    for candidate in candidates:
+        exact = _judged(model, side, candidate)
+        in_units = exact.ray / unit
+        largest = float(np.max(np.abs(in_units)))
+        if largest > 0:
+            rounded = _judged(model, side, np.round(in_units / largest, ROUND) * unit)
+            for judged in (rounded, exact):
+                if judged.certificate.proves is not None:
+                    yield _scaled(judged.ray)
 
 
-def _judged(model: Model, side: Side, ray: Vector) -> Judged:
+def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:
     """Return what a ray proves: in floating point, or in exact arithmetic if it is cheap."""
-    judged = judge(side, _scaled(ray))
+    judged = judge(side, _scaled(_into_cone(side, ray)), near)
     certificate, image = judged.certificate, judged.image
     program = as_linear_program(model) if at_hand(model.A) else None
-    if certificate.proves is not None or program is None or not certificate.value < 0 or certificate.violation > NEAR:
+    if certificate.proves is not None or program is None or not certificate.value < 0:
         return judged
+    zero = _leaving(side, image)
     dual = side.status is Status.INFEASIBLE
-    if not proves_exactly(program, model.A, dual, judged.ray, _leaving(side, image)):
+    own = np.abs(image.high[zero]) <= (judged.ray.size + 4) * UNIT * image.size[zero]
+    if not (np.all(own) and proves_exactly(program, model.A, dual, judged.ray, zero)):
         return judged
     return judged._replace(certificate=replace(certificate, proves=side.status, exact=True))
 
@@ -345,7 +352,7 @@ def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     problem = problem.refreshed()
     found = [
-        _judged(problem.model, side, _into_cone(side, vector)).certificate
+        _judged(problem.model, side, vector, NEAR).certificate
         for side, vector in zip(sides(problem.model), _readings(problem, ray), strict=True)
         if vector is not None
     ]
@@ -380,7 +387,7 @@ def explanation(problem: Problem, status: Status, ray: Vector) -> str:
     It names the rows and bounds that contradict each other, or the variables that move without bound, and the margin.
     """
     infeasible = status is Status.INFEASIBLE
-    certificate, _, image = _judged(problem.model, sides(problem.model)[0 if infeasible else 1], ray)
+    certificate, _, image = _judged(problem.model, sides(problem.model)[0 if infeasible else 1], ray, NEAR)
     involved = np.flatnonzero(ray)
     if infeasible:
         held = np.flatnonzero(np.abs(image.high) > image.error)

@@ -163,8 +163,7 @@ class InfeasibilityDetector:
             return None
         known.refined = min(size, 1.0 / UNIT)
         self.passes += 1.0
-        found = prove(self.model, side, direction)
-        return None if found is None else found[0]
+        return prove(self.model, side, direction)
 
     def _by_simplex(self, clock: Clock) -> Vector | None:
         """Let HiGHS solve each simpler program once; return a ray of y if it finds one."""
