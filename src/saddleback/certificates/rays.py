@@ -376,9 +376,12 @@ def _tried(flatten: Callable[[Any, str], Any], ray: Any) -> tuple[Any, str]:
 
 
 def ray_of_empty_rows(model: Model) -> Vector:
-    """Return a dual ray of a problem with an empty row that 0 does not satisfy."""
+    """Return a dual ray of a problem with an empty row that 0 does not satisfy: of one such row, if that is enough."""
     rows = model.A.sums(1)[1]
-    return _scaled(np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0))
+    ray = np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0)
+    if _is_sum(model.g, rows.size):
+        ray[np.arange(rows.size) != np.flatnonzero(ray)[0]] = 0.0
+    return _scaled(ray)
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:
