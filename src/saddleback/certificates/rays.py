@@ -24,7 +24,7 @@ from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..problem import Problem
 from ..result import Status
-from .balance import Balanced, Columns, approached, balance
+from .balance import Columns, approached, balance
 
 NEAR = 2.0**-8
 """Distance of an entry of the image from its cone, relative to its terms, that leaves a ray of others their own."""

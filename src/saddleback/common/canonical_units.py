@@ -66,7 +66,7 @@ def canonical_units(A: Any, of_rows: Vector, of_columns: Vector) -> tuple[Indice
 def _along(before: Indices, exponents: Indices) -> Indices:
     """Return v with v_i + v_before(i) equal to the given exponents, and v = 0 at the roots, where before(i) = i."""
     root = before == np.arange(before.size)
-    sign = np.where(root, 1, -1)
+    sign: Indices = np.where(root, 1, -1)
     while not np.all(root[before]):
         exponents = exponents + sign * exponents[before]
         sign, before = sign * sign[before], before[before]

@@ -117,7 +117,7 @@ def conflict(program: Program) -> Program:
 
 
 def falling(program: Program) -> Program:
-    """Return the program of directions, which always has a solution: min c'd over the recession cone and a unit cube."""
+    """Return the program of directions, which always has a solution: min c'd over the recession cone and a cube."""
     p = program.bounds
     bounds = LinearProgram(
         p.cost,
