@@ -30,7 +30,7 @@ from ..common.rounded import UNIT, Rounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
-from ..operators import Operator
+from ..operators import Adjoint, Operator
 from ..result import Certificate
 from .balance import Columns, balance
 
@@ -57,6 +57,9 @@ MOST_ENTRIES = 2e7
 
 DUST = 2.0**-16
 """Share of the objective up to which the terms of a variable may be left over from a method."""
+
+SHARE = 2.0**-30
+"""Share of a row or column above which the term of a variable is not left over from a method."""
 
 TRIES = 3
 """How often columns are added to the balanced ones, or y is scaled."""
@@ -164,7 +167,8 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
             return found
     if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
-        other = _Pair(model, x, _without_dust(y, terms, certificate), Fresh(model.A, False)).judged()
+        cleaned = _without_dust(y, terms, Adjoint(model.A), subgradient_scale(model.f), certificate)
+        other = _Pair(model, x, cleaned, Fresh(model.A, False)).judged()
         return min(found, other, key=lambda gap: gap.certificate.error)
     return found
 
@@ -172,17 +176,29 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
 def without_dust(model: Model, gap: Gap) -> Vector:
     """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter."""
     terms = np.abs(gap.x) * np.maximum(gap.slope.size, subgradient_scale(model.f))
-    return model.f.domain.project(_without_dust(gap.x, terms, gap.certificate))
+    data = subgradient_scale(model.g_star)
+    return model.f.domain.project(_without_dust(gap.x, terms, model.A, data, gap.certificate))
 
 
-def _without_dust(point: Vector, terms: Vector, certificate: Certificate) -> Vector:
-    """Return a point with 0 in place of entries whose terms are far smaller than the objective.
+def _without_dust(
+    point: Vector, terms: Vector, A: Operator, data: Vector | float, certificate: Certificate
+) -> Vector:
+    """Return a point with 0 in place of entries that matter neither to the objective nor to a product with A.
 
     What a method leaves of a variable that belongs at 0 may be all that there is in a row or column, whose violation is
-    then as large as the row or column itself.
+    then as large as the row or column itself. But a variable may also be large and have no price: it is kept for a row
+    that has data, or terms of other variables, of which it is more than a small share.
     """
     least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
-    return np.where(terms <= least, 0.0, point)
+    small = terms <= least
+    while A.traits.entries_known:
+        size = np.abs(data) + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
+        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+        needed = small & (A.sums(np.inf, weights=(np.abs(point), weight))[0] > SHARE)
+        if not np.any(needed):
+            return np.where(small, 0.0, point)
+        small &= ~needed
+    return point
 
 
 def _ways(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None) -> Iterator[Products]:
