@@ -124,7 +124,7 @@ def _factored(room: Vector, B: Vector) -> tuple[Vector, Vector, Indices, int]:
     M = room[:, None] * B
     _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
-    if not np.all(np.isfinite(M)):
+    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(length))):  # also if y has vanished
         return length, M, np.arange(0), 0
     R, order = linalg.qr(M * length, mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
