@@ -40,6 +40,9 @@ DEPENDENT = 2.0**-40
 SHRINK = (1.0, 1.0 - 2.0**-44, 1.0 - 2.0**-30)
 """Factors of y that are tried in turn: rows at a bound of their domain can move after a factor below 1."""
 
+VANISHED = 2.0**-100
+"""Share of itself to which a y_i that has to be 0 may shrink before it is 0."""
+
 MOST_WORK = 1e10
 """Multiply-adds that the factorisation of one balance may take."""
 
@@ -95,7 +98,7 @@ def approached(
 ) -> tuple[Vector, Vector, Indices, int]:
     """Return a point near y with B'y = t up to rounding, if possible; its room, and the order and rank of columns."""
     B, _, target = columns
-    operator = Dense(np.asfortranarray(B))
+    operator, least = Dense(np.asfortranarray(B)), VANISHED * np.abs(y)
     for _ in range(ROUNDS):
         room = _room(y, lower, upper, unit)
         length, R, order, rank = _factored(room, B)
@@ -108,7 +111,8 @@ def approached(
         kept, own = order[:rank], R[:rank, :rank]
         step = linalg.solve_triangular(own, (delta * length)[kept], trans=1)
         step = linalg.solve_triangular(own, step) * length[kept]
-        y = np.clip(y - room * (room * (B[:, kept] @ step)), lower, upper)
+        y = y - room * (room * (B[:, kept] @ step))
+        y = np.clip(np.where(np.abs(y) < least, 0.0, y), lower, upper)
     return y, room, order, rank
 
 
@@ -124,7 +128,7 @@ def _factored(room: Vector, B: Vector) -> tuple[Vector, Vector, Indices, int]:
     M = room[:, None] * B
     _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
-    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(length))):  # also if y has vanished
+    if not np.all(np.isfinite(M)):
         return length, M, np.arange(0), 0
     R, order = linalg.qr(M * length, mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
