@@ -27,6 +27,7 @@ import numpy as np
 from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
 from ..common.rounded import UNIT, Rounded
+from ..functions.domains import bounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
@@ -167,7 +168,8 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
             return found
     if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
-        cleaned = _without_dust(y, terms, Adjoint(model.A), subgradient_scale(model.f), certificate)
+        size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
+        cleaned = _without_dust(y, terms, Adjoint(model.A), size, certificate)
         other = _Pair(model, x, cleaned, Fresh(model.A, False)).judged()
         return min(found, other, key=lambda gap: gap.certificate.error)
     return found
@@ -176,23 +178,22 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
 def without_dust(model: Model, gap: Gap) -> Vector:
     """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter."""
     terms = np.abs(gap.x) * np.maximum(gap.slope.size, subgradient_scale(model.f))
-    data = subgradient_scale(model.g_star)
-    return model.f.domain.project(_without_dust(gap.x, terms, model.A, data, gap.certificate))
+    size = np.where(bounded(model.g.domain, gap.y.size), np.abs(subgradient_scale(model.g_star)), np.inf)
+    return model.f.domain.project(_without_dust(gap.x, terms, model.A, size, gap.certificate))
 
 
-def _without_dust(
-    point: Vector, terms: Vector, A: Operator, data: Vector | float, certificate: Certificate
-) -> Vector:
+def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certificate: Certificate) -> Vector:
     """Return a point with 0 in place of entries that matter neither to the objective nor to a product with A.
 
     What a method leaves of a variable that belongs at 0 may be all that there is in a row or column, whose violation is
     then as large as the row or column itself. But a variable may also be large and have no price: it is kept for a row
-    that has data, or terms of other variables, of which it is more than a small share.
+    that has data, or terms of other variables, of which it is more than a small share. Rows with infinite data are met
+    by whatever variables.
     """
     least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
     small = terms <= least
     while A.traits.entries_known:
-        size = np.abs(data) + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
+        size = data + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
         weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
         needed = small & (A.sums(np.inf, weights=(np.abs(point), weight))[0] > SHARE)
         if not np.any(needed):
