@@ -198,8 +198,6 @@ def _held(side: Side, ray: Vector, image: Rounded, near: float) -> tuple[Vector,
     radius, zero = None, np.zeros(0, dtype=np.int64)
     for _ in range(TRIES):
         support = np.flatnonzero(ray)
-        if radius is None:
-            image = _without_rounding(side, ray, support, image)
         out = _leaving(side, image)
         far = np.abs(image.high[out]) > near * image.size[out]
         surely = np.abs(image.high[out]) > image.error[out]
@@ -213,7 +211,7 @@ def _held(side: Side, ray: Vector, image: Rounded, near: float) -> tuple[Vector,
         if error is None:
             return ray, None, side.image(ray)
         radius[support] = error
-        image = _set(side.image(ray, radius), zero, 0.0)
+        image = _at_zero(side.image(ray, radius), zero)
     return ray, radius, image
 
 
@@ -229,31 +227,10 @@ def _balanced(side: Side, ray: Vector, support: Indices, block: Vector) -> tuple
     return (approached(columns, y, lower, upper, np.abs(y))[0], None) if found is None else found
 
 
-def _without_rounding(side: Side, ray: Vector, support: Indices, image: Rounded) -> Rounded:
-    """Return an image in which the sums that have no rounding error, in whatever order, have no bound on it either.
-
-    All of their terms are multiples of some power of two, and their absolute values add up to less than 2^53 of it.
-    """
-    out = _leaving(side, image)
-    if not 0 < out.size * support.size <= MOST_SOLVED:
-        return image
-    block, y = np.asarray(side.block(support, out)), ray[support]
-    least = np.min(_grain(block) * _grain(y)[:, None], axis=0, initial=np.inf)
-    exact = np.abs(block).T @ np.abs(y) < 2.0**52 * least
-    return _set(image, out[exact], (block.T @ y)[exact])
-
-
-def _grain(values: Vector) -> Vector:
-    """Return the largest power of two of which each number is a multiple; infinite for 0."""
-    mantissa, exponent = np.frexp(values)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    return np.where(values != 0, np.ldexp((whole & -whole).astype(np.float64), exponent - 53), np.inf)
-
-
-def _set(image: Rounded, places: Indices, values: Vector | float) -> Rounded:
-    """Return an image with entries that are known exactly."""
+def _at_zero(image: Rounded, places: Indices) -> Rounded:
+    """Return an image with some entries that are known to be 0."""
     high, low, error = (np.array(each) for each in image[:3])
-    high[places], low[places], error[places] = values, 0.0, 0.0
+    high[places] = low[places] = error[places] = 0.0
     return Rounded(high, low, error, image.size)
 
 
