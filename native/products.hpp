@@ -139,7 +139,7 @@ void multiply_rounded(const Columns& matrix, const double* x, const double* radi
     const Range own = part(strips, i, parts);
     for (Index s = own.begin; s < own.end; ++s) {
       const Range range{s * strip, std::min((s + 1) * strip, rows)};
-      std::vector<double> storage(5 * (range.end - range.begin), 0.0);
+      std::vector<double> storage(RoundedSums::kVectors * (range.end - range.begin), 0.0);
       const RoundedSums sums(storage);
       for (Index j = 0; j < matrix.count(); ++j) {
         const double reach = radius ? radius[j] : 0.0;

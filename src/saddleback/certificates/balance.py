@@ -13,11 +13,13 @@ approximate inverse X of M and :math:`E = I - X M`, :math:`\alpha = \|E\|_\infty
 
 and y - R_P w satisfies the equations exactly (Rump 2010, Verification methods, section 10, for the bound of the
 inverse). All scalings are powers of two and each number has the unit of its own row or column, so that the result does
-not depend on units.
+not depend on units. Columns with few entries have rows that form a triangle: see ``routing.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,14 +36,17 @@ ROUNDS = 20
 SETTLED = 64 * UNIT
 """Size of a rest, relative to the terms of its sum, that a further step does not make smaller."""
 
+FASTER = 2.0**-4
+"""Share to which a step should reduce the rest; otherwise the next step has a new factorisation."""
+
 DEPENDENT = 2.0**-40
 """Columns count as dependent if elimination leaves less than this of their length; then that is verified."""
 
 SHRINK = (1.0, 1.0 - 2.0**-44, 1.0 - 2.0**-30)
 """Factors of y that are tried in turn: rows at a bound of their domain can move after a factor below 1."""
 
-MOST_WORK = 1e10
-"""Multiply-adds that the factorisation of one balance may take."""
+VANISHED = 2.0**-100
+"""Share of itself to which a y_i that has to be 0 may shrink before it is 0."""
 
 
 class Balanced(NamedTuple):
@@ -52,86 +57,129 @@ class Balanced(NamedTuple):
     proved: bool = True
 
 
-class Columns(NamedTuple):
-    """Columns of A that are to be balanced, the errors of their entries if they are sums, and the values of A_j'y."""
+class Limits(NamedTuple):
+    """The bounds of y, and the size of a step per row, in the unit of the row, where the row has no bounds."""
+
+    lower: Vector
+    upper: Vector
+    unit: Vector
+
+    def room(self, y: Vector) -> Vector:
+        """Return how far each y_i may move, as a power of two: half of the distance to the nearer bound, or its unit."""
+        room = np.minimum(y - self.lower, self.upper - y)
+        mantissa, exponent = np.frexp(np.where(np.isfinite(room), room, self.unit))
+        return np.where(mantissa > 0, np.ldexp(1.0, exponent - 2), 0.0)
+
+    @property
+    def interior(self) -> bool:
+        """Whether y may shrink."""
+        return bool(np.all((self.lower <= 0) & (self.upper >= 0)))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of A, or sums of them, that are to be balanced by some of the rows.
+
+    Attributes
+    ----------
+    entries : their entries in these rows.
+    target : the values that the products have to have.
+    product : returns the products with a y in all rows, with bounds on the rounding.
+    rows : these rows; by default all.
+    error : bounds on the errors of the entries; None if they are exact.
+    """
 
     entries: Vector
-    error: Vector | None
     target: Vector
+    product: Callable[[Vector], Rounded]
+    rows: Indices | slice = slice(None)
+    error: Vector | None = None
+
+    @classmethod
+    def of(cls, entries: Vector, target: Vector, error: Vector | None = None) -> Columns:
+        """Return columns with all of their entries."""
+        operator = Dense(np.asfortranarray(entries))
+
+        def product(y: Vector) -> Rounded:
+            found = operator.rmatvec_rounded(y, precise=True)
+            if error is None:
+                return found
+            return found._replace(error=(found.error + error.T @ np.abs(y)) * (1 + 2.0**-20))
+
+        return cls(entries, target, product, error=error)
 
 
-def balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Balanced | None:
-    """Return a point near y with B'y = t, within lower and upper, exactly if that can be proved; None if none was found.
-
-    ``unit`` is the size of a step per row, in the unit of the row, where the row has no bounds.
-    """
-    used = np.flatnonzero(np.any(columns.entries != 0, axis=0) | (columns.target != 0))
-    if used.size == 0 or not (np.any(y) or np.any(columns.target)):
+def balance(columns: Columns, y: Vector, limits: Limits) -> Balanced | None:
+    """Return a point near y with B'y = t within the limits, exactly if that can be proved; None if none was found."""
+    rest = columns.product(y)
+    if np.all((rest.high == columns.target) & (rest.low == 0) & (rest.size == np.abs(rest.high)) & (rest.error == 0)):
         return Balanced(y, np.zeros(y.size))
-    if used.size < columns.target.size:
-        columns = Columns(
-            columns.entries[:, used], None if columns.error is None else columns.error[:, used], columns.target[used]
-        )
-    if columns.entries.shape[0] * float(used.size) ** 2 > MOST_WORK or used.size > y.size:
+    used = np.flatnonzero(np.any(columns.entries != 0, axis=0))
+    others = np.setdiff1d(np.arange(columns.target.size), used)
+    if not used.size or np.any(rest.size[others]) or np.any(columns.target[others]):
         return None
-    interior = bool(np.all((lower <= 0) & (upper >= 0)))
     first = None
-    for factor in SHRINK if interior else SHRINK[:1]:
-        found = _balance(columns, factor * y, lower, upper, unit)
-        if found is not None and found.proved:
+    for factor in SHRINK if limits.interior else SHRINK[:1]:
+        found = _balance(columns, used, factor * y, limits)
+        if found is None or found.proved:
             return found
         first = first or found
     return first
 
 
-def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Balanced | None:
-    B, _, target = columns
-    operator = Dense(np.asfortranarray(B))
+def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Balanced | None:
+    B, target, rows = columns.entries[:, used], columns.target[used], columns.rows
+    y, least, factors, previous = y.copy(), VANISHED * np.abs(y[rows]), None, np.inf
     for _ in range(ROUNDS):
-        room = _room(y, lower, upper, unit)
-        length, R, order, rank = _factored(room, B)
-        if rank == 0:
-            return None
-        rest = operator.rmatvec_rounded(y, precise=True)
+        rest = columns.product(y).part(used)
         delta = (rest.high - target) + rest.low
         if not np.all(np.isfinite(delta)):
             return None
-        if np.all(np.abs(delta) <= SETTLED * (rest.size + np.abs(target))):
+        size = rest.size + np.abs(target)
+        share = float(np.max(np.divide(np.abs(delta), size, out=np.zeros_like(size), where=size > 0)))
+        if factors is None or share > FASTER * previous:
+            room = limits.room(y)[rows]
+            factors = _factored(room, B)
+        if share <= SETTLED or factors.rank == 0:
             break
-        kept, own = order[:rank], R[:rank, :rank]
-        step = linalg.solve_triangular(own, (delta * length)[kept], trans=1)
-        step = linalg.solve_triangular(own, step) * length[kept]
-        y = np.clip(y - room * (room * (B[:, kept] @ step)), lower, upper)
-    kept = np.sort(order[:rank])
-    if rank == target.size or (
-        columns.error is None and _exactly_dependent(room[:, None] * B, target, kept, np.sort(order[rank:]))
-    ):
-        radius = _radius(columns, y, kept, room)
+        previous = share
+        kept, own = factors.order[: factors.rank], factors.R[: factors.rank, : factors.rank]
+        step = linalg.solve_triangular(own, (delta * factors.length)[kept], trans=1, check_finite=False)
+        step = linalg.solve_triangular(own, step, check_finite=False) * factors.length[kept]
+        moved = y[rows] - room * (room * (B[:, kept] @ step))
+        y[rows] = np.where(np.abs(moved) < least, 0.0, moved)
+        y = np.clip(y, limits.lower, limits.upper)
+    kept, others = np.sort(factors.order[: factors.rank]), np.sort(factors.order[factors.rank :])
+    exact = columns.error is None and isinstance(rows, slice)
+    if factors.rank and (not others.size or (exact and _exactly_dependent(room[:, None] * B, target, kept, others))):
+        radius = _radius(columns, used[kept], y, limits.room(y)[rows])
         if radius is not None:
             return Balanced(y, radius)
     return Balanced(y, np.zeros(y.size), proved=False)
 
 
-def _room(y: Vector, lower: Vector, upper: Vector, unit: Vector) -> Vector:
-    """Return how far each y_i may move, as a power of two: half of the distance to the nearer bound, or its unit."""
-    room = np.minimum(y - lower, upper - y)
-    mantissa, exponent = np.frexp(np.where(np.isfinite(room), room, unit))
-    return np.where(mantissa > 0, np.ldexp(1.0, exponent - 2), 0.0)
+class _Factors(NamedTuple):
+    """Powers of two that make columns equally long, and R, the order and the rank of the scaled columns."""
+
+    length: Vector
+    R: Vector
+    order: Indices
+    rank: int
 
 
-def _factored(room: Vector, B: Vector) -> tuple[Vector, Vector, Indices, int]:
-    """Return powers of two that make the columns of diag(room) B equally long, then R, the order and the rank of QR."""
+def _factored(room: Vector, B: Vector) -> _Factors:
     M = room[:, None] * B
     _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
     if not np.all(np.isfinite(M)):
-        return length, M, np.arange(0), 0
+        return _Factors(length, M, np.arange(0), 0)
     R, order = linalg.qr(M * length, mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
-    return length, R, order, int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0])) if diagonal[0] > 0 else 0
+    rank = int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0])) if diagonal[0] > 0 else 0
+    return _Factors(length, R, order, rank)
 
 
-def _radius(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Vector | None:
+def _radius(columns: Columns, kept: Indices, y: Vector, room: Vector) -> Vector | None:
     """Return the radius around y within which a point satisfies the equations of the kept columns; None if unproved."""
     B, size = columns.entries[:, kept], kept.size
     error = None if columns.error is None else columns.error[:, kept]
@@ -141,7 +189,7 @@ def _radius(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Vector 
     _, swaps, info = lapack.dgetrf(M * length)
     if info != 0:
         return None
-    rows = np.arange(y.size)
+    rows = np.arange(room.size)
     for i, other in enumerate(swaps.tolist()):
         rows[[i, other]] = rows[[other, i]]
     rows = rows[:size]
@@ -153,19 +201,16 @@ def _radius(columns: Columns, y: Vector, kept: Indices, room: Vector) -> Vector 
     alpha = float(np.max(np.sum(spread, axis=1))) * (1 + 2.0**-20)
     if not alpha < 0.5:
         return None
-    rest = _rest(columns.target[kept], Dense(np.asfortranarray(B)).rmatvec_rounded(y, precise=True))
-    if error is not None:
-        rest += np.abs(error).T @ np.abs(y) * (1 + 2.0**-20)
-    rest *= length
+    rest = distance(columns.product(y).part(kept), columns.target[kept]) * length
     moved = np.abs(X).T @ (rest + alpha / (1 - alpha) * np.sum(rest)) * (1 + 2.0**-20)
     if not np.all(moved <= 1.0):
         return None
     radius = np.zeros(y.size)
-    radius[rows] = room[rows] * moved
+    radius[np.arange(y.size)[columns.rows][rows]] = room[rows] * moved
     return radius
 
 
-def _rest(target: Vector, product: Rounded) -> Vector:
+def distance(product: Rounded, target: Vector) -> Vector:
     """Return an upper bound on |B'y - t|."""
     difference = product.high - target
     own = difference - product.high
@@ -174,21 +219,21 @@ def _rest(target: Vector, product: Rounded) -> Vector:
     return rest * (1 + 2.0**-40)
 
 
-def _exactly_dependent(B: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
+def _exactly_dependent(M: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
     """Return whether the other columns are sums and differences of the kept ones, exactly, and so are the targets.
 
     Up to a power of two per column, in which products are exact. So are products with the room of a row.
     """
-    _, exponent = np.frexp(np.max(np.abs(B), axis=0))
+    _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
-    whole = np.round(np.linalg.lstsq(B[:, kept] * length[kept], B[:, others] * length[others], rcond=None)[0])
+    whole = np.round(np.linalg.lstsq(M[:, kept] * length[kept], M[:, others] * length[others], rcond=None)[0])
     if np.any(np.abs(whole) > 1):
         return False
     T = whole * length[kept][:, None] / length[others]
     for j, multiples in zip(others, T.T, strict=True):
-        left, goal = -B[:, j], -target[j]
+        left, goal = -M[:, j], -target[j]
         for k, factor in zip(kept[multiples != 0], multiples[multiples != 0], strict=True):
-            term = B[:, k] * factor
+            term = M[:, k] * factor
             total = left + term
             if np.any((total - left != term) | (total - term != left)):
                 return False

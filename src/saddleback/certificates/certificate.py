@@ -26,11 +26,16 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
+<<<<<<< HEAD
 from ..common.rounded import TINY, UNIT, Rounded
+=======
+from ..common.rounded import UNIT, Rounded
+from ..functions.domains import bounded
+>>>>>>> f272607632e037341a7f62275673d2bc0d95bb61
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
-from ..operators import Operator
+from ..operators import Adjoint, Operator
 from ..result import Certificate
 from .balance import Columns, balance
 
@@ -57,6 +62,9 @@ MOST_ENTRIES = 2e7
 
 DUST = 2.0**-16
 """Share of the objective up to which the terms of a variable may be left over from a method."""
+
+SHARE = 2.0**-30
+"""Share of a row or column above which the term of a variable is not left over from a method."""
 
 TRIES = 3
 """How often columns are added to the balanced ones, or y is scaled."""
@@ -183,25 +191,44 @@ def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector
         others.append(constant(0.0, y.size))
     elif certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
+<<<<<<< HEAD
         others.append(_without_dust(y, terms, certificate))
     judged = [found, *(_Pair(model, x, other, Fresh(model.A, False)).judged() for other in others)]
     return min(judged, key=lambda gap: (gap.certificate.forgiven, gap.certificate.error, -gap.certificate.dual_value))
+=======
+        size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
+        cleaned = _without_dust(y, terms, Adjoint(model.A), size, certificate)
+        other = _Pair(model, x, cleaned, Fresh(model.A, False)).judged()
+        return min(found, other, key=lambda gap: gap.certificate.error)
+    return found
+>>>>>>> f272607632e037341a7f62275673d2bc0d95bb61
 
 
 def without_dust(model: Model, gap: Gap) -> Vector:
     """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter."""
     terms = np.abs(gap.x) * np.maximum(gap.slope.size, subgradient_scale(model.f))
-    return model.f.domain.project(_without_dust(gap.x, terms, gap.certificate))
+    size = np.where(bounded(model.g.domain, gap.y.size), np.abs(subgradient_scale(model.g_star)), np.inf)
+    return model.f.domain.project(_without_dust(gap.x, terms, model.A, size, gap.certificate))
 
 
-def _without_dust(point: Vector, terms: Vector, certificate: Certificate) -> Vector:
-    """Return a point with 0 in place of entries whose terms are far smaller than the objective.
+def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certificate: Certificate) -> Vector:
+    """Return a point with 0 in place of entries that matter neither to the objective nor to a product with A.
 
     What a method leaves of a variable that belongs at 0 may be all that there is in a row or column, whose violation is
-    then as large as the row or column itself.
+    then as large as the row or column itself. But a variable may also be large and have no price: it is kept for a row
+    that has data, or terms of other variables, of which it is more than a small share. Rows with infinite data are met
+    by whatever variables.
     """
     least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
-    return np.where(terms <= least, 0.0, point)
+    small = terms <= least
+    while A.traits.entries_known:
+        size = data + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
+        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+        needed = small & (A.sums(np.inf, weights=(np.abs(point), weight))[0] > SHARE)
+        if not np.any(needed):
+            return np.where(small, 0.0, point)
+        small &= ~needed
+    return point
 
 
 def _ways(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None) -> Iterator[Products]:

@@ -1,8 +1,9 @@
-r"""Rays: proofs that a problem has no solution, checked with bounds on the rounding errors of their products.
+r"""Rays: proofs that a problem has no solution, in the units of each row and each column.
 
 A dual ray e with :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e) < 0` separates the constraints: no x is feasible. A
 primal ray d with :math:`f_\infty(d) + g_\infty(Ad) < 0` is a direction along which the objective falls without bound
-from every feasible point. docs/theory.md has the proofs, and says what still holds after rounding.
+from every feasible point. Entries of -A'e, or of Ad, that leave their cone by rounding are made 0 exactly: a real ray
+next to the given one does that (``balance.py``), and the sum is bounded for all rays within that distance.
 """
 
 from __future__ import annotations
@@ -15,39 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.arrays import Indices, Vector
-from ..functions.contract import Ray
+from ..common.rounded import TINY, UNIT, Rounded
+from ..functions import Convex
 from ..linear_programs.exact_rays import proves_exactly
 from ..linear_programs.program import as_linear_program, at_hand
 from ..model.model import Model
-from ..operators import Operator
+from ..operators import Adjoint, Operator
 from ..problem import Problem
 from ..result import Status
-from ..steps.strengths import operator_norm
+from .balance import Columns, approached, balance
 
-UNIT = 2.0**-53
-"""Relative rounding of one operation in float64."""
+NEAR = 2.0**-8
+"""Distance of an entry of the image from its cone, relative to its terms, that leaves a ray of others their own."""
 
-TINY = float(np.finfo(np.float64).tiny)
-"""Largest error that an underflow can cause."""
+MARGIN = 2.0**-20
+"""Part of its terms that the value of a ray must be below 0, where nothing can be made 0 exactly."""
 
-FAR = 1e6
-"""If a ray leaves its cone within the rounding error, it must still exclude all solutions up to this size, in the units
-of the data."""
-
-SMALLEST = 1e-9
-"""The value of a direction, relative to the data, must be below minus this number; other directions are ignored."""
+RESOLVED = 2.0**-30
+"""Part of its terms that the value of a direction must be below 0; other directions are ignored."""
 
 SHARES = (1e-3, 1e-5, 1e-7, 1e-9, 0.0)
-"""Refining a ray sets those of its entries, and of the entries of its image, to 0 that are below this relative size."""
-
-REFINEMENTS = 3
-"""Corrections per entry of ``SHARES``: the first removes the error of the ray, the others that of the correction."""
+"""Entries of a ray that are smaller than this, relative to the largest, are tried as 0."""
 
 ROUND = 9
 """Decimals to which the entries of a ray are rounded, since the rounded ray may be a proof too."""
-
-MOST_MOVED = 0.9
-"""Maximum relative change of an entry by a correction; beyond it the result has little to do with the ray."""
 
 MOST_NAMED = 6
 """Maximum number of rows or variables that a message names."""
@@ -56,7 +48,10 @@ MOST_WEEDED = 6
 """Maximum number of entries of a ray for which each is tried as 0, to remove rows that the proof does not need."""
 
 MOST_SOLVED = 4_000_000
-"""Maximum number of entries of the dense system of a correction; a ray that needs more is not refined."""
+"""Maximum number of entries of the dense system that makes entries of an image 0."""
+
+TRIES = 4
+"""How often entries are added to those that are made 0."""
 
 
 @dataclass(frozen=True)
@@ -69,263 +64,247 @@ class RayCertificate:
         ``Status.INFEASIBLE`` for a dual ray, ``Status.UNBOUNDED`` for a primal one (the objective falls without bound
         from every feasible point, if there is one), or None for a ray that proves nothing.
     value : float
-        :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e)` or :math:`f_\infty(d) + g_\infty(Ad)`, for the ray scaled
-        to a largest entry of 1. A proof needs ``value + rounding < 0``.
+        :math:`\sigma_{dom f}(-A'e) + \sigma_{dom g}(e)` or :math:`f_\infty(d) + g_\infty(Ad)`, for the ray times the
+        power of two that brings its largest entry into [1, 2). A proof needs ``value + rounding < 0``.
     rounding : float
-        Bound on the rounding error of ``value``.
+        Bound on the difference between ``value`` and that of the exact ray.
     violation : float
         The largest distance by which an entry of the image, -A'e or Ad, leaves the cone on which the value is finite,
-        as a multiple of the bound on the rounding error of that entry. A proof needs at most 1.
-    radius : float
-        Size of x (or y), in the units of the data, up to which solutions are excluded in spite of the violation;
-        infinite if there is none.
+        relative to the sum of the absolute values of its terms.
     exact : bool
-        Whether rational arithmetic confirms the proof: an exact ray next to this one proves the same. It is tried for
-        linear programs whose ray has few entries.
+        Whether the proof is a theorem: an exact ray next to this one proves it. If the entries of A, or the functions,
+        are not known well enough, a violation within the rounding of its products is allowed, and this is False.
     """
 
     proves: Status | None
     value: float
     rounding: float
     violation: float
-    radius: float
     exact: bool = False
 
 
-class Side(NamedTuple):
-    """One of the two kinds of rays, dual or primal, and the functions that check it.
+@dataclass(frozen=True)
+class Side:
+    """One of the two kinds of rays, dual or primal.
 
     Attributes
     ----------
     status : what the ray proves.
-    own, other : the recession functions of the ray and of its image, with the violations of their cones.
-    image : the map from the ray to its image.
-    absolute : the same map with |A| in place of A.
-    block : the dense part of the map, from some entries of the ray to some entries of the image.
-    lengths : lengths of the rows (or columns) of A that the ray multiplies.
-    unit : expected sizes of the variables that the image multiplies.
-    scale : size of the targets (or costs).
-    terms : number of terms in the sum of a product.
+    A : the map from the ray to its image: -A', or A.
+    own, other : the functions whose recession functions the ray and its image enter.
+    block : the entries between some entries of the ray and some of the image, one column for each of the latter.
+    by_entries : whether the cones of the ray, and of the image, are known entry by entry.
     """
 
     status: Status
-    own: Callable[[Vector], Ray]
-    image: Callable[[Vector], Vector]
-    absolute: Callable[[Vector], Vector]
-    other: Callable[[Vector], Ray]
+    A: Operator
+    own: Convex
+    other: Convex
     block: Callable[[Indices, Indices], Vector]
-    lengths: Vector
-    unit: Vector
-    scale: float
-    terms: int
+    by_entries: tuple[bool, bool]
 
-    def rounding(self, ray: Vector) -> Vector:
-        """Return a bound on the rounding error of the image of a ray, entry by entry."""
-        return _gamma(self.terms) * self.absolute(np.abs(ray)) + self.terms * TINY
+    def image(self, ray: Vector, radius: Vector | None = None) -> Rounded:
+        """Return the image of all rays within a radius of a ray."""
+        return self.A.matvec_rounded(ray, radius, precise=True)
 
 
 def sides(model: Model) -> tuple[Side, Side]:
     """Return the dual and the primal side of a problem."""
-    A = model.A
+    A, f, g, f_star, g_star = model.A, model.f, model.g, model.f_star, model.g_star
     m, n = A.shape
-    (x_unit, targets), (y_unit, costs) = model.ray_units
-
-    def absolute_rmatvec(e: Vector) -> Vector:
-        return A.sums(1, weights=(None, e))[0] if A.traits.entries_known else _by_norm(A, n, e)
-
-    def absolute_matvec(d: Vector) -> Vector:
-        return A.sums(1, weights=(d, None))[1] if A.traits.entries_known else _by_norm(A, m, d)
-
+    known = A.traits.entries_known
     dual = Side(
         Status.INFEASIBLE,
-        model.g_star.recession,
-        lambda e: -A.rmatvec(e),
-        absolute_rmatvec,
-        model.f_star.recession,
-        lambda rows, columns: -A.entries(columns)[rows].T,
-        model.row_lengths,
-        x_unit,
-        targets,
-        m,
+        Adjoint(A),
+        g_star,
+        f_star,
+        lambda rows, columns: -A.entries(columns)[rows],
+        (_is_sum(g_star, m), known and (f.domain.everything or _is_sum(f_star, n))),
     )
     primal = Side(
         Status.UNBOUNDED,
-        model.f.recession,
-        A.matvec,
-        absolute_matvec,
-        model.g.recession,
-        lambda columns, rows: A.entries(columns)[rows],
-        model.column_lengths,
-        y_unit,
-        costs,
-        n,
+        A,
+        f,
+        g,
+        lambda columns, rows: A.entries(columns)[rows].T,
+        (_is_sum(f, n), known and (g_star.domain.everything or _is_sum(g, m))),
     )
     return dual, primal
 
 
-def _by_norm(A: Operator, size: int, vector: Vector) -> Vector:
-    """Return a bound on the products with |A| for a matrix whose entries are not known."""
-    norm = np.sqrt(operator_norm(A.matvec, A.rmatvec, A.shape[1])[0])
-    return np.full(size, norm * float(np.linalg.norm(vector)))
+def _is_sum(function: Convex, size: int) -> bool:
+    return len(function.blocks()) == size
 
 
-class Judged(NamedTuple):
-    """A certificate with the image of the ray, the bound on its rounding error, and its violation of the cone."""
-
-    certificate: RayCertificate
-    image: Vector
-    rounding: Vector
-    violation: Vector
-
-
-def excluded(side: Side, direction: Vector) -> float:
-    """Return the size of x (or y), in the units of the data, up to which a direction excludes solutions.
+def excluded(model: Model, side: Side, direction: Vector) -> float:
+    """Return the size of x (or y) up to which a direction excludes solutions, in units in which the data are of size 1.
 
     It measures how close a direction is to a ray. It is no proof: a proof needs an image inside its cone.
     """
-    scaled = _scaled(direction)
-    inside = _into_cone(side, scaled / float(np.linalg.norm(scaled)))
-    ray = side.other(side.image(inside))
-    value = side.own(inside).value + ray.value
-    if side.scale == 0 or not value < -SMALLEST * side.scale:
+    inside = _into_cone(side, direction)
+    unit, lengths = _units(model, side)
+    image = side.A.matvec(inside)
+    own, other = side.own.recession(inside), side.other.recession(image)
+    value, size = own.value + other.value, own.size + other.size
+    if not value < -RESOLVED * size:
         return 0.0
-    total = float(np.abs(ray.violation * side.unit).sum())
-    return -value / total if total > 0 else np.inf
-
-
-def judge(side: Side, ray: Vector) -> Judged:
-    """Return what a ray in its own cone proves in floating point."""
-    own = side.own(ray)
-    image = side.image(ray)
-    rounding = side.rounding(ray)
-    other = side.other(image)
-    # recession functions are sublinear: an error of the image changes them by at most their value at the error
-    moved = side.other(rounding).size + side.other(-rounding).size
-    summed = _gamma(ray.size + image.size) * (own.size + other.size)
-    value, error = own.value + other.value, moved + summed + TINY
     violation = np.abs(other.violation)
-    beyond = float(np.max(violation / rounding, initial=0.0))
-    leaves = float(np.sum(violation * side.unit))
-    margin = -(value + error)
-    radius = np.inf if leaves == 0 else max(margin, 0.0) / leaves
-    inside = not np.any(own.violation)
-    proved = inside and margin > 0 and beyond <= 1.0 and radius >= FAR
-    return Judged(
-        RayCertificate(side.status if proved else None, value, error, beyond, radius), image, rounding, other.violation
-    )
+    reach = lengths * float(np.max(np.abs(inside) / unit))
+    left = float(np.sum(np.divide(violation, reach, out=np.zeros_like(violation), where=violation > 0)))
+    return -value / (size * left) if left > 0 else np.inf
 
 
-def _gamma(terms: int) -> float:
-    """Return the bound n u / (1 - n u) on the relative error of a sum of n products, in any order."""
-    error = (terms + 2) * UNIT
-    return error / (1.0 - error)
+def _units(model: Model, side: Side) -> tuple[Vector, Vector]:
+    """Return the canonical units of the entries of a ray, and the sums of |A| times them."""
+    rows, columns = model.units_of_directions
+    return rows if side.status is Status.INFEASIBLE else columns
 
 
-def prove(model: Model, side: Side, ray: Vector) -> tuple[Vector, RayCertificate] | None:
-    """Return a proof next to this ray, with 0 in the entries that do not matter; None if there is no proof.
+class Judged(NamedTuple):
+    """What a ray proves, with the ray in floating point that was corrected, and the image of the exact one."""
 
-    Candidates are checked in floating point first. Those that pass are checked in exact arithmetic too, if it is cheap.
+    certificate: RayCertificate
+    ray: Vector
+    image: Rounded
+
+
+def judge(side: Side, ray: Vector, near: float = 1.0) -> Judged:
+    """Return what a ray in its own cone proves, or a real ray next to it.
+
+    Entries of the image are made 0 if their distance from their cone, relative to their terms, is at most ``near``.
     """
-    found = next(_proofs(model, side, refined(side, ray)), None)
+    inside = not np.any(side.own.recession(ray).violation)
+    image, radius = side.image(ray), None
+    if inside and side.by_entries[1]:
+        ray, radius, image = _held(side, ray, image, near)
+    own, other = side.own.recession(ray), side.other.recession(image.high)
+    reach = image.error + np.abs(image.low)
+    moved = side.other.recession(reach).size + side.other.recession(-reach).size
+    if radius is not None:
+        moved += side.own.recession(radius).size + side.own.recession(-radius).size
+    value, size, terms = own.value + other.value, own.size + other.size, ray.size + image.high.size
+    error = (moved + (terms + 4) * UNIT * size) * (1 + (terms + 4) * UNIT) + terms * TINY
+    violation = np.abs(other.violation)
+    settled = side.by_entries[1] and not _leaving(side, image).size
+    rounded = not all(side.by_entries) and bool(np.all(violation <= reach)) and value + error < -MARGIN * size
+    proved = inside and value + error < 0 and (settled or rounded)
+    beyond = np.divide(violation, image.size, out=np.zeros_like(violation), where=violation > 0)
+    worst = float(np.max(beyond, initial=0.0))
+    return Judged(RayCertificate(side.status if proved else None, value, error, worst, settled), ray, image)
+
+
+def _held(side: Side, ray: Vector, image: Rounded, near: float) -> tuple[Vector, Vector | None, Rounded]:
+    """Return a ray with its radius, and the image, whose entries that left their cone by little are 0 exactly."""
+    radius, zero = None, np.zeros(0, dtype=np.int64)
+    for _ in range(TRIES):
+        support = np.flatnonzero(ray)
+        out = _leaving(side, image)
+        far = np.abs(image.high[out]) > near * image.size[out]
+        surely = np.abs(image.high[out]) > image.error[out]
+        zero = np.union1d(zero, out[surely] if np.any(surely) else out)
+        if not out.size or np.any(far) or zero.size * support.size > MOST_SOLVED:
+            break
+        block = np.asarray(side.block(support, zero))
+        y, error = _balanced(side, ray, support, block)
+        ray, radius = np.zeros_like(ray), np.zeros_like(ray)
+        ray[support] = y
+        if error is None:
+            return ray, None, side.image(ray)
+        radius[support] = error
+        image = _at_zero(side.image(ray, radius), zero)
+    return ray, radius, image
+
+
+def _balanced(side: Side, ray: Vector, support: Indices, block: Vector) -> tuple[Vector, Vector | None]:
+    """Return the nonzero entries of a ray near the given one, and a radius within which a block times it is 0.
+
+    If none is proved, the radius is None.
+    """
+    above, below = _limits(side.own, ray.size)
+    lower, upper = np.where(below[support], 0.0, -np.inf), np.where(above[support], 0.0, np.inf)
+    columns, y = Columns(block, None, np.zeros(block.shape[1])), ray[support]
+    found = balance(columns, y, lower, upper, np.abs(y)) if side.by_entries[0] else None
+    return (approached(columns, y, lower, upper, np.abs(y))[0], None) if found is None else found
+
+
+def _at_zero(image: Rounded, places: Indices) -> Rounded:
+    """Return an image with some entries that are known to be 0."""
+    high, low, error = (np.array(each) for each in image[:3])
+    high[places] = low[places] = error[places] = 0.0
+    return Rounded(high, low, error, image.size)
+
+
+def _leaving(side: Side, image: Rounded) -> Indices:
+    """Return the entries of an image that may be outside of their cone."""
+    above, below = _limits(side.other, image.high.size)
+    at = image.high + image.low
+    reach = image.error + UNIT * np.abs(at)
+    return np.flatnonzero((above & (at + reach > 0)) | (below & (at - reach < 0)))
+
+
+def _limits(function: Convex, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return masks of the entries that must not be positive, and not negative, where the recession function is finite.
+
+    It has to be a sum over entries.
+    """
+    ones = np.ones(size)
+    return function.recession(ones).violation != 0, function.recession(-ones).violation != 0
+
+
+def prove(model: Model, side: Side, ray: Vector) -> Vector | None:
+    """Return a proof next to this ray, with 0 in the entries that do not matter; None if there is no proof."""
+    unit, _ = _units(model, side)
+    ray = ray / unit
+    small = [share * float(np.max(np.abs(ray))) for share in SHARES]
+    found = next(_proofs(model, side, [np.where(np.abs(ray) >= least, ray, 0.0) * unit for least in small]), None)
     tried: set[int] = set()
     while found is not None:
-        support = np.flatnonzero(found[0])
-        left = [i for i in support[np.argsort(np.abs(found[0][support]))].tolist() if i not in tried]
+        support = np.flatnonzero(found)
+        left = [i for i in support[np.argsort(np.abs(found[support] / unit[support]))].tolist() if i not in tried]
         if support.size > MOST_WEEDED or not left:
             break
         tried.add(left[0])
-        found = next(_proofs(model, side, _without(side, found[0], left[0])), found)
+        found = next(_proofs(model, side, [np.where(np.arange(ray.size) == left[0], 0.0, found)]), found)
     return found
 
 
-def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[tuple[Vector, RayCertificate]]:
-    """Yield the candidates that are proofs, with their certificates."""
+def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[Vector]:
+    """Yield the proofs next to candidates; if the data are round numbers, so may be a proof."""
+    unit, _ = _units(model, side)
     for candidate in candidates:
-        judged = judge(side, candidate)
-        exactly = None if judged.certificate.proves is None else _exactly(model, side, candidate, judged)
-        if judged.certificate.proves is not None and exactly is not False:
-            yield candidate, replace(judged.certificate, exact=bool(exactly))
+        exact = _judged(model, side, candidate)
+        in_units = exact.ray / unit
+        largest = float(np.max(np.abs(in_units)))
+        if largest > 0:
+            rounded = _judged(model, side, np.round(in_units / largest, ROUND) * unit)
+            for judged in (rounded, exact):
+                if judged.certificate.proves is not None:
+                    yield _scaled(judged.ray)
 
 
-def _without(side: Side, ray: Vector, entry: int) -> Iterator[Vector]:
-    """Yield rays with one entry set to 0 and the others corrected, so that the image returns to its cone."""
-    kept = np.setdiff1d(np.flatnonzero(ray), [entry])
-    none = np.zeros(side.unit.size, dtype=bool)
-    fewer = np.zeros_like(ray)
-    fewer[kept] = ray[kept]
-    yield from _corrections(side, fewer, kept, none, 0.0)
-
-
-def _exactly(model: Model, side: Side, ray: Vector, judged: Judged) -> bool | None:
-    """Return whether rational arithmetic confirms a ray of a linear program; None if it is not tried."""
+def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:
+    """Return what a ray proves: in floating point, or in exact arithmetic if it is cheap."""
+    judged = judge(side, _scaled(_into_cone(side, ray)), near)
+    certificate, image = judged.certificate, judged.image
     program = as_linear_program(model) if at_hand(model.A) else None
-    if program is None:
-        return None
-    zero = np.flatnonzero((np.abs(judged.image) <= judged.rounding) & _limits(side, judged.image.size)[1])
-    return proves_exactly(program, model.A, side.status is Status.INFEASIBLE, ray, zero)
-
-
-def refined(side: Side, ray: Vector) -> Iterator[Vector]:
-    """Yield rays next to an approximate one, with small entries of the ray and of its image set to 0."""
-    ray = _scaled(ray)
-    both, either = _limits(side, side.unit.size)
-    weight = np.abs(ray) * np.where(side.lengths > 0, side.lengths, side.lengths.max() or 1.0)
-    for share in SHARES:
-        kept = np.flatnonzero((weight > 0) & (weight >= share * weight.max()))
-        fewer = np.zeros_like(ray)
-        fewer[kept] = ray[kept]
-        for limits in (both, either):
-            yield from _corrections(side, fewer, kept, limits, share)
-
-
-def _corrections(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool_], share: float) -> Iterator[Vector]:
-    """Yield a ray, and the rays after each correction of the image entries that should be 0."""
-    ray = _into_cone(side, ray)
-    for _ in range(REFINEMENTS):
-        if not np.any(ray):
-            return
-        ray = _scaled(ray)
-        yield _into_cone(side, np.round(ray, ROUND))  # if the data are round numbers, so is a ray
-        yield ray
-        moved = _corrected(side, ray, kept, limits, share)
-        if moved is None:
-            return
-        ray = _into_cone(side, moved)
-
-
-def _corrected(side: Side, ray: Vector, kept: Indices, limits: NDArray[np.bool_], share: float) -> Vector | None:
-    """Return the ray after the least relative change, by least squares, that makes small entries of its image 0."""
-    image = side.image(ray)
-    small = np.abs(image) <= share * side.absolute(np.abs(ray))
-    off = np.flatnonzero((limits & small) | (np.abs(side.other(image).violation) > 0))
-    if not off.size or off.size * kept.size > MOST_SOLVED:
-        return None
-    step = np.abs(ray[kept])
-    block = side.block(kept, off) * step
-    length = np.linalg.norm(block, axis=1)
-    length[length == 0] = 1.0
-    change = np.linalg.lstsq(block / length[:, None], image[off] / length, rcond=1e-13)[0]
-    if np.abs(change).max() > MOST_MOVED:
-        return None
-    moved = ray.copy()
-    moved[kept] -= step * change
-    return moved
-
-
-def _limits(side: Side, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return masks of the image entries that must be 0, and of those that are restricted to one sign or to 0."""
-    ones = np.ones(size)
-    above, below = side.other(ones).violation != 0, side.other(-ones).violation != 0
-    return above & below, above | below
+    if certificate.proves is not None or program is None or not certificate.value < 0:
+        return judged
+    zero = _leaving(side, image)
+    dual = side.status is Status.INFEASIBLE
+    own = np.abs(image.high[zero]) <= (judged.ray.size + 4) * UNIT * image.size[zero]
+    if not (np.all(own) and proves_exactly(program, model.A, dual, judged.ray, zero)):
+        return judged
+    return judged._replace(certificate=replace(certificate, proves=side.status, exact=True))
 
 
 def _scaled(ray: Vector) -> Vector:
-    largest = float(np.abs(ray).max())
-    return ray / largest if largest > 0 else ray
+    """Return a ray times the power of two that brings its largest entry into [1, 2)."""
+    largest = float(np.abs(ray).max(initial=0.0))
+    return np.ldexp(ray, 1 - np.frexp(largest)[1]) if largest > 0 else ray
 
 
 def _into_cone(side: Side, ray: Vector) -> Vector:
-    return ray - side.own(ray).violation
+    return ray - side.own.recession(ray).violation
 
 
 def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
@@ -343,30 +322,18 @@ def certify_ray(problem: Problem, ray: Any) -> RayCertificate:
     Returns
     -------
     RayCertificate
-        Its ``proves`` is a ``Status``, or None for a ray that proves nothing. The ray is scaled, and entries that leave
-        its cone by rounding are projected back; nothing else is changed.
+        Its ``proves`` is a ``Status``, or None for a ray that proves nothing. Entries of the ray that are outside of
+        its cone are projected on it. A ray whose image leaves its cone by little stands for an exact ray next to it.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem is {type(problem).__name__}: expected a saddleback.Problem")
     problem = problem.refreshed()
-    readings = _readings(problem, ray)
-    dual, primal = sides(problem.model)
-    found = []
-    for side, vector in ((dual, readings[0]), (primal, readings[1])):
-        if vector is None or not np.any(vector):
-            continue
-        scaled = _scaled(vector)
-        inside = _into_cone(side, scaled)
-        judged = judge(side, inside if np.allclose(inside, scaled, rtol=0.0, atol=1e-9) else scaled)
-        certificate = judged.certificate
-        if certificate.proves is not None:
-            exactly = _exactly(problem.model, side, inside, judged)
-            certificate = replace(certificate, exact=bool(exactly))
-            if exactly is False:
-                certificate = replace(certificate, proves=None)
-        found.append(certificate)
-    nothing = RayCertificate(None, 0.0, 0.0, 0.0, 0.0)
-    return max(found, key=lambda each: (each.proves is not None, -each.value), default=nothing)
+    found = [
+        _judged(problem.model, side, vector, NEAR).certificate
+        for side, vector in zip(sides(problem.model), _readings(problem, ray), strict=True)
+        if vector is not None
+    ]
+    return max(found, key=lambda each: (each.proves is not None, -each.value))
 
 
 def _readings(problem: Problem, ray: Any) -> tuple[Vector | None, Vector | None]:
@@ -386,9 +353,12 @@ def _tried(flatten: Callable[[Any, str], Any], ray: Any) -> tuple[Any, str]:
 
 
 def ray_of_empty_rows(model: Model) -> Vector:
-    """Return a dual ray of a problem with an empty row that 0 does not satisfy."""
+    """Return a dual ray of a problem with an empty row that 0 does not satisfy: of one such row, if that is enough."""
     rows = model.A.sums(1)[1]
-    return _scaled(np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0))
+    ray = np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0)
+    if _is_sum(model.g, rows.size):
+        ray[np.arange(rows.size) != np.flatnonzero(ray)[0]] = 0.0
+    return _scaled(ray)
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:
@@ -397,17 +367,18 @@ def explanation(problem: Problem, status: Status, ray: Vector) -> str:
     It names the rows and bounds that contradict each other, or the variables that move without bound, and the margin.
     """
     infeasible = status is Status.INFEASIBLE
-    judged = judge(sides(problem.model)[0 if infeasible else 1], ray)
+    certificate, _, image = _judged(problem.model, sides(problem.model)[0 if infeasible else 1], ray, NEAR)
     involved = np.flatnonzero(ray)
     if infeasible:
-        held = np.flatnonzero(np.abs(judged.image) > judged.rounding)
+        held = np.flatnonzero(np.abs(image.high) > image.error)
         verb = "cannot hold" if involved.size == 1 and not held.size else "cannot hold together"
         bounds = f" with the bounds on {_listed('variable', held, problem.column_name)}" if held.size else ""
         said = f"{_listed('row', involved, problem.row_name)} {verb}{bounds}"
     else:
         said = f"the objective falls along {_listed('variable', involved, problem.column_name)}"
-    margin, rounding = -judged.certificate.value, judged.certificate.rounding
-    return f"{said}. The ray proves it with a margin of {margin:.2g}, of which rounding takes at most {rounding:.1e}."
+    of_rounding = f"of which rounding takes at most {certificate.rounding:.1e}"
+    assumed = "" if certificate.exact else ", if the rounding of products is what is assumed of them"
+    return f"{said}. The ray proves it with a margin of {-certificate.value:.2g}, {of_rounding}{assumed}."
 
 
 def _listed(kind: str, places: Indices, name: Callable[[int], str]) -> str:

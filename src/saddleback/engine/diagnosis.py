@@ -12,9 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certificates.certificate import Gap
 from ..common.arrays import Vector
+from ..common.rounded import Rounded
+from ..functions.contract import Domain
 from ..methods import Report
 from ..operators import Operator
+from ..problem import Problem
 from ..result import Certificate, History, Status
 from ..steps.strengths import WEIGHT_RANGE
 
@@ -72,6 +76,45 @@ def _figures(certificate: Certificate, tol: float) -> str:
     if certificate.perturbation > 0:
         figures.append(f"perturbation of the problem that explains them {certificate.perturbation:.1e}")
     return f"{', '.join(figures)} ({f'tolerance {tol:.1e}' if tol > 0 else 'no tolerance was set'})."
+
+
+def proofs(certificate: Certificate) -> str:
+    """Return a sentence on which values of a linear program are proofs; an empty one if both are."""
+    below = "the lower bound is proved" if certificate.proved else "the lower bound holds up to the violations of y"
+    above = "x is proved to be feasible" if certificate.attained else "x is feasible up to its violations"
+    if certificate.proved and certificate.attained:
+        return ""
+    return f" Of the two values, {below}, and {above}, which may be rounding."
+
+
+def culprit(problem: Problem, gap: Gap, tol: float) -> str:
+    """Return a sentence on the row or column whose violation is above the tolerance; an empty one if there is none.
+
+    If the violations are large only where they are multiplied by their variables, it is that with the largest product.
+    """
+    certificate, model = gap.certificate, problem.model
+    primal, dual, moved = certificate.primal_infeasibility, certificate.dual_infeasibility, certificate.perturbation
+    if max(primal, dual, moved) <= tol:
+        return ""
+    rows, of_rows = _violations(gap.image, model.g.domain)
+    columns, of_columns = _violations(gap.slope, model.f_star.domain)
+    by_row, by_column = rows, columns
+    if max(primal, dual) <= tol:
+        by_row, by_column = of_rows * np.abs(gap.y), of_columns * np.abs(gap.x)
+    i, j = int(np.argmax(by_row)), int(np.argmax(by_column))
+    if max(by_row[i], by_column[j]) == 0:
+        return ""
+    if by_row[i] >= by_column[j]:
+        return f" The constraint on row {problem.row_name(i)} is violated by {rows[i]:.1e} of its terms."
+    return f" The dual constraint of variable {problem.column_name(j)} is violated by {columns[j]:.1e} of its terms."
+
+
+def _violations(product: Rounded, domain: Domain) -> tuple[Vector, Vector]:
+    """Return the distances of the entries of a product from a set, relative to their terms, and as they are."""
+    inside = domain.project(product.high)
+    distance = np.abs(product.high - inside)
+    size = product.size + np.abs(inside)
+    return np.divide(distance, size, out=np.zeros_like(distance), where=distance > 0), distance
 
 
 @dataclass(frozen=True)

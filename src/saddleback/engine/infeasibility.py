@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.rays import UNIT, Side, excluded, judge, prove, sides
-from ..certificates.sides import primal_side
+from ..certificates.rays import Side, excluded, judge, prove, sides
 from ..common.arrays import Vector
 from ..common.rebuildable import derived, stored
+from ..common.rounded import UNIT
 from ..functions import Interval
 from ..functions.piecewise import PiecewiseQuadratic
-from ..functions.points import DensePoint
 from ..linear_programs.highs import Answer, Program, conflict, falling, pays, run, stated
 from ..linear_programs.program import as_linear_program
 from ..methods import R2HPDHG, Start
@@ -31,7 +30,8 @@ from ..result import Status
 from .clock import Clock, slice_passes
 
 SUSPECT = 1.0
-"""A direction that excludes solutions of this size, in units of the data, is a reason to solve a simpler program."""
+"""A direction that excludes solutions of this size, in units in which the data are of size 1, is a reason to solve a
+simpler program."""
 
 LIKELY, GROWTH = 1e2, 10.0
 """A direction that excludes solutions of size LIKELY is refined, to look for a ray next to it. If there is none, the
@@ -45,7 +45,7 @@ SHARE, SURE_SHARE = 0.2, 0.5
 direction is proved."""
 
 FEASIBLE = 1e-9
-"""Smallest tolerance for the feasibility of the point from which the objective falls without bound."""
+"""Largest violation of a row, relative to its terms, at the point from which the objective falls without bound."""
 
 SECONDS = 10.0
 """Largest time, in seconds, that HiGHS may take for a simpler program while another method waits."""
@@ -117,19 +117,22 @@ class InfeasibilityDetector:
     ) -> Found | None:
         """Return a proof if a ray of the method, or the change of its iterates since the work last doubled, gives one.
 
-        A falling direction proves that the problem is unbounded only if some point is feasible up to the tolerance: one
-        of the method's points, or one that is searched for.
+        A falling direction proves that the problem is unbounded only if some point is feasible: one of the method's
+        points, or one that is searched for. If that is known up to a tolerance only, the search comes first, since it
+        may prove the contrary.
         """
         for dx, dy in [*rays, *self._way(points[0], y, passes)]:
             if (ray := self._dual_ray(dy)) is not None:
                 return Found(Status.INFEASIBLE, ray)
             self._falls = self._primal_ray(dx)
-        if (found := self._unbounded(points, tol)) is not None:
+        if (found := self._unbounded(points, 0.0)) is not None:
             return found
-        if max(self._dual.excluded, self._primal.excluded) < SUSPECT or as_linear_program(self.model) is None:
-            return None
-        ray = self._by_simplex(clock) if pays(self.model) else self._by_searches(passes, clock)
-        return self._unbounded(self._points, tol) if ray is None else Found(Status.INFEASIBLE, ray)
+        suspicious = max(self._dual.excluded, self._primal.excluded) >= SUSPECT
+        if suspicious and as_linear_program(self.model) is not None:
+            ray = self._by_simplex(clock) if pays(self.model) else self._by_searches(passes, clock)
+            if ray is not None:
+                return Found(Status.INFEASIBLE, ray)
+        return self._unbounded([*points, *self._points], min(tol, FEASIBLE))
 
     def _unbounded(self, points: Sequence[Vector], tol: float) -> Found | None:
         if self._falls is None or not any(self._feasible(point, tol) for point in points):
@@ -154,14 +157,13 @@ class InfeasibilityDetector:
         if not np.any(direction):
             return None
         self.passes += 0.5
-        size = excluded(side, direction)
+        size = excluded(self.model, side, direction)
         known.excluded = max(known.excluded, size)
         if size < GROWTH * known.refined:
             return None
         known.refined = min(size, 1.0 / UNIT)
         self.passes += 1.0
-        found = prove(self.model, side, direction)
-        return None if found is None else found[0]
+        return prove(self.model, side, direction)
 
     def _by_simplex(self, clock: Clock) -> Vector | None:
         """Let HiGHS solve each simpler program once; return a ray of y if it finds one."""
@@ -200,14 +202,12 @@ class InfeasibilityDetector:
         return None
 
     def _feasible(self, x: Vector, tol: float) -> bool:
-        """Return whether a point is feasible up to the tolerance and up to the rounding of its product with A."""
+        """Return whether a point satisfies every row, or violates none by more than a tolerance in its own unit."""
         self.passes += 1.0
-        side = primal_side(self.model, DensePoint(x), DensePoint(self.model.A.matvec(x)))
-        limit = max(tol, FEASIBLE) * (1.0 + self.model.constraint_norm)
-        rounding = sides(self.model)[1].rounding(x)
-        if side.u_violation.size and np.all(np.abs(side.u_violation) <= rounding):
-            return side.distances[0] <= limit
-        return float(np.hypot(*side.distances)) <= limit
+        model = self.model
+        image = model.A.matvec_rounded(model.f.domain.project(x), precise=True)
+        rows = model.g_star.excess(model.g_star.domain.project(np.zeros(model.A.shape[0])), None, image)
+        return rows.slope_inside or rows.infeasibility <= tol
 
 
 @derived

@@ -151,11 +151,13 @@ class Run:
         passes = self.passes
         estimate = self.incumbent.certificate
         status = halted or limits.reached(estimate, passes)
+        if status is Status.OPTIMAL:
+            status = self._decided(estimate, limits)
         if status is None:
             seconds = limits.clock.seconds()
             status = self.incumbent.search_for_proof(self.state.x, self.state.y, passes, limits.tol, limits.clock)
             self.judging.add(self.passes - passes, limits.clock.seconds() - seconds)
-        if status is Status.OPTIMAL or (status is None and limits.tol > 0 and self.incumbent.may_be_rounding):
+        if status is None and limits.tol > 0 and self.incumbent.may_be_rounding:
             status = self._decided(estimate, limits)
         if status is Status.OPTIMAL and self.finishing and self.tries < TRIES:
             self.tries += 1

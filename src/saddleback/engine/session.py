@@ -15,7 +15,7 @@ from ..checkpoints import Checkpoint, CheckpointWriter, compare, described, fing
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, one_of
 from ..functions.points import DensePoint
-from ..linear_programs.program import prices
+from ..linear_programs.program import as_linear_program, prices
 from ..machine.threads import limited
 from ..methods import Method, Start, drawn_blocks
 from ..model.model import Model
@@ -27,7 +27,7 @@ from ..problem import Problem
 from ..reductions import Reduction, Unchanged, merge_rows, reduce_problem
 from ..result import Result, Status, counted
 from .clock import Clock
-from .diagnosis import diagnose, message, spread
+from .diagnosis import culprit, diagnose, message, proofs, spread
 from .incumbent import Incumbent
 from .info import info_of
 from .interrupts import Interrupts
@@ -264,7 +264,10 @@ class Task:
         said = message(status, run.incumbent.certificate, tol, work, method, proof)
         if self.status is not status and self.status is not None:
             said += f" The run had already ended: {self.status.value}"
+        if status.solved and as_linear_program(self.problem.model) is not None:
+            said += proofs(run.incumbent.certificate)
         if status in LIMITS:
+            said += culprit(self.problem, run.incumbent.gap, tol)
             reached = run.incumbent.certificate, tol, run.history, run.weights, run.state.report()
             said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.problem.model.A))
             if self.reduction.eliminates:

@@ -2,12 +2,13 @@
 
 It states a linear program, and the two programs that prove that it has no solution.
 
-HiGHS treats bounds and costs of 1e20 as infinite, drops entries below 1e-9 and has absolute tolerances. A program
-outside of its range is first scaled by powers of 2.
+HiGHS treats bounds and costs of 1e20 as infinite, drops entries below 1e-9 and has absolute tolerances. Therefore it
+gets every program in canonical units, whatever the units of the user are, and its answer is scaled back exactly.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from threading import Thread
 from typing import Any, NamedTuple
@@ -16,15 +17,13 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ..common.arrays import Vector
+from ..common.arrays import Indices, Vector
+from ..common.canonical_units import geometric_units
 from ..model.model import Model
 from .program import LinearProgram, as_linear_program, at_hand
 
-SMALL_ENTRY, LARGE_ENTRY = 1e-7, 1e9
-"""Sizes of the entries of A beyond which rows and columns are scaled."""
-
 LARGE_DATA = 1e12
-"""Size of bounds and costs above which they are scaled."""
+"""Size of bounds above which all of them are scaled."""
 
 INFINITE = 1e19
 """Size of bounds and costs that HiGHS may treat as infinite."""
@@ -44,9 +43,6 @@ LONGEST = 600.0
 GRACE = 1.0
 """Seconds to wait for HiGHS after its time limit, which it checks only from time to time."""
 
-ROUNDS = 6
-"""Rounds of geometric scaling."""
-
 TIGHTEST, LOOSEST = 1e-10, 1e-9
 """Smallest tolerance that HiGHS accepts, and largest tolerance that is passed to it."""
 
@@ -56,40 +52,16 @@ MARGIN = 1e-3
 STATES = {0: "optimal", 1: "limit", 2: "infeasible", 3: "unbounded", 4: "undecided"}
 
 
-class Scaling(NamedTuple):
-    """Powers of 2: x = columns * target * x', y = rows * price * y' for the solution (x', y') of the scaled program."""
-
-    rows: Vector
-    columns: Vector
-    target: float
-    price: float
-
-    @property
-    def plain(self) -> bool:
-        """Whether it changes nothing."""
-        return self.target == self.price == 1.0 and bool(np.all(self.rows == 1.0) and np.all(self.columns == 1.0))
-
-    def applied(self, program: Program) -> Program:
-        """Return the scaled program."""
-        p, A = program.bounds, program.A
-        if self.plain:
-            return program
-        bounds = LinearProgram(
-            p.cost * self.columns / self.price,
-            p.lower / self.columns / self.target,
-            p.upper / self.columns / self.target,
-            p.row_lower * self.rows / self.target,
-            p.row_upper * self.rows / self.target,
-        )
-        return Program(bounds, sparse.csc_matrix(sparse.diags(self.rows) @ A @ sparse.diags(self.columns)))
-
-
 class Program(NamedTuple):
-    """A linear program with its matrix in CSC format, and its scaling; None to compute the scaling."""
+    """A linear program with its matrix in CSC format, in its own units.
+
+    The solution of the user's program is 2^columns x and 2^rows y, where (x, y) is that of this one.
+    """
 
     bounds: LinearProgram
     A: Any
-    scale: Scaling | None = None
+    rows: Indices
+    columns: Indices
 
 
 class Answer(NamedTuple):
@@ -108,22 +80,30 @@ def pays(model: Model) -> bool:
 
 
 def stated(model: Model) -> Program:
-    """Return the linear program that a model is."""
-    bounds = as_linear_program(model)
-    assert bounds is not None
-    return Program(bounds, model.A.entries(compressed=True))
+    """Return the linear program that a model is, in units that do not depend on those of the user."""
+    p = as_linear_program(model)
+    assert p is not None
+    A = model.A.entries(compressed=True).tocoo()
+    of_rows, of_columns = geometric_units(A, *model.canonical_units)
+    A.data = np.ldexp(A.data, of_rows[A.row] + of_columns[A.col])
+    cost = np.ldexp(p.cost, of_columns)
+    lower, upper = np.ldexp(p.lower, -of_columns), np.ldexp(p.upper, -of_columns)
+    row_lower, row_upper = np.ldexp(p.row_lower, of_rows), np.ldexp(p.row_upper, of_rows)
+    target, price = _unit(lower, upper, row_lower, row_upper), int(np.frexp(np.abs(cost).max(initial=0.0))[1])
+    bounds = LinearProgram(
+        np.ldexp(cost, -price), *(np.ldexp(each, -target) for each in (lower, upper, row_lower, row_upper))
+    )
+    return Program(bounds, sparse.csc_matrix(A), of_rows + price, of_columns + target)
 
 
 def conflict(program: Program) -> Program:
     """Return the elastic program, which always has a solution: min sum of s + t, row_lower <= Ax + s - t <= row_upper.
 
-    Rows and columns are scaled geometrically first. If the value is positive, the dual solution proves that the
-    constraints cannot all hold.
+    If the value is positive, the dual solution proves that the constraints cannot all hold.
     """
     p, n = program.bounds, program.A.shape[1]
-    rows, columns = _geometric(program.A)
     below, above = np.isfinite(p.row_lower), np.isfinite(p.row_upper)
-    slack = sparse.diags(1.0 / rows, format="csc")
+    slack = sparse.identity(p.row_lower.size, format="csc")
     A = sparse.hstack([program.A, slack[:, below], -slack[:, above]], format="csc")
     extra = A.shape[1] - n
     bounds = LinearProgram(
@@ -133,67 +113,31 @@ def conflict(program: Program) -> Program:
         p.row_lower,
         p.row_upper,
     )
-    target = _unit(np.concatenate([p.lower / columns, p.upper / columns, p.row_lower * rows, p.row_upper * rows]))
-    return Program(bounds, A, Scaling(rows, np.concatenate([columns, np.ones(extra)]), target, 1.0))
+    return Program(bounds, A, program.rows, np.concatenate([program.columns, np.zeros(extra, dtype=np.int64)]))
 
 
 def falling(program: Program) -> Program:
-    """Return the program of directions, which always has a solution: min c'd over the recession cone and a box.
-
-    The box is the unit cube after rows and columns have been scaled geometrically.
-    """
+    """Return the program of directions, which always has a solution: min c'd over the recession cone and a cube."""
     p = program.bounds
-    rows, columns = _geometric(program.A)
-    largest = float(np.abs(p.cost * columns).max(initial=0.0))
     bounds = LinearProgram(
         p.cost,
-        np.where(np.isfinite(p.lower), 0.0, -columns),
-        np.where(np.isfinite(p.upper), 0.0, columns),
+        np.where(np.isfinite(p.lower), 0.0, -1.0),
+        np.where(np.isfinite(p.upper), 0.0, 1.0),
         np.where(np.isfinite(p.row_lower), 0.0, -np.inf),
         np.where(np.isfinite(p.row_upper), 0.0, np.inf),
     )
-    return Program(bounds, program.A, Scaling(rows, columns, 1.0, largest or 1.0))
+    return program._replace(bounds=bounds)
 
 
-def scaling(program: Program) -> Scaling:
-    """Return the scaling that brings a program into the range of HiGHS; ones if none is needed."""
-    p, A = program.bounds, program.A
-    rows, columns = np.ones(A.shape[0]), np.ones(A.shape[1])
-    entries = np.abs(A.data[A.data != 0])
-    if entries.size and (entries.min() < SMALL_ENTRY or entries.max() > LARGE_ENTRY):
-        rows, columns = _geometric(A)
-    target = _unit(np.concatenate([p.lower / columns, p.upper / columns, p.row_lower * rows, p.row_upper * rows]))
-    return Scaling(rows, columns, target, _unit(p.cost * columns))
-
-
-def _geometric(A: Any) -> tuple[Vector, Vector]:
-    """Return scales of rows and columns that bring the logarithms of the entries close to 0, in alternation."""
-    used = A.tocoo()
-    used.eliminate_zeros()
-    logs = np.log2(np.abs(used.data))
-    rows, columns = np.zeros(A.shape[0]), np.zeros(A.shape[1])
-    for _ in range(ROUNDS):
-        rows = -_means(used.row, logs + columns[used.col], rows.size)
-        columns = -_means(used.col, logs + rows[used.row], columns.size)
-    return np.exp2(np.round(rows)).astype(np.float64), np.exp2(np.round(columns)).astype(np.float64)
-
-
-def _means(places: Any, values: Vector, size: int) -> Vector:
-    return np.bincount(places, values, size) / np.maximum(np.bincount(places, minlength=size), 1)
-
-
-def _unit(values: Vector) -> float:
-    """Return the power of 2 by which to divide data: the largest of them, if they are all small or some are huge."""
-    finite = np.abs(values[np.isfinite(values)])
-    largest = float(finite.max(initial=0.0))
-    if largest == 0 or 1.0 <= largest <= LARGE_DATA:
-        return 1.0
-    return float(np.exp2(np.floor(np.log2(largest))))
+def _unit(*bounds: Vector) -> int:
+    """Return the exponent by which to divide bounds: that of the largest, if they are all small or some are huge."""
+    largest = max(float(np.abs(each[np.isfinite(each)]).max(initial=0.0)) for each in bounds)
+    return 0 if largest == 0 or 1.0 <= largest <= LARGE_DATA else math.frexp(largest)[1]
 
 
 def in_range(program: Program) -> bool:
-    """Return whether the scaled program is within the range of HiGHS."""
-    p, A, _ = scaling(program).applied(program)
+    """Return whether a program is within the range of HiGHS."""
+    p, A = program.bounds, program.A
     data = np.concatenate([p.cost, p.lower, p.upper, p.row_lower, p.row_upper])
     entries = np.abs(A.data[A.data != 0])
     small = entries.size and (entries.min() < 1e-8 or entries.max() > 1e14)
@@ -203,8 +147,7 @@ def in_range(program: Program) -> bool:
 def run(program: Program, tol: float, seconds: float = LONGEST) -> Answer:
     """Return the answer of HiGHS for a program within some seconds, solved to a small part of a tolerance."""
     begin = time.perf_counter()
-    scale = program.scale or scaling(program)
-    p, A, _ = scale.applied(program)
+    p, A, rows, columns = program
     by_row = sparse.csr_matrix(A)
     equal = p.row_lower == p.row_upper
     above, below = (np.flatnonzero(np.isfinite(bound) & ~equal) for bound in (p.row_upper, p.row_lower))
@@ -233,8 +176,7 @@ def run(program: Program, tol: float, seconds: float = LONGEST) -> Answer:
     y[equal] = -found.eqlin.marginals
     np.subtract.at(y, above, found.ineqlin.marginals[: above.size])
     np.add.at(y, below, found.ineqlin.marginals[above.size :])
-    x, y = found.x * scale.columns * scale.target, y * scale.rows * scale.price
-    return Answer(state, x, y, int(found.nit), taken)
+    return Answer(state, np.ldexp(found.x, columns), np.ldexp(y, rows), int(found.nit), taken)
 
 
 class Running:

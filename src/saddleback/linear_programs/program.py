@@ -73,13 +73,7 @@ def _is_straight(form: NormalForm | None) -> TypeGuard[NormalForm]:
 
 def at_hand(A: Operator) -> bool:
     """Return whether all entries of A are in the memory of this process."""
-    return (
-        A.traits.entries_known
-        and A.traits.reads_columns
-        and A.traits.holders is None
-        and A.traits.panels is None
-        and A.traits.device is None
-    )
+    return A.traits.at_hand
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector, constant, length, map_constants
 from ..common.cached import cached_property
+from ..common.canonical_units import canonical_units
 from ..common.rebuildable import derived
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
@@ -53,6 +54,9 @@ RESOLVED = 2.0**-31
 
 ROUNDING = 2.0**-51
 """Rounding of a row of Ax - b, relative to the sum of the absolute values of its terms."""
+
+MOST_STORED = 1_000_000
+"""Number of entries above which canonical units take long to find."""
 
 T = TypeVar("T")
 
@@ -447,22 +451,28 @@ class Model:
         return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
 
     @cached_property
-    def ray_units(self) -> tuple[tuple[Vector, float], tuple[Vector, float]]:
-        """The units of x and y for proofs that there is no solution, each with its scale: the size of b or of c.
+    def canonical_units(self) -> tuple[Indices, Indices]:
+        """The exponents of rows and columns with which the data do not depend on the units of the user."""
+        m, n = self.A.shape
+        of_rows = np.broadcast_to(subgradient_scale(self.g_star), (m,))
+        of_columns = np.broadcast_to(subgradient_scale(self.f), (n,))
+        return canonical_units(self.A.entries(compressed=True), of_rows, of_columns)
 
-        If 0 is not in the domain of f, the constraints may contradict that domain. The scale of b is therefore that of
-        b - Ap, where p is the point of the domain nearest to 0. If b and p are 0, x = 0 is feasible and the scale is 0.
-        In the same way the scale of c is that of c + A'q, where q is the point of the domain of g* nearest to 0.
+    @cached_property
+    def units_of_directions(self) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
+        """The units of y and x in which a direction is compared with others, each with the sums of |A| times them.
+
+        They are the canonical ones, or 1 if those would take long to find.
         """
-        columns, rows = self.column_lengths, self.row_lengths
-        p = self.f.domain.project(np.zeros(self.A.shape[1]))
-        targets = self.target_norm + (float(np.linalg.norm(self.A.matvec(p))) if np.any(p) else 0.0)
-        q = self.g_star.domain.project(np.zeros(self.A.shape[0]))
-        costs = self.linear_norm + (float(np.linalg.norm(self.A.rmatvec(q))) if np.any(q) else 0.0)
-        return (
-            (np.abs(p) + _quotients(targets, columns), targets),
-            (np.abs(q) + _quotients(costs, rows), costs),
+        A = self.A
+        if not A.traits.entries_known:
+            return (np.ones(A.shape[0]), self.column_lengths), (np.ones(A.shape[1]), self.row_lengths)
+        cheap = A.traits.at_hand and A.traits.stored <= MOST_STORED
+        rows, columns = (
+            np.ldexp(1.0, each) for each in (self.canonical_units if cheap else (np.zeros(k, int) for k in A.shape))
         )
+        of_columns, of_rows = A.sums(1, weights=(columns, rows))
+        return (rows, of_columns), (columns, of_rows)
 
     def reach(self, x: Point, u: Vector) -> float:
         """Return the largest of ||b||, ||u|| and sum_j |x_j| ||A_j||, the size of the terms of Ax - b.

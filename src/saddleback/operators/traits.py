@@ -68,6 +68,12 @@ class Traits:
     holders: Holders | None = None
     """The processes that hold the columns, if these are spread over several; None if all of them are in this one."""
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether all entries are in the memory of this process."""
+        elsewhere = self.holders is not None or self.panels is not None or self.device is not None
+        return self.entries_known and self.reads_columns and not elsewhere
+
 
 def side_by_side(parts: Sequence[Traits], widths: Sequence[int]) -> Traits:
     """Return the traits of operators side by side, given their numbers of columns."""
