@@ -26,7 +26,7 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
-from ..common.rounded import UNIT, Rounded
+from ..common.rounded import SHORT, UNIT, Rounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
@@ -48,9 +48,6 @@ LONGEST = 2**17
 
 ROUNDINGS = 4.0
 """Roundings per number that a gap may be due to if no further step can close it."""
-
-SHORT = 2.0**-400
-"""A length whose square may have underflowed is smaller."""
 
 MOST_ENTRIES = 2e7
 """Most entries of the columns that are balanced: a copy of them takes memory, and their factorisation time."""
