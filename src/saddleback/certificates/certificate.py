@@ -148,16 +148,19 @@ def _spread(reach: float, lengths: Vector) -> Vector:
     return (reach + SHORT) * (lengths + SHORT) * (1 + 4 * UNIT)
 
 
-def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None) -> Gap:
+def certified(
+    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None, sized: bool = False
+) -> Gap:
     """Return the certificate of a pair, by the cheapest products whose rounding does not matter.
 
-    ``products`` are Ax and -A'y, if they are known.
+    ``products`` are Ax and -A'y, if they are known. ``sized`` asks for bounds on rounding by the sizes of terms from
+    the start, so that slopes and image have the same bounds in all units.
     """
-    for way in _ways(model, x, y, products):
+    for way in _ways(model, x, y, products, sized):
         found = _Pair(model, x, y, way).judged()
         certificate = found.certificate
-        sized = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
-        if certificate.proved and sized and _decisive(certificate):
+        known = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
+        if certificate.proved and known and _decisive(certificate):
             return found
     if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
@@ -182,11 +185,13 @@ def _without_dust(point: Vector, terms: Vector, certificate: Certificate) -> Vec
     return np.where(terms <= least, 0.0, point)
 
 
-def _ways(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None) -> Iterator[Products]:
+def _ways(
+    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None, sized: bool
+) -> Iterator[Products]:
     if not model.A.traits.entries_known:
         yield Fresh(model.A, False)  # the rounding of a user's operator is assumed
         return
-    if max(model.A.shape) <= LONGEST:
+    if not sized and max(model.A.shape) <= LONGEST:
         u, z = products or (model.A.matvec(x), -model.A.rmatvec(y))
         yield Plain(model, y, u, z)
     yield Fresh(model.A, False)

@@ -53,7 +53,7 @@ class Intervals:
     @cached_property
     def certified(self) -> Gap:
         """The certificate of the points, with the dual point and the slopes for which it holds."""
-        return certified(self.model, self.x, self.y)
+        return certified(self.model, self.x, self.y, sized=True)
 
     @cached_property
     def gap(self) -> float:

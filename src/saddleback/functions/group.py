@@ -296,7 +296,8 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         # the excess of a group is at least (weight - ||shrink(z)||) ||x||, since z - shrink(z) is a slope at 0
         slack = self._slack(low, high)
         most = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
-        return upwards(most, 0.0, most)
+        longest: Vector = upwards(most, 0.0, most)
+        return longest
 
     def _slack(self, low: Vector, high: Vector) -> Vector:
         """Return a lower bound on weight - ||shrink(z)|| per group, not below 0, for all slopes z in [low, high]."""

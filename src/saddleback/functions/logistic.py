@@ -81,13 +81,14 @@ class LogisticLoss(CurvedRows, Enclosed):
         return float(np.linalg.norm(self.weight)) * distance
 
     def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
-        # the margin falls as the slope of its loss, w p, grows
-        first, last = (-self.labels * end for end in (low, high))
+        # the margin falls as the slope w p of its loss grows
+        slopes = -self.labels * low, -self.labels * high
         least, most = (
-            self._furthest(np.maximum(first, last), excess, -1.0),
-            self._furthest(np.minimum(first, last), excess, 1.0),
+            self._furthest(np.maximum(*slopes), excess, -1.0),
+            self._furthest(np.minimum(*slopes), excess, 1.0),
         )
-        return np.minimum(self.labels * least, self.labels * most), np.maximum(self.labels * least, self.labels * most)
+        ends = self.labels * least, self.labels * most
+        return np.minimum(*ends), np.maximum(*ends)
 
     def _furthest(self, slope: Vector, excess: float, side: float) -> Vector:
         """Return the end of the margins on one side, for slopes w p."""
