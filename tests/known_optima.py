@@ -88,6 +88,9 @@ def known(rng: np.random.Generator, free: int = 0) -> Known:
     for _ in range(free):
         column = rng.integers(-2, 3, m).astype(float) * (rng.random(m) < density)
         column[rng.integers(m)] += 1.0
+        if columns and np.any(y == 0) and rng.random() < 0.1:  # nearly the same as another column
+            column = columns[-1].copy()
+            column[rng.choice(np.flatnonzero(y == 0))] += 2.0 ** -rng.integers(3, 30)
         row = int(rng.choice(pivots))
         column[row] -= column @ y / y[row]
         columns.append(column)

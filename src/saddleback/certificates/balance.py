@@ -98,7 +98,8 @@ def _balance(columns: Columns, y: Vector, lower: Vector, upper: Vector, unit: Ve
         step = linalg.solve_triangular(own, step) * length[kept]
         y = np.clip(y - room * (room * (B[:, kept] @ step)), lower, upper)
     kept = np.sort(order[:rank])
-    if rank < target.size and not _exactly_dependent(B, target, kept, np.sort(order[rank:])):
+    others = np.sort(order[rank:])
+    if others.size and not _exactly_dependent(B, np.maximum(room, unit), target, kept, others):
         return None
     return _verified(columns, y, kept, room)
 
@@ -165,14 +166,15 @@ def _rest(target: Vector, product: Rounded) -> Vector:
     return rest * (1 + 2.0**-40)
 
 
-def _exactly_dependent(B: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
+def _exactly_dependent(B: Vector, unit: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
     """Return whether the other columns are sums and differences of the kept ones, exactly, and so are the targets.
 
     Up to a power of two per column, in which products are exact.
     """
-    _, exponent = np.frexp(np.max(np.abs(B), axis=0))
+    M = unit[:, None] * B
+    _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
-    whole = np.round(np.linalg.lstsq(B[:, kept] * length[kept], B[:, others] * length[others], rcond=None)[0])
+    whole = np.round(np.linalg.lstsq(M[:, kept] * length[kept], M[:, others] * length[others], rcond=None)[0])
     if np.any(np.abs(whole) > 1):
         return False
     T = whole * length[kept][:, None] / length[others]

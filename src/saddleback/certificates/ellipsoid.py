@@ -42,7 +42,7 @@ SPARSE = 10
 """A matrix is treated as sparse if less than one in ten of its entries is not 0."""
 
 CURVED = 2.0**-48
-"""Relative rounding of curvatures."""
+"""Relative rounding of curvatures; far less than the last factor of the widths."""
 
 SMALL, LARGE = 2.0**-900, 2.0**900
 """Squares of columns beyond these may have terms that underflow, or overflow."""
@@ -71,8 +71,8 @@ def ellipsoid(model: Model, gap: Gap, curved: Vector, lower: Vector, upper: Vect
     left = np.flatnonzero(lower < upper)
     if not left.size or not at_hand(model.A):
         return None
-    curved = np.where(np.isfinite(curved), curved, 0.0) * (1 - CURVED)
-    bent = curvature_between(model.f, lower, upper)[0][left] * (1 - CURVED)
+    curved = np.where(np.isfinite(curved), curved, 0.0)
+    bent = curvature_between(model.f, lower, upper)[0][left]
     rows, is_sparse = _chosen_rows(model.A, curved, left.size)
     if rows is None:
         return None

@@ -143,7 +143,7 @@ class Intervals:
             blocks = function.blocks()
             single = isinstance(function, Enclosed) and len(blocks) == low[own].size
             part, at = (function.restrict_blocks(blocks.of_columns[left]), left) if single else (function, slice(None))
-            ends = Ends(*enclosure(part, *(end[own][at] for end in self.slope), self.gap))
+            ends = Ends(*enclosure(part, self.slope.lower[own][at], self.slope.upper[own][at], self.gap))
             low[own][at], high[own][at] = _meet(Ends(low[own][at], high[own][at]), ends)
         return Ends(low, high)
 
@@ -161,9 +161,9 @@ class Intervals:
                 margin = (blocks.sizes + 8) * UNIT
                 low = np.maximum(np.sqrt(blocks.sums(least[own] ** 2)) * (1 - margin), self.shortest[first:stop])
                 high = np.sqrt(blocks.sums(most[own] ** 2)) * (1 + margin) + SHORT * (blocks.sums(most[own]) > 0)
-                slopes = [end[own] for end in self.slope]
-                longest = function.longest(*slopes, self.gap) if np.isfinite(self.gap) else None
-                high = high if longest is None else np.minimum(high, longest)
+                if np.isfinite(self.gap):
+                    longest = function.longest(self.slope.lower[own], self.slope.upper[own], self.gap)
+                    high = high if longest is None else np.minimum(high, longest)
                 found.append(Ends(np.minimum(low, high), high))
             else:
                 found.append(None)

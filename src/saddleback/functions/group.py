@@ -304,7 +304,8 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         farthest = np.maximum(*(np.abs(shrink(end, self.left, self.right)) for end in (low, high)))
         rounding = (self.partition.sizes + 8) * UNIT
         norms = self.norms(farthest) * (1.0 + rounding) + SHORT * (self.partition.sums(farthest) > 0)
-        return np.maximum((self.weight - norms) * (1.0 - MARGIN), 0.0)
+        slack: Vector = np.maximum((self.weight - norms) * (1.0 - MARGIN), 0.0)
+        return slack
 
     def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
         beyond = np.maximum(self.left - low, high - self.right)
