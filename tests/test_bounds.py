@@ -130,7 +130,7 @@ def test_the_ends_of_an_enclosure_have_the_excess(name: str, slope: str) -> None
     y = {"lower": low, "upper": high, "zero": np.clip(0.0, low, high), "inside": 0.75 * low + 0.25 * high}[slope]
     pairs = [(loss, y)] if name == "Interval" else [(loss, y), (loss.of, loss.subgradient(b + 0.05))]
     for function, z in pairs:
-        lower, upper = function.enclosure(z, 0.05)
+        lower, upper = function.enclosure(z, z, 0.05)
         for end in (lower, upper):
             for i in np.flatnonzero(np.isfinite(end)):
                 own = np.array([i])

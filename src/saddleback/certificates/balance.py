@@ -28,6 +28,7 @@ from scipy.linalg import lapack
 
 from ..common.arrays import Indices, Vector
 from ..common.rounded import UNIT, Rounded
+from ..operators import Operator
 from ..operators.dense import Dense
 
 ROUNDS = 20
@@ -65,7 +66,7 @@ class Limits(NamedTuple):
     unit: Vector
 
     def room(self, y: Vector) -> Vector:
-        """Return how far each y_i may move, as a power of two: half of the distance to the nearer bound, or its unit."""
+        """Return how far each y_i may move, as a power of two: half of the distance to a bound, or its unit."""
         room = np.minimum(y - self.lower, self.upper - y)
         mantissa, exponent = np.frexp(np.where(np.isfinite(room), room, self.unit))
         return np.where(mantissa > 0, np.ldexp(1.0, exponent - 2), 0.0)
@@ -92,7 +93,7 @@ class Columns:
     entries: Vector
     target: Vector
     product: Callable[[Vector], Rounded]
-    rows: Indices | slice = slice(None)
+    rows: Indices | None = None
     error: Vector | None = None
 
     @classmethod
@@ -109,10 +110,17 @@ class Columns:
         return cls(entries, target, product, error=error)
 
 
+def sums_of(A: Operator, indicators: Vector, target: Vector) -> Columns:
+    """Return sums of columns, with bounds on the rounding of their entries."""
+    sums = [A.matvec_rounded(indicator, precise=True) for indicator in indicators]
+    error = np.column_stack([each.error + np.abs(each.low) for each in sums])
+    return Columns.of(np.column_stack([each.high for each in sums]), target, error if np.any(error) else None)
+
+
 def balance(columns: Columns, y: Vector, limits: Limits) -> Balanced | None:
     """Return a point near y with B'y = t within the limits, exactly if that can be proved; None if none was found."""
     rest = columns.product(y)
-    if np.all((rest.high == columns.target) & (rest.low == 0) & (rest.size == np.abs(rest.high)) & (rest.error == 0)):
+    if np.all((rest.high == columns.target) & (rest.low == 0) & (rest.error == 0)):
         return Balanced(y, np.zeros(y.size))
     used = np.flatnonzero(np.any(columns.entries != 0, axis=0))
     others = np.setdiff1d(np.arange(columns.target.size), used)
@@ -128,8 +136,11 @@ def balance(columns: Columns, y: Vector, limits: Limits) -> Balanced | None:
 
 
 def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Balanced | None:
-    B, target, rows = columns.entries[:, used], columns.target[used], columns.rows
-    y, least, factors, previous = y.copy(), VANISHED * np.abs(y[rows]), None, np.inf
+    B, target = columns.entries[:, used], columns.target[used]
+    rows = np.arange(y.size) if columns.rows is None else columns.rows
+    y, least, previous = y.copy(), VANISHED * np.abs(y[rows]), np.inf
+    room = limits.room(y)[rows]
+    factors = _factored(room, B)
     for _ in range(ROUNDS):
         rest = columns.product(y).part(used)
         delta = (rest.high - target) + rest.low
@@ -137,7 +148,7 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
             return None
         size = rest.size + np.abs(target)
         share = float(np.max(np.divide(np.abs(delta), size, out=np.zeros_like(size), where=size > 0)))
-        if factors is None or share > FASTER * previous:
+        if share > FASTER * previous:
             room = limits.room(y)[rows]
             factors = _factored(room, B)
         if share <= SETTLED or factors.rank == 0:
@@ -150,8 +161,10 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
         y[rows] = np.where(np.abs(moved) < least, 0.0, moved)
         y = np.clip(y, limits.lower, limits.upper)
     kept, others = np.sort(factors.order[: factors.rank]), np.sort(factors.order[factors.rank :])
-    exact = columns.error is None and isinstance(rows, slice)
-    if factors.rank and (not others.size or (exact and _exactly_dependent(room[:, None] * B, target, kept, others))):
+    exact = columns.error is None and columns.rows is None
+    if factors.rank and (
+        not others.size or (exact and _exactly_dependent(B, np.maximum(room, limits.unit), target, kept, others))
+    ):
         radius = _radius(columns, used[kept], y, limits.room(y)[rows])
         if radius is not None:
             return Balanced(y, radius)
@@ -206,7 +219,7 @@ def _radius(columns: Columns, kept: Indices, y: Vector, room: Vector) -> Vector 
     if not np.all(moved <= 1.0):
         return None
     radius = np.zeros(y.size)
-    radius[np.arange(y.size)[columns.rows][rows]] = room[rows] * moved
+    radius[rows if columns.rows is None else columns.rows[rows]] = room[rows] * moved
     return radius
 
 
@@ -219,11 +232,12 @@ def distance(product: Rounded, target: Vector) -> Vector:
     return rest * (1 + 2.0**-40)
 
 
-def _exactly_dependent(M: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
+def _exactly_dependent(B: Vector, unit: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
     """Return whether the other columns are sums and differences of the kept ones, exactly, and so are the targets.
 
-    Up to a power of two per column, in which products are exact. So are products with the room of a row.
+    Up to a power of two per column, in which products are exact.
     """
+    M = unit[:, None] * B
     _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
     whole = np.round(np.linalg.lstsq(M[:, kept] * length[kept], M[:, others] * length[others], rcond=None)[0])
@@ -231,9 +245,9 @@ def _exactly_dependent(M: Vector, target: Vector, kept: Indices, others: Indices
         return False
     T = whole * length[kept][:, None] / length[others]
     for j, multiples in zip(others, T.T, strict=True):
-        left, goal = -M[:, j], -target[j]
+        left, goal = -B[:, j], -target[j]
         for k, factor in zip(kept[multiples != 0], multiples[multiples != 0], strict=True):
-            term = M[:, k] * factor
+            term = B[:, k] * factor
             total = left + term
             if np.any((total - left != term) | (total - term != left)):
                 return False

@@ -26,18 +26,15 @@ import numpy as np
 
 from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
-<<<<<<< HEAD
-from ..common.rounded import TINY, UNIT, Rounded
-=======
-from ..common.rounded import UNIT, Rounded
+from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from ..functions.domains import bounded
->>>>>>> f272607632e037341a7f62275673d2bc0d95bb61
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..result import Certificate
-from .balance import Columns, balance
+from .balance import Limits
+from .equations import balance_columns, balance_sums
 
 RESOLVED = 2.0**-36
 """Relative change of the data of the loss that is taken as its resolution: the objective is not known any better."""
@@ -53,12 +50,6 @@ LONGEST = 2**17
 
 ROUNDINGS = 4.0
 """Roundings per number that a gap may be due to if no further step can close it."""
-
-SHORT = 2.0**-400
-"""A length whose square may have underflowed is smaller."""
-
-MOST_ENTRIES = 2e7
-"""Most entries of the columns that are balanced: a copy of them takes memory, and their factorisation time."""
 
 DUST = 2.0**-16
 """Share of the objective up to which the terms of a variable may be left over from a method."""
@@ -172,36 +163,32 @@ def _spread(vector: Vector, reach: float, lengths: Vector) -> Vector:
     return (reach + SHORT) * (lengths + SHORT) * (1 + 4 * UNIT)
 
 
-def certified(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None) -> Gap:
+def certified(
+    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None, sized: bool = False
+) -> Gap:
     """Return the certificate of a pair, by the cheapest products whose rounding does not matter.
 
-    ``products`` are Ax and -A'y, if they are known.
+    ``products`` are Ax and -A'y, if they are known. ``sized`` asks for bounds on rounding by the sizes of terms from
+    the start, so that slopes and image have the same bounds in all units.
     """
-    for way in _ways(model, x, y, products):
+    for way in _ways(model, x, y, products, sized):
         pair = _Pair(model, x, y, way)
         found = pair.judged()
         certificate = found.certificate
         if pair.moved_by_rounding or not certificate.dual_value >= model.trivial_bound:
             continue
-        sized = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
-        if certificate.proved and sized and _decisive(certificate):
+        known = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
+        if certificate.proved and known and _decisive(certificate):
             return found
     others = []
     if certificate.dual_value < model.trivial_bound:
         others.append(constant(0.0, y.size))
     elif certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
-<<<<<<< HEAD
-        others.append(_without_dust(y, terms, certificate))
+        size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
+        others.append(_without_dust(y, terms, Adjoint(model.A), size, certificate))
     judged = [found, *(_Pair(model, x, other, Fresh(model.A, False)).judged() for other in others)]
     return min(judged, key=lambda gap: (gap.certificate.forgiven, gap.certificate.error, -gap.certificate.dual_value))
-=======
-        size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
-        cleaned = _without_dust(y, terms, Adjoint(model.A), size, certificate)
-        other = _Pair(model, x, cleaned, Fresh(model.A, False)).judged()
-        return min(found, other, key=lambda gap: gap.certificate.error)
-    return found
->>>>>>> f272607632e037341a7f62275673d2bc0d95bb61
 
 
 def without_dust(model: Model, gap: Gap) -> Vector:
@@ -231,11 +218,13 @@ def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certi
     return point
 
 
-def _ways(model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None) -> Iterator[Products]:
+def _ways(
+    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None, sized: bool
+) -> Iterator[Products]:
     if not model.A.traits.entries_known:
         yield Fresh(model.A, False)  # the rounding of a user's operator is assumed
         return
-    if max(model.A.shape) <= LONGEST:
+    if not sized and max(model.A.shape) <= LONGEST:
         u, z = products or (model.A.matvec(x), -model.A.rmatvec(y))
         yield Plain(model, y, u, z)
     yield Fresh(model.A, False)
@@ -290,26 +279,30 @@ class _Pair:
             self.slope = self._slope()
 
     def _balance(self, ranges: Indices, ends: Vector, needs_proof: bool) -> bool:
-        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends; return if it is proved."""
+        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends; return whether it is."""
         single = bool(np.all(np.diff(ranges) == 1))
-        columns = _columns(self.model, ranges, -ends if single else -_sums(ends, ranges))
-        if columns is None:
+        limits = self._limits()
+        if limits is None:
             return False
-        lower, upper = self.model.g_star.domain.box(self.y.size)
-        if np.any(np.isnan(lower)):
-            if not self.scalable:
-                return False
-            lower, upper = (
-                np.nan_to_num(lower, nan=-np.inf, neginf=-np.inf),
-                np.nan_to_num(upper, nan=np.inf, posinf=np.inf),
-            )
-        found = balance(columns, self.y, lower, upper, _unit(self.model, self.y))
+        if single:
+            found = balance_columns(self.model.A, ranges[:, 0], -ends[ranges[:, 0]], self.y, limits)
+        else:
+            found = balance_sums(self.model.A, ranges, -_sums(ends, ranges), self.y, limits)
         if found is None or (needs_proof and not found.proved):
             return False
         self.y, self.radius = found.y, found.radius if np.any(found.radius) else None
         if single and found.proved:
             self.exactly = ranges[:, 0], ends[ranges[:, 0]]
         return found.proved
+
+    def _limits(self) -> Limits | None:
+        """Return the bounds of y, if they are known or a factor of y can restore them."""
+        lower, upper = self.model.g_star.domain.box(self.y.size)
+        if np.any(np.isnan(lower)):
+            if not self.scalable:
+                return None
+            lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+        return Limits(lower, upper, _unit(self.model, self.y))
 
     def _slope(self) -> Rounded:
         """Return -A'y', with the slopes of the balanced columns at their ends."""
@@ -420,23 +413,6 @@ class _Pair:
         if self.products.last:
             forgiven += _sums(slope.error, free)
         return bool(np.all(rest <= forgiven))
-
-
-def _columns(model: Model, ranges: Indices, target: Vector) -> Columns | None:
-    """Return columns, or sums of columns, with the values that A_j'y needs; None if they take too much memory."""
-    if model.A.shape[0] * len(ranges) > MOST_ENTRIES:
-        return None
-    if np.all(np.diff(ranges) == 1):
-        return Columns(np.asarray(model.A.entries(ranges[:, 0])), None, target[ranges[:, 0]])
-    sums = [model.A.matvec_rounded(_indicator(model.A.shape[1], own), precise=True) for own in ranges.tolist()]
-    error = np.column_stack([each.error + np.abs(each.low) for each in sums])
-    return Columns(np.column_stack([each.high for each in sums]), error, target)
-
-
-def _indicator(size: int, own: list[int]) -> Vector:
-    x = np.zeros(size)
-    x[own[0] : own[1]] = 1.0
-    return x
 
 
 def _sums(values: Vector, ranges: Indices) -> Vector:

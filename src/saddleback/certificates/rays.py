@@ -24,7 +24,7 @@ from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..problem import Problem
 from ..result import Status
-from .balance import Columns, approached, balance
+from .balance import Columns, Limits, balance
 
 NEAR = 2.0**-8
 """Distance of an entry of the image from its cone, relative to its terms, that leaves a ray of others their own."""
@@ -222,9 +222,11 @@ def _balanced(side: Side, ray: Vector, support: Indices, block: Vector) -> tuple
     """
     above, below = _limits(side.own, ray.size)
     lower, upper = np.where(below[support], 0.0, -np.inf), np.where(above[support], 0.0, np.inf)
-    columns, y = Columns(block, None, np.zeros(block.shape[1])), ray[support]
-    found = balance(columns, y, lower, upper, np.abs(y)) if side.by_entries[0] else None
-    return (approached(columns, y, lower, upper, np.abs(y))[0], None) if found is None else found
+    y = ray[support]
+    found = balance(Columns.of(block, np.zeros(block.shape[1])), y, Limits(lower, upper, np.abs(y)))
+    if found is None:
+        return y, None
+    return found.y, found.radius if found.proved and side.by_entries[0] else None
 
 
 def _at_zero(image: Rounded, places: Indices) -> Rounded:

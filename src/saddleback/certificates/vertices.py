@@ -1,8 +1,15 @@
-"""The proof that a problem whose functions have only kinks, bounds and straight pieces has a single optimum.
+r"""The proof that a problem whose functions have only kinks, bounds and straight pieces has a single optimum.
 
-A pair (x, y) suggests which entries of x and of y lie on a kink or a bound; the others follow from as many equations.
-The solution of these equations, with its rounding error, is optimal if every entry is strictly on its side. Then it is
-the only optimum: docs/theory.md has the proof.
+A pair (x, y) suggests which entries of x and of y lie on a kink or a bound; the others follow from as many equations
+with a matrix M. The solution of these equations, with its rounding error, is optimal if every entry is strictly on its
+side. Then it is the only optimum: docs/theory.md has the proof.
+
+With an approximate inverse X of M and :math:`E = I - X M`, :math:`\alpha = \|E\|_\infty < 1`, the error of a solution
+whose residual is r is :math:`M^{-1} r = (I - E)^{-1} X r`, at most
+:math:`|X r| + \tfrac{\alpha}{1 - \alpha} \|X r\|_\infty`, and that of the transposed equations
+:math:`M^{-\top} r = X^\top (I - E^\top)^{-1} r`, at most
+:math:`|X|^\top (|r| + \tfrac{\alpha}{1 - \alpha} \|r\|_1)` (Rump 2010). M is scaled by powers of two so that it is the
+same matrix whatever the units of rows and columns are.
 """
 
 from __future__ import annotations
@@ -10,41 +17,45 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, onenormest, splu
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import splu
 
 from ..common.arrays import Indices, Vector, anywhere, map_constants
+from ..common.rounded import UNIT, Rounded
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
+from ..functions.traits import subgradient_scale
 from ..linear_programs.program import at_hand
 from ..model.model import Model
 
 SETTLED = 1e-7
-"""Distance from a kink or a bound, relative to the largest entry of x, up to which an entry counts as being on it."""
+"""Share of the largest term up to which the terms of an entry count as those of one that is on a kink or a bound."""
 
-SUMMED, UNIT = 1e-13, 2.0**-53
-"""Relative rounding error of sums of up to a million products, and of a single one."""
-
-MOST_CLOSE = 100
-"""Columns that are always compared with a better bound on the rounding of their slopes."""
-
-MARGIN = 10.0
-"""The norm of an inverse is estimated from below, hardly ever by less than a third; it is multiplied by this."""
-
-SINGULAR = 1e-12
-"""Relative size of the smallest pivots that rounding explains."""
+MOST_INVERTED = 2000
+"""Most equations whose inverse is computed, which is a dense matrix."""
 
 SPARSE = 10
 """Equations are treated as sparse if less than one in ten of their entries is not 0."""
 
 WORK, LEAST_WORK = 20.0, 1e9
-"""Most work for the equations, their number to the third power: the former is relative to the entries of A."""
+"""Most work for dense equations, their number to the third power: the former is relative to the entries of A."""
+
+STEPS = 3
+"""Steps of refinement, after which a solution is as good as its residual can be computed."""
+
+LOOSE = 1.0 + 2.0**-20
+"""Factor of bounds, for the rounding of sums that are not negative."""
+
+
+Ends = tuple[Vector, Vector]
+"""A pair of vectors: the ends of intervals, or a vector with bounds on its errors."""
 
 
 class Vertex(NamedTuple):
     """The ends of intervals of x and of u = Ax that contain the only optimum."""
 
-    x: tuple[Vector, Vector]
-    u: tuple[Vector, Vector]
+    x: Ends
+    u: Ends
 
 
 class _Position(NamedTuple):
@@ -60,12 +71,20 @@ def unique_vertex(model: Model, x: Vector, y: Vector) -> Vertex | None:
     if penalty is None or loss is None or not at_hand(model.A):
         return None
     at_x, at_y = _position(penalty, x), _position(loss, y)
-    columns = np.flatnonzero(at_x.distance > SETTLED * np.abs(x).max(initial=0.0))
-    size = columns.size
-    if size > y.size or size**3 > max(WORK * model.A.traits.stored, LEAST_WORK):
+    # the terms of each entry are in one unit, that of the objective
+    x_unit = np.maximum(model.A.rmatvec_rounded(y).size, subgradient_scale(model.f))
+    columns = np.flatnonzero(_terms(at_x.distance, x_unit) > SETTLED * np.max(np.abs(x) * x_unit, initial=0.0))
+    size, stored = columns.size, model.A.traits.stored
+    is_sparse = SPARSE * stored < model.A.shape[0] * model.A.shape[1]
+    if size > min(y.size, MOST_INVERTED) or not (is_sparse or size**3 <= max(WORK * stored, LEAST_WORK)):
         return None
-    rows = np.sort(np.argpartition(-_relative(loss, at_y.distance, y), size - 1)[:size] if size else columns)
-    return _proved(model, penalty, loss, x, y, (at_x.corner, at_y.corner), columns, rows)
+    y_unit = np.maximum(model.A.matvec_rounded(x).size, subgradient_scale(model.g_star))
+    rows = np.sort(np.argpartition(-_relative(loss, at_y.distance, y, y_unit), size - 1)[:size] if size else columns)
+    M = model.A.restrict(rows, columns).entries(compressed=is_sparse) if size else np.zeros((0, 0))
+    inverse = _inverse(M)
+    if inverse is None:
+        return None
+    return _proved(model, (penalty, loss), (x, y), (at_x.corner, at_y.corner), (columns, rows), inverse)
 
 
 def is_straight(form: NormalForm | None) -> bool:
@@ -98,177 +117,153 @@ def _position(pieces: PiecewiseParameters, point: Vector) -> _Position:
     return _Position(corner, distance)
 
 
-def _relative(pieces: PiecewiseParameters, distance: Vector, point: Vector) -> Vector:
-    """Return distances relative to the length of the interval between the bounds, if it has one."""
+def _terms(distance: Vector, unit: Vector) -> Vector:
+    """Return products of distances and units; an infinite distance in no unit remains infinite."""
+    return np.where(np.isinf(distance), np.inf, distance * unit)
+
+
+def _relative(pieces: PiecewiseParameters, distance: Vector, point: Vector, unit: Vector) -> Vector:
+    """Return distances relative to the length of the interval between the bounds, or to the largest term."""
     room = pieces.upper - pieces.lower
-    scale = np.abs(point).max(initial=0.0) or 1.0
-    return distance / np.where(np.isfinite(room) & (room > 0), room, scale)
+    bounded = np.isfinite(room) & (room > 0)
+    largest = float(np.max(np.abs(point) * unit, initial=0.0)) or 1.0
+    return np.where(bounded, distance / np.where(bounded, room, 1.0), _terms(distance, unit) / largest)
 
 
-def _slopes(pieces: PiecewiseParameters, corner: Vector) -> tuple[Vector, Vector]:
+def _slopes(pieces: PiecewiseParameters, corner: Vector) -> Ends:
     """Return the ends of the slopes of a function at a kink or a bound."""
     low = np.where(corner > 0, pieces.right, pieces.left)
     high = np.where(corner < 0, pieces.left, pieces.right)
     return np.where(corner <= pieces.lower, -np.inf, low), np.where(corner >= pieces.upper, np.inf, high)
 
 
-def _strictly_inside(pieces: PiecewiseParameters, start: Vector, point: Vector, error: float) -> bool:
-    """Return whether points are on the same straight piece as their starts, by more than their errors."""
-    inside = (point - error > pieces.lower) & (point + error < pieces.upper)
-    kinked = pieces.left < pieces.right
-    same = np.where(start > 0, point - error > 0, point + error < 0)
-    return bool(np.all(inside & (same | ~kinked)))
+def _strictly_inside(pieces: PiecewiseParameters, start: Vector, ends: Ends) -> bool:
+    """Return whether intervals are on the same straight piece as their starts."""
+    low, high = ends
+    inside = (low > pieces.lower) & (high < pieces.upper)
+    same = np.where(start > 0, low > 0, high < 0)
+    return bool(np.all(inside & (same | ~(pieces.left < pieces.right))))
+
+
+def _strictly_between(slopes: Ends, ends: Ends, free: Indices) -> bool:
+    """Return whether intervals are strictly between slopes, except for the free entries."""
+    inside = (ends[0] > slopes[0]) & (ends[1] < slopes[1])
+    inside[free] = True
+    return bool(np.all(inside))
 
 
 def _proved(
     model: Model,
-    penalty: PiecewiseParameters,
-    loss: PiecewiseParameters,
-    x: Vector,
-    y: Vector,
-    corners: tuple[Vector, Vector],
-    columns: Indices,
-    rows: Indices,
+    pieces: tuple[PiecewiseParameters, PiecewiseParameters],
+    points: Ends,
+    corners: Ends,
+    chosen: tuple[Indices, Indices],
+    inverse: _Inverse,
 ) -> Vertex | None:
-    """Solve for the entries that are not in a corner, and return the vertex if all strict inequalities hold."""
-    A, size = model.A, columns.size
-    free, held = (PiecewiseParameters(*(each[at] for each in part)) for part, at in ((penalty, columns), (loss, rows)))
-    x_new, y_new = corners[0].copy(), corners[1].copy()
-    x_new[columns], y_new[rows] = 0.0, 0.0
-    fixed = np.flatnonzero(x_new)
-    u = A.matvec(x_new[fixed], fixed)
-    u_error = SUMMED * float(np.abs(x_new) @ model.column_lengths) + np.zeros(u.size)
-    x_error = y_error = 0.0
-    if size:
-        own = A.entries(columns, compressed=SPARSE * A.traits.stored < A.shape[0] * A.shape[1])
-        unit, lengths = _rounding(own), model.column_lengths[columns]
-        target = np.where(y[rows] < 0, held.left, held.right) - u[rows]
-        slope = np.where(x[columns] > 0, free.right, free.left)
-        solved = _solved(
-            own[rows],
-            (target, u_error[rows] + unit * np.abs(u[rows])),
-            (-slope - own.T @ y_new, unit * lengths * float(np.linalg.norm(y_new))),
-        )
-        if solved is None:
-            return None
-        x_new[columns], y_new[rows], x_error, y_error = solved
-        u = u + own @ x_new[columns]
-        u_error += _row_lengths(own) * float(np.linalg.norm(x_error + unit * np.abs(x_new[columns])))
+    """Solve for the entries that are not in a corner, and return the vertex if all strict inequalities hold.
+
+    Pairs are of x and y: the functions, the points, the corners next to them, and the entries that are in no corner.
+    """
+    A, (columns, rows) = model.A, chosen
+    free, held = (PiecewiseParameters(*(p[at] for p in own)) for own, at in zip(pieces, chosen, strict=True))
+    starts = points[0][columns], points[1][rows]
+    kink = np.where(starts[1] < 0, held.left, held.right)
+    slope = np.where(starts[0] > 0, free.right, free.left)
+    x, y = (corner.copy() for corner in corners)
+    x[columns], y[rows] = starts
+    for _ in range(STEPS):
+        x[columns] += inverse.solution(*_rest(kink, A.matvec_rounded(x, precise=True).part(rows)))[0]
+        y[rows] += inverse.transposed_solution(*_rest(-slope, A.rmatvec_rounded(y, precise=True).part(columns)))[0]
+    x_off, y_off = np.zeros(x.size), np.zeros(y.size)
+    x_off[columns] = inverse.solution(*_rest(kink, A.matvec_rounded(x, precise=True).part(rows)))[1]
+    y_off[rows] = inverse.transposed_solution(*_rest(-slope, A.rmatvec_rounded(y, precise=True).part(columns)))[1]
+
+    x_ends, y_ends = Rounded.around(x, x_off).ends(), Rounded.around(y, y_off).ends()
+    u, z = A.matvec_rounded(x, x_off, precise=True).ends(), A.rmatvec_rounded(y, y_off, precise=True).negated().ends()
     if not (
-        _strictly_inside(free, x[columns], x_new[columns], x_error)
-        and _strictly_inside(held, y[rows], y_new[rows], y_error)
-        and _apart(_slopes(loss, corners[1]), u, u_error, rows).size == 0
-        and _slopes_hold(model, _slopes(penalty, corners[0]), y_new, y_error, (rows, columns))
+        _strictly_inside(free, starts[0], (x_ends[0][columns], x_ends[1][columns]))
+        and _strictly_inside(held, starts[1], (y_ends[0][rows], y_ends[1][rows]))
+        and _strictly_between(_slopes(pieces[1], corners[1]), u, rows)
+        and _strictly_between(_slopes(pieces[0], corners[0]), z, columns)
     ):
         return None
-    spread = np.zeros(x.size)
-    spread[columns] = x_error
-    return Vertex((x_new - spread, x_new + spread), (u - u_error, u + u_error))
+    for end in u:
+        end[rows] = kink
+    return Vertex(x_ends, u)
 
 
-def _row_lengths(matrix: Any) -> Vector:
-    """Return the lengths of the rows of a matrix."""
-    squares = matrix.multiply(matrix).sum(axis=1) if sparse.issparse(matrix) else np.einsum("ij,ij->i", matrix, matrix)
-    return np.sqrt(np.ravel(squares))
+def _rest(target: Vector, product: Rounded) -> Ends:
+    """Return the residual of equations, and a bound on its rounding."""
+    step = target - product.high
+    return step - product.low, (product.error + 4 * UNIT * (np.abs(step) + np.abs(product.low))) * LOOSE
 
 
-def _rounding(matrix: Any) -> float:
-    """Return the relative rounding error of the sums in a product with a matrix or its transpose."""
-    count = max(np.diff(each.indptr).max() for each in (matrix, matrix.tocsr())) if sparse.issparse(matrix) else np.inf
-    return float(min(SUMMED, (count + 2) * UNIT))
+class _Inverse(NamedTuple):
+    """An approximate inverse X of R M C, the powers of two R and C, and a bound on the norm of I - X (R M C)."""
+
+    X: Vector
+    R: Vector
+    C: Vector
+    alpha: float
+
+    def solution(self, right: Vector, off: Vector) -> Ends:
+        """Return X times a right side with errors, and a bound on the exact solution."""
+        right, off = self.R * right, self.R * off
+        point = self.X @ right
+        size = np.abs(point) + np.abs(self.X) @ (off + (right.size + 4) * UNIT * np.abs(right))
+        size += self.alpha / (1 - self.alpha) * np.max(size, initial=0.0)
+        return self.C * point, self.C * size * LOOSE
+
+    def transposed_solution(self, right: Vector, off: Vector) -> Ends:
+        """Return the same for the transposed equations."""
+        right, off = self.C * right, self.C * off
+        size = np.abs(right) + off
+        size = np.abs(self.X).T @ (size + self.alpha / (1 - self.alpha) * np.sum(size))
+        return self.R * (self.X.T @ right), self.R * size * LOOSE
 
 
-def _slopes_hold(
-    model: Model, slopes: tuple[Vector, Vector], y: Vector, error: float, free: tuple[Indices, Indices]
-) -> bool:
-    """Return whether the slopes -A'y are strictly between their ends, by more than the errors of y and of the product.
-
-    A cheap bound on the error decides nearly all columns; the entries of the others give a better one.
-    """
-    A, (rows, columns) = model.A, free
-    z = -A.rmatvec(y)
-    rough = model.column_lengths * (np.sqrt(rows.size) * error + SUMMED * float(np.linalg.norm(y)))
-    close = _apart(slopes, z, rough, columns)
-    if close.size == 0 or close.size > max(columns.size, MOST_CLOSE):
-        return close.size == 0
-    own = A.entries(close, compressed=SPARSE * A.traits.stored < A.shape[0] * A.shape[1])
-    weight = _rounding(own) * np.abs(y)
-    weight[rows] += error
-    ends = slopes[0][close], slopes[1][close]
-    return _apart(ends, z[close], abs(own).T @ weight, np.zeros(0, dtype=np.int64)).size == 0
-
-
-def _apart(slopes: tuple[Vector, Vector], point: Vector, error: Vector, free: Indices) -> Indices:
-    """Return where points are not strictly between slopes, by more than their errors, except for the free entries."""
-    low, high = slopes
-    inside = (point - error > low) & (point + error < high)
-    inside[free] = True
-    return np.flatnonzero(~inside)
-
-
-class _Solved(NamedTuple):
-    """The solutions of the equations and of the transposed ones, and bounds on their largest errors."""
-
-    x: Vector
-    y: Vector
-    x_error: float
-    y_error: float
-
-
-Inexact = tuple[Vector, Vector]
-"""A vector with bounds on the errors of its entries."""
-
-
-def _solved(block: Any, target: Inexact, pull: Inexact) -> _Solved | None:
-    """Solve M x = target and M'y = pull; return None if M is singular up to rounding.
-
-    The error of a solution is at most the norm of the inverse times the residual.
-    """
+def _inverse(M: Any) -> _Inverse | None:
+    """Return a verified inverse of a matrix; None if it is singular up to rounding."""
+    size = M.shape[0]
+    R, C = _units(M)
+    M = sparse.csc_array(M.multiply(R[:, None]).multiply(C)) if sparse.issparse(M) else R[:, None] * M * C
     try:
-        factors = _SparseFactors(block) if sparse.issparse(block) else _DenseFactors(block)
-    except (linalg.LinAlgError, RuntimeError):  # the latter from a sparse factorisation
+        X = splu(M).solve(np.eye(size)) if sparse.issparse(M) else np.linalg.inv(M)
+    except (np.linalg.LinAlgError, RuntimeError):  # the latter from a sparse factorisation
         return None
-    if not factors.sensitivity * abs(block).sum(axis=0).max() < 1.0 / SINGULAR:
-        return None
-    points, errors, unit = [], [], _rounding(block)
-    for matrix, (right, off), transposed in ((block, target, False), (block.T, pull, True)):
-        point = factors.solve(right, transposed)
-        point = point + factors.solve(right - matrix @ point, transposed)
-        residual = np.abs(right - matrix @ point) + unit * (abs(matrix) @ np.abs(point) + np.abs(right)) + off
-        points.append(point)
-        errors.append(factors.sensitivity * float(np.sum(residual)))
-    return _Solved(points[0], points[1], errors[0], errors[1])
+    spread = np.sum(np.abs(np.eye(size) - (M.T @ X.T).T), axis=1)
+    spread += (size + 4) * UNIT * (np.abs(X) @ np.ravel(abs(M).sum(axis=1)) + 1.0)
+    alpha = float(np.max(spread, initial=0.0)) * LOOSE
+    return _Inverse(X, R, C, alpha) if alpha < 0.5 else None
 
 
-class _DenseFactors:
-    """A factorisation with pivoting; ``sensitivity`` is the norm of the inverse, with a margin for its estimate."""
+def _units(M: Any) -> tuple[Vector, Vector]:
+    """Return powers of two for rows and columns, so that the scaled matrix is the same in all units.
 
-    def __init__(self, block: Vector) -> None:
-        self.factors, self.pivots, singular = linalg.lapack.dgetrf(block)
-        size = float(np.abs(block).sum(axis=0).max())
-        share, failed = linalg.lapack.dgecon(self.factors, size)
-        if singular or failed or not share > 0:
-            raise linalg.LinAlgError
-        self.sensitivity = MARGIN / (share * size)
-
-    def solve(self, right: Vector, transposed: bool) -> Vector:
-        """Return the solution of the equations or of the transposed ones."""
-        solution: Vector = linalg.lapack.dgetrs(self.factors, self.pivots, right, trans=int(transposed))[0]
-        return solution
-
-
-class _SparseFactors:
-    """The same for a sparse matrix."""
-
-    def __init__(self, block: Any) -> None:
-        self.factors = splu(sparse.csc_matrix(block))
-        inverse = LinearOperator(block.shape, matvec=self.factors.solve, rmatvec=self._transposed, dtype=np.float64)
-        self.sensitivity = MARGIN * float(onenormest(inverse))
-
-    def _transposed(self, right: Vector) -> Vector:
-        solution: Vector = self.factors.solve(right, "T")
-        return solution
-
-    def solve(self, right: Vector, transposed: bool) -> Vector:
-        """Return the solution of the equations or of the transposed ones."""
-        return self._transposed(right) if transposed else self.factors.solve(right)
+    The exponents are 0 on a forest of the pattern, which does not depend on units. Then rows, and after them columns,
+    are made about equally long.
+    """
+    size = M.shape[0]
+    row, column, entry = sparse.find(M)
+    exponent = np.frexp(entry)[1].astype(np.int64)
+    pattern = sparse.csr_array((np.arange(1, exponent.size + 1), (row, column + size)), shape=(2 * size, 2 * size))
+    pattern = (pattern + pattern.T).tocsr()
+    scale = np.zeros(2 * size, dtype=np.int64)
+    known = np.zeros(2 * size, dtype=bool)
+    for root in range(size):
+        if known[root]:
+            continue
+        order, before = breadth_first_order(pattern, root)
+        known[order] = True
+        nodes, parents = order[1:], before[order[1:]]
+        edges = exponent[np.ravel(pattern[nodes, parents]) - 1] if nodes.size else nodes
+        for node, parent, edge in zip(nodes.tolist(), parents.tolist(), edges.tolist(), strict=True):
+            scale[node] = -edge - scale[parent]
+    exponent = exponent + scale[row] + scale[column + size]
+    for at in (row, column + size):
+        longest = np.full(2 * size, np.iinfo(np.int32).min, dtype=np.int64)
+        np.maximum.at(longest, at, exponent)
+        scale[at] -= longest[at]
+        exponent = exponent - longest[at]
+    units = np.ldexp(1.0, np.clip(scale, -1000, 1000))
+    return units[:size], units[size:]

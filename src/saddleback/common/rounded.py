@@ -19,6 +19,9 @@ ASSUMED = 2.0**-40
 TINY = 2.0**-1074
 """Largest error of a product that underflows."""
 
+SHORT = 2.0**-400
+"""A length whose square may have underflowed is smaller."""
+
 
 @stored
 class Rounded(NamedTuple):
@@ -59,6 +62,13 @@ class Rounded(NamedTuple):
     def part(self, own: slice | Indices) -> Rounded:
         """Return some entries."""
         return Rounded(*(vector[own] for vector in self))
+
+    def ends(self) -> tuple[Vector, Vector]:
+        """Return bounds from below and from above; entries that are known exactly have equal ones."""
+        at = self.high + self.low
+        rounding = np.where(self.low == 0, 0.0, 4 * UNIT * np.abs(at))
+        reach = np.where(self.error > 0, (self.error + 4 * UNIT * np.abs(at)) * (1 + 4 * UNIT), rounding)
+        return at - reach, at + reach
 
     def negated(self) -> Rounded:
         """Return the vector times -1."""

@@ -39,7 +39,6 @@ from .traits import (
     rise_within,
     subdifferential,
     subgradient_scale,
-    touching,
     with_memory,
     with_slopes,
     zero_slack,
@@ -307,11 +306,8 @@ class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movabl
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
         return self._ends(subdifferential(self.base, x[self.order], tolerance[self.order]))
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        return self._ends(enclosure(self.base, slope[self.order], excess))
-
-    def touching(self, slope: Vector) -> Vector:
-        return self._back(touching(self.base, slope[self.order]))
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        return self._ends(enclosure(self.base, low[self.order], high[self.order], excess))
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         return self._ends(with_slopes(self.base, low[self.order], high[self.order]))

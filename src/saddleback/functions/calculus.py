@@ -13,6 +13,7 @@ from ..common.rounded import Rounded
 from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
 from .domains import Product, Translated
+from .enclosures import shifted
 from .excess import Excess, total
 from .kinks import Kinks
 from .normal_form import NormalForm, PiecewiseParameters
@@ -40,7 +41,6 @@ from .traits import (
     rise_within,
     subdifferential,
     subgradient_scale,
-    touching,
     with_memory,
     with_slopes,
     zero_slack,
@@ -107,17 +107,15 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enc
         low, high = subdifferential(self.base, x, tolerance)
         return low + self.linear, high + self.linear
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        return enclosure(self.base, slope - self.linear, excess)
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        return enclosure(self.base, *shifted(low, high, self.linear), excess)
 
-    def touching(self, slope: Vector) -> Vector:
-        return touching(self.base, slope - self.linear)
-
-    def longest(self, slope: Vector, excess: float) -> Vector | None:
-        return self.base.longest(slope - self.linear, excess) if isinstance(self.base, Enclosed) else None
+    def longest(self, low: Vector, high: Vector, excess: float) -> Vector | None:
+        own = shifted(low, high, self.linear)
+        return self.base.longest(*own, excess) if isinstance(self.base, Enclosed) else None
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        return with_slopes(self.base, low - self.linear, high - self.linear)
+        return with_slopes(self.base, *shifted(low, high, self.linear))
 
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         return curvature_between(self.base, lower, upper)
@@ -365,11 +363,8 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx,
         low, high = zip(*self._each(call, *vectors), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        return self._ends(enclosure, slope, excess)
-
-    def touching(self, slope: Vector) -> Vector:
-        return np.concatenate(self._each(touching, slope))
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        return self._ends(enclosure, low, high, excess)
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         return self._ends(with_slopes, low, high)

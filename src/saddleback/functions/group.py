@@ -31,9 +31,11 @@ from ..common.arrays import (
 )
 from ..common.cached import cached_property
 from ..common.checks import shown
+from ..common.rounded import SHORT, UNIT
 from .conjugates import Ball, Conjugate, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval, PartlyFixed
+from .enclosures import MARGIN, upwards
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import shrink
@@ -295,27 +297,37 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         bare = self.per_coordinate(self.weight == 0)
         return np.where(bare, low, np.nan), np.where(bare, high, np.nan)
 
-    def longest(self, slope: Vector, excess: float) -> Vector:
+    def longest(self, low: Vector, high: Vector, excess: float) -> Vector:
         # the excess of a group is at least (weight - ||shrink(z)||) ||x||, since z - shrink(z) is a slope at 0
-        slack = self.weight - self.norms(shrink(slope, self.left, self.right))
-        most: Vector = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
-        return most
+        slack = self._slack(low, high)
+        most = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
+        longest: Vector = upwards(most, 0.0, most)
+        return longest
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        norms = self.norms(shrink(slope, self.left, self.right))
-        slack = self.per_coordinate(np.maximum(self.weight - norms, 0.0))
-        inside = self.per_coordinate(norms == 0)  # then the slopes of each coordinate add to its slack
+    def _slack(self, low: Vector, high: Vector) -> Vector:
+        """Return a lower bound on weight - ||shrink(z)|| per group, not below 0, for all slopes z in [low, high]."""
+        farthest = np.maximum(*(np.abs(shrink(end, self.left, self.right)) for end in (low, high)))
+        rounding = (self.partition.sizes + 8) * UNIT
+        norms = self.norms(farthest) * (1.0 + rounding) + SHORT * (self.partition.sums(farthest) > 0)
+        slack: Vector = np.maximum((self.weight - norms) * (1.0 - MARGIN), 0.0)
+        return slack
+
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        beyond = np.maximum(self.left - low, high - self.right)
+        slack = self.per_coordinate(self._slack(low, high))
+        # if no slope is outside of the box, the slopes of each coordinate add to its slack
+        inside = self.per_coordinate(self.partition.sums(np.maximum(beyond, 0.0))) == 0
         ends = []
-        for room, allowed in ((slope - self.left, np.isfinite(self.left)), (self.right - slope, True)):
+        for room, allowed in ((low - self.left, np.isfinite(self.left)), (self.right - high, True)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 end = excess / (slack + np.where(inside, np.maximum(room, 0.0), 0.0))
+            end = upwards(end, 0.0, end)
             ends.append(np.where(allowed, np.where(np.isnan(end), np.inf, end), 0.0))
         return -ends[0], ends[1]
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         # a group is 0 if no slope is longer than its weight, and a coordinate of it has a sign only beyond the box
-        farthest = np.maximum(*(np.abs(shrink(end, self.left, self.right)) for end in (low, high)))
-        zero = self.partition.spread((self.norms(farthest) < self.weight).astype(np.float64)) > 0
+        zero = self.per_coordinate(self._slack(low, high)) > 0
         return (
             np.where(zero | (low > self.left), 0.0, -np.inf),
             np.where(zero | (high < self.right), 0.0, np.inf),

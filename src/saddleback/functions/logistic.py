@@ -10,7 +10,7 @@ from .conjugates import Conjugate
 from .contract import Ray
 from .curved import CurvedRows
 from .domains import Everywhere, Interval
-from .enclosures import self_concordant_reach
+from .enclosures import MARGIN, self_concordant_reach, upwards
 from .normal_form import LogisticEntropy, NormalForm
 from .traits import Enclosed, Scaled, SumOverCoordinates
 
@@ -73,8 +73,8 @@ class LogisticLoss(CurvedRows, Enclosed):
         return 0.25 * self.weight
 
     def curvature_at(self, x: Vector) -> Vector:
-        probability = sigmoid(x)
-        return self.weight * probability * (1.0 - probability)
+        small = np.exp(-np.abs(x))
+        return self.weight * small / np.square(1.0 + small)
 
     def rise(self, distance: float) -> float:
         # the infimum is not attained, but no slope exceeds the weight
@@ -83,14 +83,26 @@ class LogisticLoss(CurvedRows, Enclosed):
     def rise_within(self, distances: Vector) -> float:
         return float(self.weight @ distances)
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        counted = self.weight > 0
-        p = np.divide(-self.labels * slope, self.weight, out=np.full(slope.shape, np.nan), where=counted)
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        # the margin falls as the slope w p of its loss grows
+        slopes = -self.labels * low, -self.labels * high
+        least, most = (
+            self._furthest(np.maximum(*slopes), excess, -1.0),
+            self._furthest(np.minimum(*slopes), excess, 1.0),
+        )
+        ends = self.labels * least, self.labels * most
+        return np.minimum(*ends), np.maximum(*ends)
+
+    def _furthest(self, slope: Vector, excess: float, side: float) -> Vector:
+        """Return the end of the margins on one side, for slopes w p."""
+        share = np.divide(slope, self.weight, out=np.full(slope.shape, np.nan), where=self.weight > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            centre = self.labels * (np.log1p(-p) - np.log(p))
-            distance = self_concordant_reach(excess, self.weight * p * (1.0 - p))
-            low, high = centre - distance, centre + distance
-        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+            p = np.clip(share * (1.0 - side * MARGIN), 0.0, 1.0)
+            logs = np.log1p(-p), np.log(p)
+            curvature = self.weight * p * (1.0 - p) * (1.0 - MARGIN)
+            distance = self_concordant_reach(excess, curvature)
+            end = side * upwards(side * (logs[0] - logs[1]), distance, np.abs(logs[0]) + np.abs(logs[1]))
+        return np.where(np.isnan(end), side * np.inf, end)
 
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         ends = self.curvature_at(lower), self.curvature_at(upper)

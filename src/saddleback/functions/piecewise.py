@@ -42,7 +42,7 @@ from ..common.rounded import UNIT, Rounded
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval
-from .enclosures import reach
+from .enclosures import MARGIN, reach, steepness, upwards
 from .excess import Bounds, Excess
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import NormalForm, Piecewise, PiecewiseParameters
@@ -278,10 +278,10 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
 
     def _excess(self, point: Vector, radius: Vector | None, slope: Rounded, conjugate: bool) -> Excess:
         nothing = np.zeros(1) if radius is None else _short(radius)
-        of_slope = (np.ascontiguousarray(slope.high), *map(_short, slope[1:]))
+        high, (low, error, size) = np.ascontiguousarray(slope.high), map(_short, slope[1:])
         parameters = [_short(parameter) for parameter in self.parameters()]
         numbers, value, of_conjugate, decided = _native.piecewise_excess(
-            parameters, np.ascontiguousarray(point), nothing, *of_slope, conjugate
+            parameters, np.ascontiguousarray(point), nothing, high, low, error, size, conjugate
         )
         gap, exact, missed, infeasibility, multiple = numbers
         # the terms of these sums are not negative: the order in which they are added does not matter
@@ -297,22 +297,20 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
             *decided,
         )
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        return -self.of_multiple(-1.0)._highest(-slope, excess), self._highest(slope, excess)
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        return -self.of_multiple(-1.0)._highest(-low, excess), self._highest(high, excess)
 
     def _highest(self, slope: Vector, excess: float) -> Vector:
-        """Return the largest x whose excess for a slope is at most ``excess``."""
+        """Return the largest x whose excess for a slope is at most ``excess``, which grows with the slope."""
         z = self.conjugate_domain.project(slope)
         x, q = self.maximiser(z), self.quadratic
         start = np.maximum(x, 0.0)
+        to_zero = np.maximum(np.minimum(self.upper, 0.0) - x, 0.0)
         pieces = (
-            (np.maximum(np.minimum(self.upper, 0.0) - x, 0.0), np.maximum(self.left + q * x - z, 0.0), q),
-            (np.maximum(self.upper - start, 0.0), np.maximum(self.right + q * start - z, 0.0), q),
+            (to_zero, steepness(self.left, q * x, z), q),
+            (np.maximum(self.upper - start, 0.0), steepness(self.right, q * start, z), q),
         )
-        return x + reach(excess, pieces)
-
-    def touching(self, slope: Vector) -> Vector:
-        return self.maximiser(self.conjugate_domain.project(slope))
+        return np.minimum(upwards(x, reach(excess, pieces), np.where(q > 0, np.abs(x), 0.0)), self.upper)
 
     def with_slopes(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         return -self.of_multiple(-1.0)._highest_with(-low), self._highest_with(high)
@@ -321,8 +319,10 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         """Return the largest x that has the slope as a subgradient, or that has a smaller one."""
         excess = slope - np.clip(slope, self.left, self.right)
         free = np.where((excess > 0) | (slope >= self.right), np.inf, np.where(excess < 0, -np.inf, 0.0))
-        curved = np.divide(excess, self.quadratic, out=free, where=self.quadratic > 0)
-        return np.clip(curved, self.lower, self.upper)
+        bent = (self.quadratic > 0) & (excess != 0)
+        ratio = np.divide(excess, self.quadratic, out=np.zeros_like(excess), where=bent)
+        curved = np.where(bent, np.nextafter(upwards(ratio, 0.0, np.abs(ratio)), np.inf), 0.0)
+        return np.clip(np.where(self.quadratic > 0, curved, free), self.lower, self.upper)
 
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         kinked = (self.left < self.right) & (lower <= 0) & (upper >= 0)
@@ -575,12 +575,12 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
     def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
         return self.of.excess_of_conjugate(point, radius, slope)
 
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
         mirrored = self.of.of_multiple(-1.0).conjugate()
-        return -mirrored._highest(-slope, excess), self._highest(slope, excess)
+        return -mirrored._highest(-low, excess), self._highest(high, excess)
 
     def _highest(self, slope: Vector, excess: float) -> Vector:
-        """Return the largest u whose excess for a slope y is at most ``excess``.
+        """Return the largest u whose excess for a slope y is at most ``excess``, which grows with y.
 
         The slope of the loss grows from y to 0, stays there between the two slopes of the dual, and grows to a bound.
         """
@@ -596,18 +596,18 @@ class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lip
             (dual.quadratic * to_zero, np.zeros_like(y), inverse),
             (flat, -np.minimum(y, 0.0), np.zeros_like(y)),
             (to_bound, above - y, inverse),
-            (np.full_like(y, np.inf), dual.upper - y, np.zeros_like(y)),
+            (np.full_like(y, np.inf), (dual.upper - y) * (1.0 - MARGIN), np.zeros_like(y)),
         )
-        return np.where(y < 0, dual.left, dual.right) + dual.quadratic * y + reach(excess, pieces)
-
-    def touching(self, slope: Vector) -> Vector:
-        return self.of.subgradient(self.of.domain.project(slope))
+        end, bent = np.where(y < 0, dual.left, dual.right), dual.quadratic * y
+        size = np.where(bent != 0, np.abs(end) + np.abs(bent), 0.0)
+        return upwards(end + bent, reach(excess, pieces), size)
 
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         dual, most = self.of, _inverse(self.of.quadratic)
         with np.errstate(invalid="ignore"):
-            first, last = dual.left + dual.quadratic * dual.lower, dual.right + dual.quadratic * dual.upper
-        begins, ends = lower >= first, upper <= last
+            first, last = dual.quadratic * dual.lower, dual.quadratic * dual.upper
+            begins = lower - dual.left >= first * (1.0 + MARGIN * np.sign(first))
+            ends = upper - dual.right <= last * (1.0 - MARGIN * np.sign(last))
         inside = begins & ends & ((dual.left == dual.right) | (upper <= dual.left) | (lower >= dual.right))
         straight = (dual.quadratic == 0) & (dual.lower < dual.upper)
         return np.where(inside, most, 0.0), np.where(straight, np.inf, most)

@@ -208,18 +208,18 @@ class Movable(ABC):
 class Enclosed(ABC):
     """A function that knows the points near a line below it, which bounds on all optima need.
 
-    The excess of f at x for a slope z is f(x) + f*(z) - <x, z>.
+    The excess of f at x for a slope z is f(x) + f*(z) - <x, z>. Slopes are known up to intervals, some of whose points
+    are in the domain of f*, and all ends are rounded outwards.
     """
 
     @abstractmethod
-    def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
-        """Return the ends of an interval per coordinate that contain each x whose excess is at most ``excess``."""
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        """Return the ends of an interval per coordinate that contain each x near a line, for all slopes in [low, high].
 
-    def touching(self, slope: Vector) -> Vector:
-        """Return an x whose excess is 0, per coordinate; where there is curvature it is the only one."""
-        return self.enclosure(slope, 0.0)[0]
+        These are the x whose excess is at most ``excess``.
+        """
 
-    def longest(self, slope: Vector, excess: float) -> Vector | None:
+    def longest(self, low: Vector, high: Vector, excess: float) -> Vector | None:
         """Return the largest norm of each block of such an x; None if it is not known from the blocks themselves."""
         return None
 
@@ -230,7 +230,7 @@ class Enclosed(ABC):
     def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
         """Return bounds on the second derivative between two ends, per coordinate: at least and at most.
 
-        The latter is infinite if there may be a kink.
+        The latter is infinite if there may be a kink. Both are right up to a few roundings.
         """
         return np.zeros(lower.size), np.full(lower.size, np.inf)
 
@@ -240,16 +240,9 @@ def unbounded(size: int) -> tuple[Vector, Vector]:
     return np.full(size, -np.inf), np.full(size, np.inf)
 
 
-def enclosure(function: Convex, slope: Vector, excess: float) -> tuple[Vector, Vector]:
+def enclosure(function: Convex, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
     """Return ends that contain each x whose excess is at most ``excess``; infinite if they are not known."""
-    if isinstance(function, Enclosed):
-        return function.enclosure(slope, excess)
-    return unbounded(slope.size)
-
-
-def touching(function: Convex, slope: Vector) -> Vector:
-    """Return an x whose excess is 0; infinite if it is not known."""
-    return function.touching(slope) if isinstance(function, Enclosed) else np.full(slope.size, -np.inf)
+    return function.enclosure(low, high, excess) if isinstance(function, Enclosed) else unbounded(low.size)
 
 
 def with_slopes(function: Convex, low: Vector, high: Vector) -> tuple[Vector, Vector]:

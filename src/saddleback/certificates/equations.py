@@ -1,0 +1,79 @@
+"""How y is balanced on columns, or sums of columns, of a problem: by all rows, by some, or by a triangle of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from ..common.arrays import Indices, Vector
+from ..common.rounded import Rounded
+from ..linear_programs.program import at_hand
+from ..operators import Operator
+from .balance import Balanced, Columns, Limits, balance, sums_of
+from .routing import route
+
+EASY = 1e8
+"""Multiply-adds of a factorisation with all rows that need no other way."""
+
+MOST_WORK = 2e10
+"""Most multiply-adds of a factorisation."""
+
+MOST_ENTRIES = 2e7
+"""Most entries of the columns in the rows that balance them: a copy of them takes memory."""
+
+MOST_PRODUCTS = 32
+"""Most columns of an operator whose entries are not known: each takes a product."""
+
+SPARSE = 10
+"""Columns count as sparse if less than one in ten of their entries is not 0."""
+
+PER_COLUMN = 4
+"""Rows that are taken for each sparse column."""
+
+
+def balance_columns(A: Operator, at: Indices, target: Vector, y: Vector, limits: Limits) -> Balanced | None:
+    """Return a point near y with A_j'y = t_j on some columns; None if none was found."""
+    rows, count = A.shape[0], at.size
+    if A.traits.entries_known and rows * float(count) ** 2 <= EASY:
+        return balance(Columns.of(np.asarray(A.entries(at)), target), y, limits)
+    found = route(A, at, target, y, limits)
+    if found is not None:
+        return found
+    if rows * float(count) ** 2 <= MOST_WORK and rows * count <= MOST_ENTRIES:
+        if A.traits.entries_known or count <= MOST_PRODUCTS:
+            return balance(Columns.of(np.asarray(A.entries(at)), target), y, limits)
+        return None
+    return balance_by_some_rows(A, at, target, y, limits) if at_hand(A) else None
+
+
+def balance_by_some_rows(A: Operator, at: Indices, target: Vector, y: Vector, limits: Limits) -> Balanced | None:
+    """Return such a point that differs from y in some of the rows that can move."""
+    count = at.size
+    most = int(min(MOST_WORK / float(count) ** 2, MOST_ENTRIES / count))
+    usable = np.flatnonzero(limits.room(y) > 0)
+    if most < count or usable.size < count:
+        return None
+    chosen = usable[np.linspace(0, usable.size - 1, min(most, usable.size)).astype(np.int64)]
+    if A.traits.stored * SPARSE < A.shape[0] * float(A.shape[1]):
+        few = sparse.csc_array(A.entries(at, compressed=True))[usable]
+        first = np.minimum(few.indptr[:-1, None] + np.arange(PER_COLUMN), np.maximum(few.indptr[1:, None] - 1, 0))
+        own = usable[few.indices[first.ravel()]] if few.nnz else usable[:0]
+        chosen = np.union1d(own, chosen[: max(most - own.size, 0)])
+        if chosen.size > most:
+            return None
+
+    def product(point: Vector) -> Rounded:
+        return A.rmatvec_rounded(point, precise=True).part(at)
+
+    entries = np.asarray(A.restrict(chosen, at).entries())
+    return balance(Columns(entries, target, product, rows=chosen), y, limits)
+
+
+def balance_sums(A: Operator, ranges: Indices, target: Vector, y: Vector, limits: Limits) -> Balanced | None:
+    """Return a point near y with sum_j A_j'y = t over ranges of columns; None if none was found."""
+    if A.shape[0] * len(ranges) > MOST_ENTRIES or A.shape[0] * float(len(ranges)) ** 2 > MOST_WORK:
+        return None
+    indicators = np.zeros((len(ranges), A.shape[1]))
+    for indicator, (a, b) in zip(indicators, ranges.tolist(), strict=True):
+        indicator[a:b] = 1.0
+    return balance(sums_of(A, indicators, target), y, limits)
