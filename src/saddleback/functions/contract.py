@@ -14,7 +14,7 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, Vector
 from ..common.rounded import ASSUMED, Rounded
-from .excess import Bounds, Excess
+from .excess import Bounds, Contact, Excess
 from .normal_form import NormalForm
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
@@ -113,10 +113,20 @@ class Convex(ABC):
         """Return f*(y) = sup_x <x, y> - f(x)."""
 
     def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
-        """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``.
+        """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``."""
+        known = self.contact(Rounded.around(point, radius), slope)
+        return self._assumed_excess(point, radius, slope) if known is None else known.excess()
 
-        This default assumes that values are right up to 2^-40 of their size. So it proves nothing.
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        """Return what is proved of all points and slopes within their errors; None if nothing is.
+
+        Sums of coordinates that have a single value in the domain of f* (``fixed_sums``) are taken to have it: the
+        certificate balances them.
         """
+        return None
+
+    def _assumed_excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        """Return the excess under the assumption that values are right up to 2^-40 of their size: nothing is proved."""
         conjugate = self.conjugate()
         inside, of_slope = conjugate.near(slope.high, point)
         value = self.near(point, slope.high)[1]
