@@ -241,6 +241,24 @@ def bounds_between(terms: Vector, low: Sequence[Vector], high: Sequence[Vector])
     return Bounds(least - UNIT * abs(least), most + UNIT * abs(most), sum_up(np.abs(terms))).known()
 
 
+def linear_bounds(coefficients: Vector, vector: Near) -> Bounds:
+    """Return bounds on an inner product."""
+    terms, moved = coefficients * vector.value, np.abs(coefficients) * vector.error
+    return bounds_of(Near(terms, (moved + UNIT * np.abs(terms)) * (1 + 4 * UNIT) + np.where(terms + moved != 0, TINY, 0)))
+
+
+def both(first: Side, second: Side) -> Side:
+    """Return how the two halves of a vector lie to a product of sets."""
+    return Side(
+        first.inside and second.inside,
+        up(first.missed + second.missed),
+        first.clearly + second.clearly,
+        max(first.infeasibility, second.infeasibility),
+        min(first.multiple, second.multiple),
+        first.rounded and second.rounded,
+    )
+
+
 def convex_bounds(function: Callable[[Vector], Near], ends: Sequence[Vector]) -> Bounds:
     """Return bounds on the sum of convex functions of one variable each, over intervals.
 
@@ -358,6 +376,21 @@ def split_at_box(vector: Rounded, low: Vector, high: Vector) -> tuple[Rounded, R
     )
 
 
+def relative_entropy(mass: Vector, other: Vector) -> tuple[Vector, Vector]:
+    r"""Return :math:`c\,(q - 1 - \log q)` with the quotient q = other / mass, and what its rounding scales with.
+
+    Both may have relative errors of 12 roundings, and the result has at most 24 of the second number: they change it by
+    their product with c |q - 1|, which is small if both are nearly equal. Without mass it is ``other``.
+    """
+    some = mass > 0
+    quotient = np.divide(other, mass, out=np.ones_like(other), where=some)
+    off = quotient - 1.0
+    close = np.abs(off) <= 0.5
+    logarithm = np.where(close, np.log1p(np.where(close, off, 0.0)), np.log(np.where(close, 1.0, quotient)))
+    size = mass * (np.abs(off) + np.abs(logarithm) + 8 * UNIT)
+    return np.where(some, mass * (off - logarithm), other), np.where(some, size, other)
+
+
 # --- sums over blocks -----------------------------------------------------------------------------------------------
 
 
@@ -435,8 +468,7 @@ def contact_of_norms(
     factor = np.divide(gauge.end, gauge.most, out=np.ones_like(own), where=out)
     clear = np.divide(gauge.end, gauge.least, out=np.ones_like(own), where=gauge.least > gauge.end)
     cut = np.where(out, (1 - factor) + 2 * UNIT, 0.0)  # of the slopes, and so of the products
-    gap = np.maximum(own + error + UNIT * np.abs(own), 0.0)
-    gap += np.where(out, cut * np.maximum(products + error, 0.0), 0.0)
+    gap = np.maximum(own + error + cut * np.maximum(products + error, 0.0) + 4 * UNIT * np.abs(own), 0.0)
     exact = np.maximum(own + (1 - clear) * products, 0.0)
     values = bounds_of(Near(norms.value, (norms.error + moved) * (1 + 2 * UNIT)))
     side = Side()

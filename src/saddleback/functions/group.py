@@ -31,19 +31,36 @@ from ..common.arrays import (
 )
 from ..common.cached import cached_property
 from ..common.checks import shown
+from ..common.rounded import TINY, UNIT, Rounded
 from .conjugates import Ball, Conjugate, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval, PartlyFixed
+from .excess import (
+    NOTHING,
+    Bounds,
+    Contact,
+    Gauge,
+    Near,
+    all_bounds,
+    bounds_between,
+    collapsed,
+    contact_of_norms,
+    finite,
+    largest_proved,
+    lengths,
+    side_of_interval,
+    split_at_box,
+)
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
-from .piecewise import shrink
+from .piecewise import PiecewiseQuadratic, shrink
 from .traits import Addable, Enclosed, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
 NEWTON_STEPS = 60
 
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices) -> Vector:
@@ -296,6 +313,91 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         most: Vector = np.divide(excess, slack, out=np.full(slack.size, np.inf), where=slack > 0)
         return most
 
+    # --- points near a line below it ----------------------------------------------------------------------------
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact: the slope is split into one of the slopes and squares, and one of the norms.
+
+        The excess of a sum is at most the sum of the excesses of its parts at slopes that add to the slope, and equal
+        to it at the best split, which is that of the projection on the box.
+        """
+        if not finite(point, slope):
+            return Contact.unknown()
+        blocks, low, high = self.partition, *self.domain.box(self.left.size)
+        x = collapsed(point).between(low, high)
+        inside, beyond = split_at_box(slope, self.left, self.right)
+        pull = collapsed(beyond)
+        norms, spread = lengths(blocks, np.abs(pull.value) + pull.error), lengths(blocks, pull.error)
+        centre = lengths(blocks, pull.value)
+        most, least = norms.value + norms.error, np.maximum(centre.value - centre.error, 0.0)
+        gauge = Gauge(most, least, self.weight, lengths(blocks, beyond.size).value)
+        conjugate = NOTHING
+        if self.has_squares:
+            curvature = self.quadratic[blocks.order[blocks.start[:-1]]]
+            square, none = curvature > 0, np.zeros(len(blocks))
+            share = np.minimum(np.divide(self.weight, most, out=np.ones_like(most), where=most > 0), 1.0)
+            taken = self.per_coordinate(share * (1 - (blocks.sizes + 8) * UNIT)) * pull.value
+            rest, at = slope.plus(Rounded.around(-taken)), self.per_coordinate(square.astype(np.float64)) > 0
+            inside = Rounded(*(np.where(at, *pair) for pair in zip(rest, inside, strict=True)))
+            pull = Near(np.where(at, taken, pull.value), np.where(at, 0.0, pull.error))
+            conjugate = self._conjugate_bounds(least - spread.most, most, curvature)
+            gauge = Gauge(*(np.where(square, none, each) for each in (most, least)), *gauge[2:])
+        radius = x.error if np.any(x.error) else None
+        pieces = self._pieces().excess(x.value, radius, inside)
+        lengths_of_x = lengths(blocks, x.value)
+        of_norms = contact_of_norms(
+            x,
+            pull,
+            blocks,
+            Near(self.weight * lengths_of_x.value, self._error_of_norms(lengths_of_x)),
+            self.weight * lengths(blocks, x.error).most,
+            gauge,
+        )
+        side = of_norms.slope
+        if not side.inside and self.has_box:
+            side = side._replace(multiple=self._multiple(slope))
+        return Contact(
+            pieces.gap + of_norms.gap,
+            pieces.exact + of_norms.exact,
+            all_bounds(pieces.value, of_norms.value),
+            conjugate,
+            side_of_interval(point, low, high, collapsed(slope).most),
+            side,
+        )
+
+    @cached_property
+    def has_box(self) -> bool:
+        """Whether the box of slopes is more than 0."""
+        return anywhere(lambda slope: slope != 0, self.left) or anywhere(lambda slope: slope != 0, self.right)
+
+    def _pieces(self) -> PiecewiseQuadratic:
+        """Return the function without its norms."""
+        free = PiecewiseParameters.zero(self.left.size)
+        return PiecewiseQuadratic(self.left, self.right, self.quadratic, free.lower, free.upper)
+
+    def _error_of_norms(self, norms: Near) -> Vector:
+        error = self.weight * (norms.error * (1 + 4 * UNIT) + UNIT * norms.value)
+        return error + np.where((self.weight > 0) & (norms.value > 0), 2 * TINY, 0.0)
+
+    def _conjugate_bounds(self, least: Vector, most: Vector, curvature: Vector) -> Bounds:
+        """Return bounds on the conjugate, given those on the lengths of the slopes beyond the box."""
+        low, high = (
+            np.divide(np.maximum(end - self.weight, 0.0) ** 2, 2 * curvature, out=np.zeros_like(end), where=curvature > 0)
+            for end in (least, most)
+        )
+        return bounds_between(high, (low, -8 * UNIT * low), (high, 8 * UNIT * high))
+
+    def _multiple(self, slope: Rounded) -> float:
+        """Return the largest multiple of a slope that is proved to be in the domain of the conjugate."""
+        groups = self.weight if not self.has_squares else self.radius
+
+        def inside(t: float) -> bool:
+            pull = collapsed(split_at_box(slope.times(t), self.left, self.right)[1])
+            norms = lengths(self.partition, pull.most)
+            return bool(np.all(norms.value + norms.error <= groups))
+
+        return largest_proved(self.conjugate().domain.largest_multiple(slope.high), inside)
+
     def enclosure(self, slope: Vector, excess: float) -> tuple[Vector, Vector]:
         norms = self.norms(shrink(slope, self.left, self.right))
         slack = self.per_coordinate(np.maximum(self.weight - norms, 0.0))
@@ -405,11 +507,6 @@ class BoxPlusBall(Ball, PartlyFixed):
         self.of = norms
 
     @cached_property
-    def has_box(self) -> bool:
-        """Whether the box of slopes is more than 0."""
-        return bool(np.any(self.of.left) or np.any(self.of.right))
-
-    @cached_property
     def everything(self) -> bool:
         return bool(np.all(np.isinf(self.of.radius)))
 
@@ -420,12 +517,12 @@ class BoxPlusBall(Ball, PartlyFixed):
     def project(self, x: Vector) -> Vector:
         if self.everything:
             return x
-        if isinstance(x, np.ndarray) and not self.has_box:
+        if isinstance(x, np.ndarray) and not self.of.has_box:
             return self._on_balls(x)
-        pull = shrink(x, self.of.left, self.of.right) if self.has_box else x
+        pull = shrink(x, self.of.left, self.of.right) if self.of.has_box else x
         norms = self.of.norms(pull)
-        factor = self.of.per_coordinate(np.minimum(norms, self.of.radius) / np.maximum(norms, TINY))
-        if not self.has_box:
+        factor = self.of.per_coordinate(np.minimum(norms, self.of.radius) / np.maximum(norms, SMALLEST))
+        if not self.of.has_box:
             factor *= x
             return factor
         return np.where(factor < 1.0, (x - pull) + factor * pull, x)
@@ -443,9 +540,9 @@ class BoxPlusBall(Ball, PartlyFixed):
         Without a box the function is linear, and has the root weight / ||x||_g.
         """
         groups, weight = self.of.partition, self.of.radius
-        if not self.has_box:
+        if not self.of.has_box:
             length = self.of.norms(x) * (1.0 - ROUNDING)
-            return float(np.where(length > weight, np.minimum(length, weight) / np.maximum(length, TINY), 1.0).min())
+            return float(np.where(length > weight, np.minimum(length, weight) / np.maximum(length, SMALLEST), 1.0).min())
         start, order = groups.start[:-1], groups.order
         ordered = x[order]
         left, right = self.of.left[order], self.of.right[order]

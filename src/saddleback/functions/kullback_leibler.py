@@ -13,7 +13,7 @@ from ..places.torch import device_of
 from .contract import Ray
 from .curved import CurvedConjugate, CurvedRows
 from .domains import Interval
-from .excess import LOST, Near
+from .excess import LOST, Near, relative_entropy
 from .losses import Loss
 
 
@@ -114,7 +114,7 @@ class DivergenceLoss(CurvedRows):
         slopes = np.where(room > 0, 0.0, self.weight)
         return 0.5 * float(np.max(curved)) * distance**2 + float(np.linalg.norm(slopes)) * distance
 
-    # with q = u (1 - y / s) / b, the excess of a row is s b (q - 1 - log q); for b = 0 it is u (s - y)
+    # the excess of a row is s times the divergence of b from u (1 - y / s)
 
     def row_values(self, u: Vector) -> Near:
         part = self.b * np.log(np.where(self.b > 0, np.maximum(u, 0.0), 1.0))
@@ -125,15 +125,7 @@ class DivergenceLoss(CurvedRows):
         return self._near(self.b * (logarithm - 1.0), self.b * (np.abs(logarithm) + 1.0))
 
     def row_excess(self, u: Vector, y: Vector) -> Near:
-        # q has a relative error of four roundings, which changes the excess by that times s b |q - 1|
-        straight, counts = u * self._rest(y), self.b > 0
-        quotient = np.where(counts, straight / np.where(counts, self.b, 1.0), 1.0)
-        off = quotient - 1.0
-        close = np.abs(off) <= 0.5
-        logarithm = np.where(close, np.log1p(np.where(close, off, 0.0)), np.log(quotient))
-        terms = np.where(counts, self.b * (off - logarithm), straight)
-        size = np.where(counts, self.b * (np.abs(off) + np.abs(logarithm) + UNIT), straight)
-        return self._near(terms, size)
+        return self._near(*relative_entropy(self.b, u * self._rest(y)))
 
     def _rest(self, y: Vector) -> Vector:
         """Return 1 - y / s, with a relative error of two roundings; 1 in rows of weight 0."""

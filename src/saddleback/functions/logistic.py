@@ -11,7 +11,7 @@ from .contract import Ray
 from .curved import CurvedConjugate, CurvedRows
 from .domains import Everywhere, Interval
 from .enclosures import self_concordant_reach
-from .excess import LOST, Near
+from .excess import LOST, Near, relative_entropy
 from .normal_form import LogisticEntropy, NormalForm
 from .traits import Enclosed
 
@@ -94,8 +94,7 @@ class LogisticLoss(CurvedRows, Enclosed):
         ends = self.curvature_at(lower), self.curvature_at(upper)
         return np.minimum(*ends), np.where((lower <= 0) & (upper >= 0), 0.25 * self.weight, np.maximum(*ends))
 
-    # with the margin m = z u and the probability p = -z y / s, the excess of a row is
-    # s (log(1 + exp(-|m|)) + p log p + (1 - p) log(1 - p) + |m| p), with 1 - p in the last term if m < 0
+    # the excess of a row is s times the divergence of the probability p = -z y / s from that at the margin z u
 
     def row_values(self, u: Vector) -> Near:
         margin = self.labels * u
@@ -106,11 +105,10 @@ class LogisticLoss(CurvedRows, Enclosed):
         return self._near(terms, size)
 
     def row_excess(self, u: Vector, y: Vector) -> Near:
-        p, rest = self._shares(y)
-        margin, size = self.labels * u, np.abs(u)
-        terms, size_of_entropy = _entropy_terms(p, rest)
-        smooth, straight = np.log1p(np.exp(-size)), size * np.where(margin < 0, rest, p)
-        return self._near(smooth + straight + terms, smooth + straight + size_of_entropy)
+        margin = self.labels * u
+        own = (relative_entropy(*pair) for pair in zip(self._shares(y), (sigmoid(-margin), sigmoid(margin)), strict=True))
+        terms, sizes = zip(*own, strict=True)
+        return self._near(sum(terms), sum(sizes))
 
     def _shares(self, y: Vector) -> tuple[Vector, Vector]:
         """Return p and 1 - p, each with a relative error of two roundings; 0 and 1 in rows of weight 0."""
