@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -244,7 +244,8 @@ def bounds_between(terms: Vector, low: Sequence[Vector], high: Sequence[Vector])
 def linear_bounds(coefficients: Vector, vector: Near) -> Bounds:
     """Return bounds on an inner product."""
     terms, moved = coefficients * vector.value, np.abs(coefficients) * vector.error
-    return bounds_of(Near(terms, (moved + UNIT * np.abs(terms)) * (1 + 4 * UNIT) + np.where(terms + moved != 0, TINY, 0)))
+    lost = np.where((coefficients != 0) & ((vector.value != 0) | (vector.error > 0)), 2 * TINY, 0.0)
+    return bounds_of(Near(terms, (moved + UNIT * np.abs(terms)) * (1 + 4 * UNIT) + lost))
 
 
 def both(first: Side, second: Side) -> Side:
@@ -279,9 +280,7 @@ def convex_bounds(function: Callable[[Vector], Near], ends: Sequence[Vector]) ->
         for one, other in ((before, after), (after, before))
     ]
     fall = np.where(rises > 0, np.maximum(*shares), 0.0) * rises
-    return bounds_between(
-        centre.value, (least, -UNIT * np.abs(least), -fall), (most, UNIT * np.abs(most))
-    )
+    return bounds_between(centre.value, (least, -UNIT * np.abs(least), -fall), (most, UNIT * np.abs(most)))
 
 
 def all_bounds(*parts: Bounds) -> Bounds:
@@ -319,9 +318,7 @@ def side_of_interval(vector: Rounded, low: Vector, high: Vector, other: Vector) 
     return side._replace(missed=sum_up(missed) + lost, clearly=float(np.sum(other[out] * clearly)))
 
 
-def outside(
-    violation: Vector, clearly: Vector, end: Vector, size: Vector, reach: Vector, scalable: Vector | bool = True
-) -> Side:
+def outside(violation: Vector, clearly: Vector, end: Vector, size: Vector, reach: Vector, scalable: Any = True) -> Side:
     """Return the side of vectors that are not proved to be inside, without what is missed.
 
     Parameters
@@ -413,8 +410,7 @@ def block_sums(blocks: Blocks, values: Vector) -> tuple[Vector, Vector]:
 
 
 def lengths(blocks: Blocks, values: Vector) -> Near:
-    """Return the Euclidean length of each block, scaled by powers of two: it does not underflow or overflow on the way.
-    """
+    """Return the Euclidean length of each block; it is scaled by a power of two, so that no square is out of range."""
     largest = np.maximum.reduceat(in_order(blocks, np.abs(values)), blocks.start[:-1])
     exponent = np.frexp(largest)[1]
     squares, additions = block_sums(blocks, np.ldexp(values, -blocks.spread(exponent)) ** 2)
@@ -439,9 +435,7 @@ class Gauge(NamedTuple):
     size: Vector
 
 
-def contact_of_norms(
-    point: Near, slope: Near, blocks: Blocks, norms: Near, moved: Vector, gauge: Gauge
-) -> Contact:
+def contact_of_norms(point: Near, slope: Near, blocks: Blocks, norms: Near, moved: Vector, gauge: Gauge) -> Contact:
     r"""Return the contact of norms, one per block, with slopes in the balls of their dual norms.
 
     The excess of a block is :math:`\|p\| - \langle p, s \rangle`. A slope outside of its ball is scaled to it.

@@ -334,14 +334,14 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         conjugate = NOTHING
         if self.has_squares:
             curvature = self.quadratic[blocks.order[blocks.start[:-1]]]
-            square, none = curvature > 0, np.zeros(len(blocks))
+            square = curvature > 0
             share = np.minimum(np.divide(self.weight, most, out=np.ones_like(most), where=most > 0), 1.0)
             taken = self.per_coordinate(share * (1 - (blocks.sizes + 8) * UNIT)) * pull.value
             rest, at = slope.plus(Rounded.around(-taken)), self.per_coordinate(square.astype(np.float64)) > 0
             inside = Rounded(*(np.where(at, *pair) for pair in zip(rest, inside, strict=True)))
             pull = Near(np.where(at, taken, pull.value), np.where(at, 0.0, pull.error))
             conjugate = self._conjugate_bounds(least - spread.most, most, curvature)
-            gauge = Gauge(*(np.where(square, none, each) for each in (most, least)), *gauge[2:])
+            gauge = gauge._replace(most=np.where(square, 0.0, most), least=np.where(square, 0.0, least))
         radius = x.error if np.any(x.error) else None
         pieces = self._pieces().excess(x.value, radius, inside)
         lengths_of_x = lengths(blocks, x.value)
@@ -381,10 +381,8 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
 
     def _conjugate_bounds(self, least: Vector, most: Vector, curvature: Vector) -> Bounds:
         """Return bounds on the conjugate, given those on the lengths of the slopes beyond the box."""
-        low, high = (
-            np.divide(np.maximum(end - self.weight, 0.0) ** 2, 2 * curvature, out=np.zeros_like(end), where=curvature > 0)
-            for end in (least, most)
-        )
+        pulls = (np.maximum(end - self.weight, 0.0) for end in (least, most))
+        low, high = (np.divide(0.5 * p * p, curvature, out=np.zeros_like(p), where=curvature > 0) for p in pulls)
         return bounds_between(high, (low, -8 * UNIT * low), (high, 8 * UNIT * high))
 
     def _multiple(self, slope: Rounded) -> float:
@@ -542,7 +540,8 @@ class BoxPlusBall(Ball, PartlyFixed):
         groups, weight = self.of.partition, self.of.radius
         if not self.of.has_box:
             length = self.of.norms(x) * (1.0 - ROUNDING)
-            return float(np.where(length > weight, np.minimum(length, weight) / np.maximum(length, SMALLEST), 1.0).min())
+            short = np.minimum(length, weight) / np.maximum(length, SMALLEST)
+            return float(np.where(length > weight, short, 1.0).min())
         start, order = groups.start[:-1], groups.order
         ordered = x[order]
         left, right = self.of.left[order], self.of.right[order]

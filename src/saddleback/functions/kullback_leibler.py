@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Indices, Step, Vector, multiple
 from ..common.cached import cached_property
-from ..common.rounded import UNIT
 from ..common.checks import nonnegative
+from ..common.rounded import UNIT
 from ..places.torch import device_of
 from .contract import Ray
 from .curved import CurvedConjugate, CurvedRows

@@ -106,9 +106,10 @@ class LogisticLoss(CurvedRows, Enclosed):
 
     def row_excess(self, u: Vector, y: Vector) -> Near:
         margin = self.labels * u
-        own = (relative_entropy(*pair) for pair in zip(self._shares(y), (sigmoid(-margin), sigmoid(margin)), strict=True))
-        terms, sizes = zip(*own, strict=True)
-        return self._near(sum(terms), sum(sizes))
+        own, rest = self._shares(y)
+        terms, size = relative_entropy(own, sigmoid(-margin))
+        other_terms, other_size = relative_entropy(rest, sigmoid(margin))
+        return self._near(terms + other_terms, size + other_size)
 
     def _shares(self, y: Vector) -> tuple[Vector, Vector]:
         """Return p and 1 - p, each with a relative error of two roundings; 0 and 1 in rows of weight 0."""

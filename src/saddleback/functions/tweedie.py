@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Indices, Parameter, Step, Vector, multiple
 from ..common.cached import cached_property
-from ..common.rounded import TINY, UNIT
 from ..common.checks import nonnegative, positive, scalar
+from ..common.rounded import TINY, UNIT
 from ..places.torch import device_of
 from .contract import Ray
 from .curved import CurvedConjugate, CurvedRows
@@ -343,8 +343,7 @@ def _integral(rate: float, u: Vector) -> Vector:
 
 
 def _conjugate_of_exponential(rate: float, slope: Vector, base: Parameter) -> tuple[Vector, Vector]:
-    """Return the conjugate of base exp(rate v) / rate, c (log(c / base) - 1) / rate, and what its rounding scales with.
-    """
+    """Return c (log(c / base) - 1) / rate, the conjugate of base exp(rate v) / rate, and what its rounding scales with."""
     if not rate:
         return np.zeros_like(slope), np.zeros_like(slope)
     share, logarithm = slope / rate, _logarithm_of_share(slope, base)
