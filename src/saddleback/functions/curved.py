@@ -12,7 +12,7 @@ from ..common.arrays import Blocks, Indices, ToDevice, Vector
 from ..common.rounded import UNIT, Rounded
 from .conjugates import Conjugate
 from .domains import Interval
-from .excess import Contact, Near, collapsed, convex_bounds, finite, side_of_interval, sum_up
+from .excess import Contact, Near, collapsed, convex_bounds, side_of_interval, sum_up
 from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth, SumOverCoordinates, SumOverRows
 
 Own = TypeVar("Own", bound="CurvedRows")
@@ -91,28 +91,25 @@ class CurvedRows(SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def contact(self, point: Rounded, slope: Rounded) -> Contact:
         """Return the contact: the excess of a row is convex in u and in y, so that it is largest at a corner."""
-        if not finite(point, slope):
-            return Contact.unknown()
         size = self.weight.size
         shift, (lower, upper), slopes = self.shift(), self.domain.box(size), self.proved_slopes()
         moved = point if shift is None else point.plus(Rounded.around(-shift))
         u, y, at = collapsed(point), collapsed(slope), collapsed(moved)
         low, high = self.conjugate().domain.box(size)
         own = (lower, upper) if shift is None else (np.full(size, -np.inf), np.full(size, np.inf))
-        with np.errstate(all="ignore"):
-            points = [np.clip(end, *own) for end in at.ends()]
-            inside = [np.clip(end, low, high) for end in y.ends()]
-            corners = [self.row_excess(*corner) for corner in product(points, inside)]
-            gap = np.max([np.maximum(at_corner.value + at_corner.error, 0.0) for at_corner in corners], axis=0)
-            centre = self.row_excess(np.clip(at.value, *own), np.clip(y.value, low, high)).value
-            return Contact(
-                sum_up(gap * (1 + 4 * UNIT)),
-                float(np.sum(np.maximum(centre, 0.0))),
-                convex_bounds(self.row_values, at.ends()),
-                convex_bounds(self.row_conjugates, inside),
-                side_of_interval(point, lower, upper, y.most),
-                side_of_interval(slope, slopes.lower, slopes.upper, u.most),
-            )
+        points = [np.clip(end, *own) for end in at.ends()]
+        inside = [np.clip(end, low, high) for end in y.ends()]
+        corners = [self.row_excess(*corner) for corner in product(points, inside)]
+        gap = np.max([np.maximum(at_corner.value + at_corner.error, 0.0) for at_corner in corners], axis=0)
+        centre = self.row_excess(np.clip(at.value, *own), np.clip(y.value, low, high)).value
+        return Contact(
+            sum_up(gap * (1 + 4 * UNIT)),
+            float(np.sum(np.maximum(centre, 0.0))),
+            convex_bounds(self.row_values, at.ends()),
+            convex_bounds(self.row_conjugates, inside),
+            side_of_interval(point, lower, upper, y.most),
+            side_of_interval(slope, slopes.lower, slopes.upper, u.most),
+        )
 
 
 class CurvedConjugate(Conjugate[OfRows], SumOverCoordinates, Scaled, Generic[OfRows]):

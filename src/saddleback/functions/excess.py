@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..common.arrays import Blocks, Vector
 from ..common.rounded import TINY, UNIT, Rounded
+
+if TYPE_CHECKING:
+    from .contract import Convex, Domain
 
 LIBM = 8 * UNIT
 """Relative error of exp, expm1, log and log1p of numpy: 4 units in the last place, which is assumed."""
@@ -28,6 +31,9 @@ LOST = 2.0**-1060
 
 FORGIVEN = 4 * UNIT
 """Violation, relative to the terms of its own product, that is their rounding."""
+
+PROJECTED = 1e-12
+"""Distance that rounding puts between a projection and the set, relative to the size of both: assumed."""
 
 STRETCH = 1024
 """Numbers that are added one after the other."""
@@ -132,6 +138,22 @@ class Side(NamedTuple):
 
 UNKNOWN = Side(False, math.inf, math.inf, 1.0, 1.0, False)
 """What is known of vectors that are not finite."""
+
+
+def assumed_side(domain: Domain, vector: Rounded, inside: Vector, other: Vector) -> Side:
+    """Return how a vector lies to a set, of which the nearest point is known up to rounding: nothing is proved."""
+    missed = np.abs(vector.high - inside)
+    distance = float(np.linalg.norm(missed))
+    length = float(np.linalg.norm(vector.size)) + float(np.linalg.norm(inside))
+    multiple = domain.largest_multiple(vector.high)
+    counted = distance > PROJECTED * length
+    return Side(
+        inside=False,
+        missed=float(np.abs(other) @ missed),
+        infeasibility=distance / length if counted else 0.0,
+        multiple=multiple if multiple > 0 else 1.0,  # no multiple but 0 is feasible, or none is
+        rounded=not counted,
+    )
 
 
 class Contact(NamedTuple):
@@ -418,6 +440,24 @@ def lengths(blocks: Blocks, values: Vector) -> Near:
     return Near(length, (0.5 * additions + 4.0) * UNIT * length + np.where(length > 0, TINY, 0.0))
 
 
+def running_sums(vector: Rounded) -> Rounded:
+    """Return the sums of the first entries, with twice the digits: the rounding of each addition is known exactly."""
+    high = np.cumsum(vector.high)
+    before = np.append(0.0, high[:-1])
+    steps = Rounded.around(before).plus(Rounded.around(vector.high))
+    lost = (steps.high - high) + steps.low
+    low = np.cumsum(lost + vector.low)
+    count = np.arange(1.0, high.size + 1.0)
+    rounding = (count + 4.0) * UNIT * np.cumsum(np.abs(lost) + np.abs(vector.low))
+    growth = 1 + (count + 4.0) * UNIT
+    return Rounded(high, low, (np.cumsum(vector.error) + rounding) * growth, np.cumsum(vector.size) * growth)
+
+
+def differences(vector: Rounded) -> Rounded:
+    """Return each entry but the first less the one before it."""
+    return vector.part(slice(1, None)).plus(vector.part(slice(None, -1)).negated())
+
+
 class Gauge(NamedTuple):
     """What is known of the norms of slopes, one per block, and of the balls that are the domain.
 
@@ -473,6 +513,26 @@ def contact_of_norms(point: Near, slope: Near, blocks: Blocks, norms: Near, move
         missed = sum_up(np.where(out, cut * ((sizes + change) * growth + lost) + lost, 0.0))
         side = side._replace(missed=missed, clearly=float(np.sum((1 - clear) * sizes)))
     return Contact(sum_up(gap), float(np.sum(exact)), values, NOTHING, Side(), side)
+
+
+def contact_of_jumps(function: Convex, point: Rounded, slope: Rounded) -> Contact:
+    """Return the contact of a function of the jumps from each entry to the next.
+
+    If the entries of the slope add to 0, its product with the point is that of the jumps with the cumulated sums of the
+    slope, with the opposite sign.
+    """
+    jumps, sums = collapsed(differences(point)), running_sums(slope)
+    radius = jumps.error if np.any(jumps.error) else None
+    known = function.excess(jumps.value, radius, sums.part(slice(None, -1)).negated())
+    return Contact(
+        known.gap,
+        known.exact,
+        known.value,
+        NOTHING,
+        Side(known.point_inside),
+        Side(known.slope_inside, known.missed, 0.0, known.infeasibility, known.multiple, known.rounded),
+        summed=not any(np.any(part[-1:]) for part in sums[:3]),
+    )
 
 
 def largest_proved(guess: float, inside: Callable[[float], bool]) -> float:

@@ -45,7 +45,6 @@ from .excess import (
     bounds_between,
     collapsed,
     contact_of_norms,
-    finite,
     largest_proved,
     lengths,
     side_of_interval,
@@ -321,8 +320,6 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         The excess of a sum is at most the sum of the excesses of its parts at slopes that add to the slope, and equal
         to it at the best split, which is that of the projection on the box.
         """
-        if not finite(point, slope):
-            return Contact.unknown()
         blocks, low, high = self.partition, *self.domain.box(self.left.size)
         x = collapsed(point).between(low, high)
         inside, beyond = split_at_box(slope, self.left, self.right)

@@ -22,7 +22,7 @@ from ..common.rounded import TINY, UNIT, Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
-from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norms, finite
+from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norms
 from .group import Groups, checked_weights, partition, partition_of_entries
 from .kinks import Kinks
 from .penalties import Penalty, Regulariser
@@ -150,8 +150,6 @@ class MaxNorms(Convex, Lipschitz, Kinked, Scaled, Movable):
         return Indicator(self, L1Balls(self))
 
     def contact(self, point: Rounded, slope: Rounded) -> Contact:
-        if not finite(point, slope):
-            return Contact.unknown()
         x, z, groups = collapsed(point), collapsed(slope), self.partition
         values = self.weight * self._largest(np.abs(x.value))
         sums, additions = block_sums(groups, np.abs(z.value))

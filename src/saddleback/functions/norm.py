@@ -17,7 +17,6 @@ from .excess import (
     both,
     collapsed,
     contact_of_norms,
-    finite,
     lengths,
     linear_bounds,
     side_of_interval,
@@ -89,8 +88,6 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def contact(self, point: Rounded, slope: Rounded) -> Contact:
         """Return the contact: that of a norm with the point root (u - b) and the slope y / root."""
-        if not finite(point, slope):
-            return Contact.unknown()
         off, y, counted = collapsed(point.plus(Rounded.around(-self.b))), collapsed(slope), self.counted
         used, one = Near(*(np.where(counted, each, 0.0) for each in y)), Blocks.single(self.b.size)
         inverse = np.divide(1.0, self.root, out=np.zeros_like(self.root), where=counted)

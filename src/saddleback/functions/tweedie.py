@@ -343,7 +343,10 @@ def _integral(rate: float, u: Vector) -> Vector:
 
 
 def _conjugate_of_exponential(rate: float, slope: Vector, base: Parameter) -> tuple[Vector, Vector]:
-    """Return c (log(c / base) - 1) / rate, the conjugate of base exp(rate v) / rate, and what its rounding scales with."""
+    """Return the conjugate of base exp(rate v) / rate, c (log(c / base) - 1) / rate, and what its rounding scales with.
+
+    Both are 0 for the rate 0, where the function is a line.
+    """
     if not rate:
         return np.zeros_like(slope), np.zeros_like(slope)
     share, logarithm = slope / rate, _logarithm_of_share(slope, base)
