@@ -278,10 +278,17 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
 
     def _excess(self, point: Vector, radius: Vector | None, slope: Rounded, conjugate: bool) -> Excess:
         nothing = np.zeros(1) if radius is None else _short(radius)
-        of_slope = (np.ascontiguousarray(slope.high), *map(_short, slope[1:]))
+        high, (low, error, size) = np.ascontiguousarray(slope.high), map(_short, slope[1:])
         parameters = [_short(parameter) for parameter in self.parameters()]
         numbers, value, of_conjugate, decided = _native.piecewise_excess(
-            parameters, np.ascontiguousarray(point), nothing, *of_slope, conjugate
+            parameters,
+            np.ascontiguousarray(point),
+            nothing,
+            np.ascontiguousarray(slope.high),
+            low,
+            error,
+            size,
+            conjugate,
         )
         gap, exact, missed, infeasibility, multiple = numbers
         # the terms of these sums are not negative: the order in which they are added does not matter
