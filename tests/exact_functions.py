@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import singledispatch
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from saddleback.functions.tweedie import TweedieLoss
 SIXTY_DIGITS = Context(prec=60, Emin=-999999, Emax=999999)
 
 INFINITE = Decimal("Infinity")
+SLACK = Decimal(10) ** -45
+"""More than the rounding of this file."""
+
 Numbers = list[Decimal]
 
 
@@ -75,7 +78,10 @@ def _(function: Conjugate) -> Exact | None:
 
 
 def over_coordinates(
-    value: Callable[..., Decimal], conjugate: Callable[..., Decimal], ends: Callable[..., Sequence[Decimal]], *columns: object
+    value: Callable[..., Decimal],
+    conjugate: Callable[..., Decimal],
+    ends: Callable[..., Sequence[Decimal]],
+    *columns: object,
 ) -> Exact:
     """Return the oracle of a sum, given those of a coordinate with its parameters and the ends of its slopes."""
     rows = list(zip(*(exactly(column) for column in columns), strict=True))
@@ -106,7 +112,7 @@ def _(function: PiecewiseQuadratic) -> Exact:
         else:
             x = Decimal(0)
         x = min(max(x, low), high)
-        if 0 < x and s <= right or x < 0 and s >= left:
+        if (x > 0 and s <= right) or (x < 0 and s >= left):
             return x  # a bound beyond 0
         return x
 
@@ -248,14 +254,25 @@ def _(function: GroupNorms) -> Exact:
         return total
 
     def beyond(s, own):
+        """Return what is left of a slope outside of the box; a sum of x and a slope there is that of the box."""
         return [s[j] - min(max(s[j], left[j]), right[j]) for j in own]
 
     def conjugate(s):
         total = Decimal(0)
         for own, strength in zip(groups, weight, strict=True):
-            rest = length(beyond(s, own)) - strength
-            if rest > 0:
-                total += rest**2 / (2 * q[own[0]]) if q[own[0]] else INFINITE
+            pull = beyond(s, own)
+            if length(pull) <= strength:
+                continue
+            if not q[own[0]]:
+                return INFINITE
+            low, high = Decimal(0), length(pull) / min(q[j] for j in own)  # the length of x, by bisection
+            for _ in range(200):
+                middle = (low + high) / 2
+                longer = sum((b / (q[j] * middle + strength)) ** 2 for j, b in zip(own, pull, strict=True)) > 1
+                low, high = (middle, high) if longer else (low, middle)
+            x = [b * low / (q[j] * low + strength) if b else Decimal(0) for j, b in zip(own, pull, strict=True)]
+            squares = sum(q[j] * each**2 for j, each in zip(own, x, strict=True)) / 2
+            total += dot(pull, x) - squares - strength * length(x)
         return total
 
     def nearest(s):
@@ -336,11 +353,11 @@ def _(function: LineVariation) -> Exact | None:
     alpha, linear = Decimal(function.alpha), exactly(function.linear)
 
     def value(x):
-        return alpha * sum(abs(b - a) for a, b in zip(x, x[1:], strict=False)) + dot(linear, x)
+        return alpha * sum(abs(b - a) for a, b in pairwise(x)) + dot(linear, x)
 
     def conjugate(s):
         sums = list(accumulate(own - c for own, c in zip(s, linear, strict=True)))
-        return Decimal(0) if sums[-1] == 0 and max(map(abs, sums)) <= alpha else INFINITE
+        return Decimal(0) if abs(sums[-1]) <= SLACK and max(map(abs, sums)) <= alpha + SLACK else INFINITE
 
     return Exact(value, conjugate, sums=((list(range(len(linear))), sum(linear)),))
 
@@ -349,9 +366,13 @@ def _(function: LineVariation) -> Exact | None:
 def _(function: NonDecreasing) -> Exact:
     def conjugate(s):
         sums = list(accumulate(s))
-        return Decimal(0) if sums[-1] == 0 and min(sums) >= 0 else INFINITE
+        return Decimal(0) if abs(sums[-1]) <= SLACK and min(sums) >= -SLACK else INFINITE
 
-    return Exact(lambda x: Decimal(0) if x == sorted(x) else INFINITE, conjugate, sums=((list(range(function.size)), Decimal(0)),))
+    return Exact(
+        lambda x: Decimal(0) if x == sorted(x) else INFINITE,
+        conjugate,
+        sums=((list(range(function.size)), Decimal(0)),),
+    )
 
 
 @exact.register
@@ -380,7 +401,7 @@ def _(function: SumOverClasses) -> Exact | None:
                 total += INFINITE if any(row) else 0
                 continue
             shares = [own / w + (k == z) for k, own in enumerate(row)]
-            if sum(row) != 0 or min(row[:z] + row[z + 1 :]) < 0:
+            if abs(sum(row)) > SLACK or min(shares) < 0:
                 return INFINITE
             total += w * (sum(x_log(p, Decimal(1)) for p in shares) if smooth else shares[z] - 1)
         return total

@@ -108,12 +108,13 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enc
         return low + self.linear, high + self.linear
 
     def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
-        known = self.base.excess(point, radius, self._untilted(slope))
-        value = all_bounds(known.value, linear_bounds(self.linear, collapsed(Rounded.around(point, radius))))
+        known, at = self.base.excess(point, radius, self._untilted(slope)), Rounded.around(point, radius)
+        value = all_bounds(known.value, linear_bounds(self.linear, collapsed(at)))
         return known._replace(value=value, multiple=self._multiple(known, point, slope))
 
     def _untilted(self, slope: Rounded) -> Rounded:
-        return slope.plus(Rounded.around(-self.linear))
+        with np.errstate(all="ignore"):  # numbers out of range are left to the base
+            return slope.plus(Rounded.around(-self.linear))
 
     def _multiple(self, known: Excess, point: Vector, slope: Rounded) -> float:
         """Return the largest multiple of a slope that is proved to be in the domain of the conjugate."""

@@ -265,9 +265,10 @@ def bounds_between(terms: Vector, low: Sequence[Vector], high: Sequence[Vector])
 
 def linear_bounds(coefficients: Vector, vector: Near) -> Bounds:
     """Return bounds on an inner product."""
-    terms, moved = coefficients * vector.value, np.abs(coefficients) * vector.error
-    lost = np.where((coefficients != 0) & ((vector.value != 0) | (vector.error > 0)), 2 * TINY, 0.0)
-    return bounds_of(Near(terms, (moved + UNIT * np.abs(terms)) * (1 + 4 * UNIT) + lost))
+    with np.errstate(all="ignore"):
+        terms, moved = coefficients * vector.value, np.abs(coefficients) * vector.error
+        lost = np.where((coefficients != 0) & ((vector.value != 0) | (vector.error > 0)), 2 * TINY, 0.0)
+        return bounds_of(Near(terms, (moved + UNIT * np.abs(terms)) * (1 + 4 * UNIT) + lost))
 
 
 def both(first: Side, second: Side) -> Side:

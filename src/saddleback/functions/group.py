@@ -39,16 +39,17 @@ from .excess import (
     NOTHING,
     Bounds,
     Contact,
+    Excess,
     Gauge,
     Near,
     all_bounds,
-    bounds_between,
     collapsed,
     contact_of_norms,
     largest_proved,
     lengths,
     side_of_interval,
     split_at_box,
+    up,
 )
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
@@ -318,43 +319,21 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         """Return the contact: the slope is split into one of the slopes and squares, and one of the norms.
 
         The excess of a sum is at most the sum of the excesses of its parts at slopes that add to the slope, and equal
-        to it at the best split, which is that of the projection on the box.
+        to it at the best split.
         """
-        blocks, low, high = self.partition, *self.domain.box(self.left.size)
-        x = collapsed(point).between(low, high)
-        inside, beyond = split_at_box(slope, self.left, self.right)
-        pull = collapsed(beyond)
-        norms, spread = lengths(blocks, np.abs(pull.value) + pull.error), lengths(blocks, pull.error)
-        centre = lengths(blocks, pull.value)
-        most, least = norms.value + norms.error, np.maximum(centre.value - centre.error, 0.0)
-        gauge = Gauge(most, least, self.weight, lengths(blocks, beyond.size).value)
-        conjugate = NOTHING
-        if self.has_squares:
-            curvature = self.quadratic[blocks.order[blocks.start[:-1]]]
-            square = curvature > 0
-            share = np.minimum(np.divide(self.weight, most, out=np.ones_like(most), where=most > 0), 1.0)
-            taken = self.per_coordinate(share * (1 - (blocks.sizes + 8) * UNIT)) * pull.value
-            rest, at = slope.plus(Rounded.around(-taken)), self.per_coordinate(square.astype(np.float64)) > 0
-            inside = Rounded(*(np.where(at, *pair) for pair in zip(rest, inside, strict=True)))
-            pull = Near(np.where(at, taken, pull.value), np.where(at, 0.0, pull.error))
-            conjugate = self._conjugate_bounds(least - spread.most, most, curvature)
-            gauge = gauge._replace(most=np.where(square, 0.0, most), least=np.where(square, 0.0, least))
-        radius = x.error if np.any(x.error) else None
-        pieces = self._pieces().excess(x.value, radius, inside)
-        lengths_of_x = lengths(blocks, x.value)
-        of_norms = contact_of_norms(
-            x,
-            pull,
-            blocks,
-            Near(self.weight * lengths_of_x.value, self._error_of_norms(lengths_of_x)),
-            self.weight * lengths(blocks, x.error).most,
-            gauge,
-        )
-        side = of_norms.slope
+        low, high = self.domain.box(self.left.size)
+        inside, pull, gauge = self._split(slope)
+        pieces, of_norms = self._parts(collapsed(point).between(low, high), inside, pull, gauge)
+        conjugate, side = NOTHING, of_norms.slope
+        if self.has_squares:  # what the split gives is too large by no more than the excess at any point
+            touching = np.clip(self.conjugate().subgradient(slope.high), low, high)
+            others = self._parts(Near(touching, np.zeros_like(touching)), inside, pull, gauge)
+            least, most, size = pieces.conjugate
+            conjugate = Bounds(least - up(sum(part.gap for part in others)) - UNIT * abs(least), most, size).known()
         if not side.inside and self.has_box:
             side = side._replace(multiple=self._multiple(slope))
         return Contact(
-            pieces.gap + of_norms.gap,
+            up(pieces.gap + of_norms.gap),
             pieces.exact + of_norms.exact,
             all_bounds(pieces.value, of_norms.value),
             conjugate,
@@ -362,34 +341,68 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
             side,
         )
 
+    def _split(self, slope: Rounded) -> tuple[Rounded, Near, Gauge]:
+        """Return the slopes of both parts, and the lengths of the latter.
+
+        Without squares the first is the nearest point of the box. With squares the second is fixed, and the first takes
+        the errors.
+        """
+        blocks = self.partition
+        inside, beyond = split_at_box(slope, self.left, self.right)
+        pull = collapsed(beyond)
+        least, most = lengths(blocks, pull.value), lengths(blocks, pull.most)
+        gauge = Gauge(
+            most=most.value + most.error,
+            least=np.maximum(least.value - least.error, 0.0),
+            end=self.weight,
+            size=lengths(blocks, beyond.size).value,
+        )
+        if not self.has_squares:
+            return inside, pull, gauge
+        curved, flat = self.quadratic > 0, self.radius < np.inf
+        taken = self._slopes_of_norms(slope.high, pull.value)
+        rest = slope.plus(Rounded.around(-taken))
+        return (
+            Rounded(*(np.where(curved, *pair) for pair in zip(rest, inside, strict=True))),
+            Near(np.where(curved, taken, pull.value), np.where(curved, 0.0, pull.error)),
+            gauge._replace(most=np.where(flat, gauge.most, 0.0), least=np.where(flat, gauge.least, 0.0)),
+        )
+
+    def _slopes_of_norms(self, slope: Vector, pull: Vector) -> Vector:
+        """Return slopes of the norms where the function touches a line, which are proved to be in the balls."""
+        touching = self.conjugate().subgradient(slope)
+        moved = self.norms(touching) > 0
+        direction = np.where(self.per_coordinate(moved.astype(np.float64)) > 0, touching, pull)
+        length = lengths(self.partition, direction).most
+        target = np.where(moved, self.weight, np.minimum(self.weight, length))
+        share = np.divide(target, length, out=np.zeros_like(length), where=length > 0)
+        result: Vector = self.per_coordinate(share * (1 - (self.partition.sizes + 8) * UNIT)) * direction
+        return result
+
+    def _parts(self, x: Near, inside: Rounded, pull: Near, gauge: Gauge) -> tuple[Excess, Contact]:
+        """Return what is known of the slopes and squares, and of the norms, at their own slopes."""
+        free, blocks = PiecewiseParameters.zero(self.left.size), self.partition
+        pieces = PiecewiseQuadratic(self.left, self.right, self.quadratic, free.lower, free.upper)
+        norms, moved = lengths(blocks, x.value), self.weight * lengths(blocks, x.error).most
+        error = self.weight * (norms.error * (1 + 4 * UNIT) + UNIT * norms.value)
+        error += np.where((self.weight > 0) & (norms.value > 0), 2 * TINY, 0.0)
+        return (
+            pieces.excess(x.value, x.error if np.any(x.error) else None, inside),
+            contact_of_norms(x, pull, blocks, Near(self.weight * norms.value, error), moved, gauge),
+        )
+
     @cached_property
     def has_box(self) -> bool:
         """Whether the box of slopes is more than 0."""
         return anywhere(lambda slope: slope != 0, self.left) or anywhere(lambda slope: slope != 0, self.right)
 
-    def _pieces(self) -> PiecewiseQuadratic:
-        """Return the function without its norms."""
-        free = PiecewiseParameters.zero(self.left.size)
-        return PiecewiseQuadratic(self.left, self.right, self.quadratic, free.lower, free.upper)
-
-    def _error_of_norms(self, norms: Near) -> Vector:
-        error = self.weight * (norms.error * (1 + 4 * UNIT) + UNIT * norms.value)
-        return error + np.where((self.weight > 0) & (norms.value > 0), 2 * TINY, 0.0)
-
-    def _conjugate_bounds(self, least: Vector, most: Vector, curvature: Vector) -> Bounds:
-        """Return bounds on the conjugate, given those on the lengths of the slopes beyond the box."""
-        pulls = (np.maximum(end - self.weight, 0.0) for end in (least, most))
-        low, high = (np.divide(0.5 * p * p, curvature, out=np.zeros_like(p), where=curvature > 0) for p in pulls)
-        return bounds_between(high, (low, -8 * UNIT * low), (high, 8 * UNIT * high))
-
     def _multiple(self, slope: Rounded) -> float:
         """Return the largest multiple of a slope that is proved to be in the domain of the conjugate."""
-        groups = self.weight if not self.has_squares else self.radius
 
         def inside(t: float) -> bool:
             pull = collapsed(split_at_box(slope.times(t), self.left, self.right)[1])
             norms = lengths(self.partition, pull.most)
-            return bool(np.all(norms.value + norms.error <= groups))
+            return bool(np.all(norms.value + norms.error <= self.radius))
 
         return largest_proved(self.conjugate().domain.largest_multiple(slope.high), inside)
 

@@ -363,7 +363,7 @@ def _excess_of_exponential(rate: float, v: Vector, slope: Vector, base: Paramete
     exponent, logarithm, share = rate * v, _logarithm_of_share(slope, base), slope / rate
     off, size = exponent - logarithm, np.abs(exponent) + np.abs(logarithm) + 2.0
     growth = np.where(base > 0, base * np.exp(np.where(base > 0, exponent, 0.0)) / rate, 0.0)
-    close = np.abs(off) <= 1.0
+    close = (np.abs(off) <= 1.0) & (slope > 0)
     return (
         np.where(close, share * (np.expm1(np.where(close, off, 0.0)) - off), growth - share - share * off),
         np.where(
