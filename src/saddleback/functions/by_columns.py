@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant
 from ..common.cached import cached_property, twin
 from ..common.checks import shown
+from ..common.rounded import Rounded
 from .calculus import hstack, plus
 from .contract import Convex, Domain, Ray
 from .domains import PartlyFixed, bounded, fixed, fixed_sums
+from .excess import Excess
 from .group import GroupNorms, partition_of_entries
 from .kinks import Kinks
 from .normal_form import GroupNorm, NormalForm, Piecewise, PiecewiseParameters
@@ -278,6 +280,10 @@ class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movabl
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         point, value = self.base.near(x[self.order], subgradient[self.order])
         return self._back(point), value
+
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        own = None if radius is None else radius[self.order]
+        return self.base.excess(point[self.order], own, slope.part(self.order))
 
     def restrict_blocks(self, blocks: Indices) -> Rearranged:
         rest = self.base.restrict_blocks(blocks)

@@ -14,7 +14,7 @@ from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
 from .domains import Product, Translated
 from .enclosures import shifted
-from .excess import Excess, total
+from .excess import Excess, all_bounds, collapsed, largest_proved, linear_bounds, total
 from .kinks import Kinks
 from .normal_form import NormalForm, PiecewiseParameters
 from .points import BlockPoint
@@ -107,6 +107,24 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enc
         low, high = subdifferential(self.base, x, tolerance)
         return low + self.linear, high + self.linear
 
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        known, at = self.base.excess(point, radius, self._untilted(slope)), Rounded.around(point, radius)
+        value = all_bounds(known.value, linear_bounds(self.linear, collapsed(at)))
+        return known._replace(value=value, multiple=self._multiple(known, point, slope))
+
+    def _untilted(self, slope: Rounded) -> Rounded:
+        with np.errstate(all="ignore"):  # numbers out of range are left to the base
+            return slope.plus(Rounded.around(-self.linear))
+
+    def _multiple(self, known: Excess, point: Vector, slope: Rounded) -> float:
+        """Return the largest multiple of a slope that is proved to be in the domain of the conjugate."""
+        if known.slope_inside or known.multiple == 1.0:
+            return 1.0
+        return largest_proved(
+            self.conjugate().domain.largest_multiple(slope.high),
+            lambda t: self.base.excess(point, None, self._untilted(slope.times(t))).slope_inside,
+        )
+
     def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
         return enclosure(self.base, *shifted(low, high, self.linear), excess)
 
@@ -152,6 +170,11 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         point, value = self.base.near(x - self.of.linear, subgradient)
         return point + self.of.linear, value
+
+    def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        at = collapsed(self.of._untilted(Rounded.around(point, radius)))
+        known = self.base.excess(at.value, at.error if np.any(at.error) else None, slope)
+        return known._replace(conjugate=all_bounds(known.conjugate, linear_bounds(self.of.linear, collapsed(slope))))
 
 
 class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx, Movable, Remembers, Enclosed):

@@ -8,7 +8,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
+from ..common.rounded import Rounded
 from .contract import Convex, Domain, Ray
+from .excess import Contact
 from .traits import Movable, moved
 
 F = TypeVar("F", bound=Convex)
@@ -29,6 +31,10 @@ class Conjugate(Convex, Movable, Generic[F]):
 
     def conjugate(self) -> F:
         return self.of
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        known = self.of.contact(slope, point)
+        return None if known is None else known.swapped()
 
     def restrict_blocks(self, blocks: Indices) -> Convex:
         return self.of.restrict_blocks(blocks).conjugate()

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, Vector
 from ..common.rounded import ASSUMED, Rounded
-from .excess import Bounds, Excess
+from .excess import Bounds, Contact, Excess, Side, assumed_side, finite
 from .normal_form import NormalForm
 
 # A point counts as inside a domain when it is this close to it, relative to its own size: the distance that rounding
@@ -113,10 +113,24 @@ class Convex(ABC):
         """Return f*(y) = sup_x <x, y> - f(x)."""
 
     def excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
-        """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``.
+        """Return bounds on f(p) + f*(s) - <p, s>, for every p within the radius of a point and every s in ``slope``."""
+        at = Rounded.around(point, radius)
+        if not finite(at, slope):
+            return Contact.unknown().excess()
+        with np.errstate(all="ignore"):
+            known = self.contact(at, slope)
+        return self._assumed_excess(point, radius, slope) if known is None else known.excess()
 
-        This default assumes that values are right up to 2^-40 of their size. So it proves nothing.
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        """Return what is proved of all points and slopes within their errors, which are finite; None if nothing is.
+
+        Sums of coordinates that have a single value in the domain of f* (``fixed_sums``) are taken to have it: the
+        certificate balances them.
         """
+        return None
+
+    def _assumed_excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
+        """Return the excess under the assumption that values are right up to 2^-40 of their size: nothing is proved."""
         conjugate = self.conjugate()
         inside, of_slope = conjugate.near(slope.high, point)
         value = self.near(point, slope.high)[1]
@@ -125,22 +139,14 @@ class Convex(ABC):
         moved = float(np.abs(point) @ reach) + (0.0 if radius is None else float(radius @ np.abs(inside)))
         size = abs(value) + abs(of_slope) + float(np.abs(point) @ np.abs(inside))
         gap = max(value + of_slope - product, 0.0)
-        missed = np.abs(slope.high - inside)
-        distance = float(np.linalg.norm(missed))
-        length = float(np.linalg.norm(slope.size)) + float(np.linalg.norm(inside))
-        multiple = conjugate.domain.largest_multiple(slope.high)
-        return Excess(
+        return Contact(
             gap=gap + moved + ASSUMED * size,
             exact=gap,
             value=Bounds.around(value, ASSUMED * abs(value), abs(value)),
             conjugate=Bounds.around(of_slope, ASSUMED * abs(of_slope) + moved, abs(of_slope)),
-            missed=float(np.abs(point) @ missed),
-            infeasibility=distance / length if distance > ROUNDING * length else 0.0,
-            multiple=multiple if multiple > 0 else 1.0,  # no multiple but 0 is feasible, or none is
-            point_inside=False,
-            slope_inside=False,
-            rounded=distance <= ROUNDING * length,
-        )
+            point=Side(inside=False),
+            slope=assumed_side(conjugate.domain, slope, inside, point),
+        ).excess()
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         """Return a point near x where the value is known, and that value; for most functions, the projection of x.

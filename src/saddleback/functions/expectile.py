@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Indices, Step, Vector, multiple
 from ..common.cached import cached_property
-from .conjugates import Conjugate
+from ..common.rounded import UNIT
 from .contract import Ray
-from .curved import CurvedRows
+from .curved import CurvedConjugate, CurvedRows
 from .domains import Everywhere, Interval
+from .excess import LOST, Near
 from .losses import TargetLoss
 from .terms import broadcast_parameter
-from .traits import Scaled, SumOverCoordinates
 
 
 class Expectile(TargetLoss):
@@ -100,8 +100,39 @@ class ExpectileLoss(CurvedRows):
     def rise_within(self, distances: Vector) -> float:
         return 0.5 * float(self.curvature() @ distances**2)
 
+    # with r = u - b, the excess of a row is c (r - y / c)^2 / 2 if r and y have the same sign, and otherwise
+    # c r^2 / 2 + y^2 / (2 c') + |r y|, where c and c' belong to the sides of r and y
 
-class ExpectileConjugate(Conjugate[ExpectileLoss], SumOverCoordinates, Scaled):
+    def shift(self) -> Vector:
+        return self.b
+
+    def row_values(self, u: Vector) -> Near:
+        values = 0.5 * self.side(u) * u * u
+        return Near(values, 4 * UNIT * values + _lost(values))
+
+    def row_conjugates(self, y: Vector) -> Near:
+        square, linear = self._conjugate_square(y), self.b * y
+        size = square + np.abs(linear)
+        return Near(square + linear, 6 * UNIT * size + _lost(size))
+
+    def row_excess(self, u: Vector, y: Vector) -> Near:
+        curvature = self.side(u)
+        touching = np.divide(y, curvature, out=np.zeros_like(y), where=curvature > 0)
+        off = u - touching
+        same = np.sign(u) * np.sign(y) > 0
+        apart = 0.5 * curvature * u * u + self._conjugate_square(y) + np.abs(u * y)
+        near = 0.5 * curvature * off * off
+        error = 4 * curvature * UNIT * np.abs(touching) * (np.abs(off) + UNIT * np.abs(touching))
+        terms = np.where(same, near, apart)
+        return Near(terms, 8 * UNIT * terms + np.where(same, error, 0.0) + _lost(np.abs(u) + np.abs(y)))
+
+    def _conjugate_square(self, y: Vector) -> Vector:
+        """Return y^2 / (2 c); 0 on a side with the curvature 0, where y is 0."""
+        curvature = self.side(y)
+        return np.divide(0.5 * y * y, curvature, out=np.zeros_like(y), where=curvature > 0)
+
+
+class ExpectileConjugate(CurvedConjugate[ExpectileLoss]):
     r""":math:`\sum_i b_i y_i + y_i^2 / (2 s_i c_i)`, with c = q for y < 0 and 1 - q for y > 0.
 
     On a side with the curvature 0 it is infinite.
@@ -119,11 +150,13 @@ class ExpectileConjugate(Conjugate[ExpectileLoss], SumOverCoordinates, Scaled):
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
 
-    def restrict(self, keep: Indices) -> ExpectileConjugate:
-        return ExpectileConjugate(self.of.restrict(keep))
-
     def minimiser(self) -> Vector:
         return self.of.subgradient(np.zeros_like(self.of.b))
 
     def subgradient_scale(self) -> Vector:
         return np.abs(self.of.b)
+
+
+def _lost(size: Vector) -> Vector:
+    """Return what underflow may have taken from terms that are not all 0."""
+    return np.where(size > 0, LOST, 0.0)

@@ -31,21 +31,37 @@ from ..common.arrays import (
 )
 from ..common.cached import cached_property
 from ..common.checks import shown
-from ..common.rounded import SHORT, UNIT
+from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from .conjugates import Ball, Conjugate, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Interval, PartlyFixed
 from .enclosures import MARGIN, upwards
+from .excess import (
+    NOTHING,
+    Bounds,
+    Contact,
+    Excess,
+    Gauge,
+    Near,
+    all_bounds,
+    collapsed,
+    contact_of_norms,
+    largest_proved,
+    lengths,
+    side_of_interval,
+    split_at_box,
+    up,
+)
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
-from .piecewise import shrink
+from .piecewise import PiecewiseQuadratic, shrink
 from .traits import Addable, Enclosed, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
 NEWTON_STEPS = 60
 
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def shrink_norms(pull: Vector, strength: Vector, weight: Vector, start: Indices) -> Vector:
@@ -312,6 +328,99 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
         slack: Vector = np.maximum((self.weight - norms) * (1.0 - MARGIN), 0.0)
         return slack
 
+    # --- points near a line below it ----------------------------------------------------------------------------
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact: the slope is split into one of the slopes and squares, and one of the norms.
+
+        The excess of a sum is at most the sum of the excesses of its parts at slopes that add to the slope, and equal
+        to it at the best split.
+        """
+        low, high = self.domain.box(self.left.size)
+        inside, pull, gauge = self._split(slope)
+        pieces, of_norms = self._parts(collapsed(point).between(low, high), inside, pull, gauge)
+        conjugate, side = NOTHING, of_norms.slope
+        if self.has_squares:  # what the split gives is too large by no more than the excess at any point
+            touching = np.clip(self.conjugate().subgradient(slope.high), low, high)
+            others = self._parts(Near(touching, np.zeros_like(touching)), inside, pull, gauge)
+            least, most, size = pieces.conjugate
+            conjugate = Bounds(least - up(sum(part.gap for part in others)) - UNIT * abs(least), most, size).known()
+        if not side.inside and self.has_box:
+            side = side._replace(multiple=self._multiple(slope))
+        return Contact(
+            up(pieces.gap + of_norms.gap),
+            pieces.exact + of_norms.exact,
+            all_bounds(pieces.value, of_norms.value),
+            conjugate,
+            side_of_interval(point, low, high, collapsed(slope).most),
+            side,
+        )
+
+    def _split(self, slope: Rounded) -> tuple[Rounded, Near, Gauge]:
+        """Return the slopes of both parts, and the lengths of the latter.
+
+        Without squares the first is the nearest point of the box. With squares the second is fixed, and the first takes
+        the errors.
+        """
+        blocks = self.partition
+        inside, beyond = split_at_box(slope, self.left, self.right)
+        pull = collapsed(beyond)
+        least, most = lengths(blocks, pull.value), lengths(blocks, pull.most)
+        gauge = Gauge(
+            most=most.value + most.error,
+            least=np.maximum(least.value - least.error, 0.0),
+            end=self.weight,
+            size=lengths(blocks, beyond.size).value,
+        )
+        if not self.has_squares:
+            return inside, pull, gauge
+        curved, flat = self.quadratic > 0, self.radius < np.inf
+        taken = self._slopes_of_norms(slope.high, pull.value)
+        rest = slope.plus(Rounded.around(-taken))
+        return (
+            Rounded(*(np.where(curved, *pair) for pair in zip(rest, inside, strict=True))),
+            Near(np.where(curved, taken, pull.value), np.where(curved, 0.0, pull.error)),
+            gauge._replace(most=np.where(flat, gauge.most, 0.0), least=np.where(flat, gauge.least, 0.0)),
+        )
+
+    def _slopes_of_norms(self, slope: Vector, pull: Vector) -> Vector:
+        """Return slopes of the norms where the function touches a line, which are proved to be in the balls."""
+        touching = self.conjugate().subgradient(slope)
+        moved = self.norms(touching) > 0
+        direction = np.where(self.per_coordinate(moved.astype(np.float64)) > 0, touching, pull)
+        length = lengths(self.partition, direction).most
+        target = np.where(moved, self.weight, np.minimum(self.weight, length))
+        share = np.divide(target, length, out=np.zeros_like(length), where=length > 0)
+        result: Vector = self.per_coordinate(share * (1 - (self.partition.sizes + 8) * UNIT)) * direction
+        return result
+
+    def _parts(self, x: Near, inside: Rounded, pull: Near, gauge: Gauge) -> tuple[Excess, Contact]:
+        """Return what is known of the slopes and squares, and of the norms, at their own slopes."""
+        free, blocks = PiecewiseParameters.zero(self.left.size), self.partition
+        pieces = PiecewiseQuadratic(self.left, self.right, self.quadratic, free.lower, free.upper)
+        norms, moved = lengths(blocks, x.value), self.weight * lengths(blocks, x.error).most
+        error = self.weight * (norms.error * (1 + 4 * UNIT) + UNIT * norms.value)
+        error += np.where((self.weight > 0) & (norms.value > 0), 2 * TINY, 0.0)
+        return (
+            pieces.excess(x.value, x.error if np.any(x.error) else None, inside),
+            contact_of_norms(x, pull, blocks, Near(self.weight * norms.value, error), moved, gauge),
+        )
+
+    @cached_property
+    def has_box(self) -> bool:
+        """Whether the box of slopes is more than 0."""
+        return anywhere(lambda slope: slope != 0, self.left) or anywhere(lambda slope: slope != 0, self.right)
+
+    def _multiple(self, slope: Rounded) -> float:
+        """Return the largest multiple of a slope that is proved to be in the domain of the conjugate."""
+
+        def inside(t: float) -> bool:
+            pull = collapsed(split_at_box(slope.times(t), self.left, self.right)[1])
+            norms = lengths(self.partition, pull.most)
+            return bool(np.all(norms.value + norms.error <= self.radius))
+
+        return largest_proved(self.conjugate().domain.largest_multiple(slope.high), inside)
+
     def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
         beyond = np.maximum(self.left - low, high - self.right)
         slack = self.per_coordinate(self._slack(low, high))
@@ -422,11 +531,6 @@ class BoxPlusBall(Ball, PartlyFixed):
         self.of = norms
 
     @cached_property
-    def has_box(self) -> bool:
-        """Whether the box of slopes is more than 0."""
-        return bool(np.any(self.of.left) or np.any(self.of.right))
-
-    @cached_property
     def everything(self) -> bool:
         return bool(np.all(np.isinf(self.of.radius)))
 
@@ -437,12 +541,12 @@ class BoxPlusBall(Ball, PartlyFixed):
     def project(self, x: Vector) -> Vector:
         if self.everything:
             return x
-        if isinstance(x, np.ndarray) and not self.has_box:
+        if isinstance(x, np.ndarray) and not self.of.has_box:
             return self._on_balls(x)
-        pull = shrink(x, self.of.left, self.of.right) if self.has_box else x
+        pull = shrink(x, self.of.left, self.of.right) if self.of.has_box else x
         norms = self.of.norms(pull)
-        factor = self.of.per_coordinate(np.minimum(norms, self.of.radius) / np.maximum(norms, TINY))
-        if not self.has_box:
+        factor = self.of.per_coordinate(np.minimum(norms, self.of.radius) / np.maximum(norms, SMALLEST))
+        if not self.of.has_box:
             factor *= x
             return factor
         return np.where(factor < 1.0, (x - pull) + factor * pull, x)
@@ -460,9 +564,10 @@ class BoxPlusBall(Ball, PartlyFixed):
         Without a box the function is linear, and has the root weight / ||x||_g.
         """
         groups, weight = self.of.partition, self.of.radius
-        if not self.has_box:
+        if not self.of.has_box:
             length = self.of.norms(x) * (1.0 - ROUNDING)
-            return float(np.where(length > weight, np.minimum(length, weight) / np.maximum(length, TINY), 1.0).min())
+            short = np.minimum(length, weight) / np.maximum(length, SMALLEST)
+            return float(np.where(length > weight, short, 1.0).min())
         start, order = groups.start[:-1], groups.order
         ordered = x[order]
         left, right = self.of.left[order], self.of.right[order]

@@ -13,12 +13,16 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _native
-from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, here, squeeze_constant
+from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, here, squeeze_constant
 from ..common.checks import positive_multiple
+from ..common.rounded import Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import PartlyFixed
+from .excess import Contact, assumed_side, contact_of_jumps
+from .normal_form import PiecewiseParameters
 from .penalties import Penalty
+from .piecewise import PiecewiseQuadratic
 from .traits import Movable
 
 
@@ -74,6 +78,14 @@ class NonDecreasing(Convex, Movable):
 
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction - self.domain.project(direction))
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact: that of jumps that are not negative, and the cumulated sums of the slope."""
+        rising = PiecewiseParameters.zero(self.size - 1)._replace(lower=constant(0.0, self.size - 1))
+        known = contact_of_jumps(PiecewiseQuadratic(*rising), point, slope)
+        if known.point.inside:
+            return known
+        return known._replace(point=assumed_side(self.domain, point, self.domain.project(point.high), slope.high))
 
     def conjugate(self) -> Indicator:
         return Indicator(self, PolarCone(self))

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Indices, Step, Vector, multiple
 from ..common.cached import cached_property
 from ..common.checks import nonnegative
+from ..common.rounded import UNIT
 from ..places.torch import device_of
-from .conjugates import Conjugate
 from .contract import Ray
-from .curved import CurvedRows
+from .curved import CurvedConjugate, CurvedRows
 from .domains import Interval
+from .excess import LOST, Near, relative_entropy
 from .losses import Loss
-from .traits import Scaled, SumOverCoordinates
 
 
 class KullbackLeibler(Loss):
@@ -121,8 +121,31 @@ class DivergenceLoss(CurvedRows):
         curved = np.where(room > 0, self.weight / np.where(room > 0, room, 1.0), 0.0)
         return curved, np.where(room > 0, 0.0, self.weight)
 
+    # the excess of a row is s times the divergence of b from u (1 - y / s)
 
-class DivergenceConjugate(Conjugate[DivergenceLoss], SumOverCoordinates, Scaled):
+    def row_values(self, u: Vector) -> Near:
+        part = self.b * np.log(np.where(self.b > 0, np.maximum(u, 0.0), 1.0))
+        return self._near(u - part, np.abs(u) + np.abs(part))
+
+    def row_conjugates(self, y: Vector) -> Near:
+        logarithm = np.log(np.where(self.b > 0, self.b / self._rest(y), 1.0))
+        return self._near(self.b * (logarithm - 1.0), self.b * (np.abs(logarithm) + 1.0))
+
+    def row_excess(self, u: Vector, y: Vector) -> Near:
+        return self._near(*relative_entropy(self.b, u * self._rest(y)))
+
+    def _rest(self, y: Vector) -> Vector:
+        """Return 1 - y / s, with a relative error of two roundings; 1 in rows of weight 0."""
+        return np.where(self.weight > 0, (self.weight - y) / np.where(self.weight > 0, self.weight, 1.0), 1.0)
+
+    def _near(self, terms: Vector, size: Vector) -> Near:
+        """Return terms times the weight, with 24 roundings of their size: three times that of a logarithm."""
+        known = self.weight > 0
+        error = self.weight * (24 * UNIT * size + LOST) + LOST
+        return Near(np.where(known, self.weight * terms, 0.0), np.where(known, error, 0.0))
+
+
+class DivergenceConjugate(CurvedConjugate[DivergenceLoss]):
     r""":math:`\sum_i s_i b_i (\log(s_i b_i / (s_i - y_i)) - 1)` for y <= s.
 
     A row of weight 0 has the single point y = 0.
@@ -142,9 +165,6 @@ class DivergenceConjugate(Conjugate[DivergenceLoss], SumOverCoordinates, Scaled)
 
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, np.where(self.of.weight > 0, np.maximum(direction, 0.0), direction))
-
-    def restrict(self, keep: Indices) -> DivergenceConjugate:
-        return DivergenceConjugate(self.of.restrict(keep))
 
     def minimiser(self) -> Vector:
         return np.where(self.of.weight * self.of.b > 0, -np.inf, 0.0)

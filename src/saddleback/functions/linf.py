@@ -18,9 +18,11 @@ from numpy.typing import ArrayLike
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, length, multiple
 from ..common.checks import LARGEST_PRODUCT, SQUARABLE, nonnegative, positive_multiple, scalar
+from ..common.rounded import TINY, UNIT, Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
+from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norms
 from .group import Groups, checked_weights, partition, partition_of_entries
 from .kinks import Kinks
 from .penalties import Penalty, Regulariser
@@ -149,6 +151,21 @@ class MaxNorms(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def conjugate(self) -> Indicator:
         return Indicator(self, L1Balls(self))
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        x, z, groups = collapsed(point), collapsed(slope), self.partition
+        values = self.weight * self._largest(np.abs(x.value))
+        sums, additions = block_sums(groups, np.abs(z.value))
+        errors, rounding = block_sums(groups, z.error)[0], (additions + 4) * UNIT
+        gauge = Gauge(
+            most=(sums + errors) * (1 + rounding),
+            least=sums * (1 - rounding),
+            end=self.weight,
+            size=block_sums(groups, slope.size)[0],
+        )
+        moved = self.weight * self._largest(x.error) * (1 + 4 * UNIT)
+        lost = np.where((self.weight > 0) & (self._largest(x.most) > 0), TINY, 0.0)
+        return contact_of_norms(x, z, groups, Near(values, UNIT * values + lost), moved + lost, gauge)
 
     def zero_slack(self, z: Vector) -> Vector | None:
         slack = self.weight - self.partition.sums(np.abs(z))

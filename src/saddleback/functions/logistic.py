@@ -6,13 +6,14 @@ import numpy as np
 
 from ..common.arrays import Indices, Step, Vector, multiple
 from ..common.cached import cached_property
-from .conjugates import Conjugate
+from ..common.rounded import UNIT
 from .contract import Ray
-from .curved import CurvedRows
+from .curved import CurvedConjugate, CurvedRows
 from .domains import Everywhere, Interval
 from .enclosures import MARGIN, self_concordant_reach, upwards
+from .excess import LOST, Near, relative_entropy
 from .normal_form import LogisticEntropy, NormalForm
-from .traits import Enclosed, Scaled, SumOverCoordinates
+from .traits import Enclosed
 
 NEWTON_STEPS = 60
 
@@ -108,8 +109,36 @@ class LogisticLoss(CurvedRows, Enclosed):
         ends = self.curvature_at(lower), self.curvature_at(upper)
         return np.minimum(*ends), np.where((lower <= 0) & (upper >= 0), 0.25 * self.weight, np.maximum(*ends))
 
+    # the excess of a row is s times the divergence of the probability p = -z y / s from that at the margin z u
 
-class Entropy(Conjugate[LogisticLoss], SumOverCoordinates, Scaled):
+    def row_values(self, u: Vector) -> Near:
+        margin = self.labels * u
+        return self._near(np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0), 0.0)
+
+    def row_conjugates(self, y: Vector) -> Near:
+        terms, size = _entropy_terms(*self._shares(y))
+        return self._near(terms, size)
+
+    def row_excess(self, u: Vector, y: Vector) -> Near:
+        margin = self.labels * u
+        own, rest = self._shares(y)
+        terms, size = relative_entropy(own, sigmoid(-margin))
+        other_terms, other_size = relative_entropy(rest, sigmoid(margin))
+        return self._near(terms + other_terms, size + other_size)
+
+    def _shares(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return p and 1 - p, each with a relative error of two roundings; 0 and 1 in rows of weight 0."""
+        weight = np.where(self.weight > 0, self.weight, 1.0)
+        size = np.where(self.weight > 0, np.abs(y), 0.0)
+        return size / weight, (weight - size) / weight
+
+    def _near(self, terms: Vector, size: Vector | float) -> Near:
+        """Return terms times the weight, with 24 roundings of their size: three times that of a logarithm."""
+        error = 24 * UNIT * (np.abs(terms) + size) * self.weight
+        return Near(self.weight * terms, np.where(self.weight > 0, error + LOST * (1.0 + self.weight), 0.0))
+
+
+class Entropy(CurvedConjugate[LogisticLoss]):
     r"""The conjugate of the logistic loss.
 
     At :math:`y_i = -z_i s_i p_i`, p in [0, 1], it is :math:`s_i (p_i \log p_i + (1 - p_i) \log(1 - p_i))`.
@@ -129,9 +158,6 @@ class Entropy(Conjugate[LogisticLoss], SumOverCoordinates, Scaled):
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
 
-    def restrict(self, keep: Indices) -> Entropy:
-        return Entropy(self.of.restrict(keep))
-
     def minimiser(self) -> Vector:
         return -0.5 * self.of.labels * self.of.weight
 
@@ -146,6 +172,13 @@ def sigmoid(x: Vector) -> Vector:
     """Return 1 / (1 + exp(-x)) without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+def _entropy_terms(p: Vector, rest: Vector) -> tuple[Vector, Vector]:
+    """Return p log p + (1 - p) log(1 - p), given both shares, and the size of what roundings of it are relative to."""
+    lesser = np.minimum(p, rest)
+    first = lesser * np.log(np.where(lesser > 0, lesser, 1.0))
+    return first + (1.0 - lesser) * np.log1p(-lesser), lesser - first
 
 
 def entropy(p: Vector) -> Vector:

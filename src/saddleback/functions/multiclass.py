@@ -26,14 +26,30 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
 from ..common.cached import cached_property
 from ..common.checks import finite, nonnegative, scalar, weights
+from ..common.rounded import UNIT, Rounded
 from ..places.torch import device_of
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import Everywhere
+from .excess import (
+    LOST,
+    Contact,
+    Near,
+    Side,
+    assumed_side,
+    bounds_of,
+    collapsed,
+    convex_bounds,
+    relative_entropy,
+    sum_up,
+)
 from .losses import Loss
 from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
 
 NEWTON_STEPS = 100
+
+SLIGHTLY = 2.0**-20
+"""Relative margin of bounds on small changes, for the rounding of the changes themselves."""
 
 
 class _ClassLoss(Loss):
@@ -178,6 +194,58 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
         """Return the minimiser of phi(u) + 1/2 sum_k (u_k - v_k)^2 / reach_k per row."""
 
+    @abstractmethod
+    def row_values(self, u: Near) -> Near:
+        """Return the values of the rows, without the weights, if each target is a single class."""
+
+    @abstractmethod
+    def conjugate_terms(self, shares: Vector) -> Near:
+        """Return the terms of phi* at exact shares."""
+
+    @abstractmethod
+    def row_excess(self, u: Near, shares: tuple[Vector, ...]) -> Near:
+        """Return the largest excess of each row between the ends of its shares, without the weight."""
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        """Return the contact if each target is a single class; that the rows of a slope add to 0 is not proved."""
+        if not self._single:
+            return None
+        u, y = (Near(*map(self.rows, collapsed(each))) for each in (point, slope))
+        shares, weight = self._shares(y), self.spread(self.weight)
+        gap, simplices = self._weighted(self.row_excess(u, shares)), self.conjugate().domain
+
+        def conjugate(ends: Vector) -> Near:
+            terms = self.conjugate_terms(self.rows(ends))
+            return Near(weight * terms.value.ravel(), weight * terms.error.ravel() + np.where(weight > 0, LOST, 0.0))
+
+        return Contact(
+            sum_up(np.maximum(gap.value + gap.error, 0.0) * (1 + 2 * UNIT)),
+            float(np.sum(np.maximum(gap.value, 0.0))),
+            bounds_of(self._weighted(self.row_values(u))),
+            convex_bounds(conjugate, [end.ravel() for end in shares]),
+            Side(),
+            assumed_side(simplices, slope, simplices.project(slope.high), u.value.ravel()),
+        )
+
+    @cached_property
+    def _single(self) -> bool:
+        """Whether each target is a single class."""
+        return bool(np.all((self.target == 0) | (self.target == 1)) and np.all(_total(self.target) == 1))
+
+    def _weighted(self, rows: Near) -> Near:
+        """Return rows times their weights."""
+        value = self.weight * rows.value
+        error = self.weight * rows.error * (1 + 4 * UNIT) + 2 * UNIT * np.abs(value)
+        return Near(value, error + np.where(self.weight > 0, LOST, 0.0))
+
+    def _shares(self, y: Near) -> tuple[Vector, ...]:
+        """Return ends of the intervals of p + y / s, from 0 to 1; p in rows of weight 0."""
+        counted = self.weight[:, None] > 0
+        weight = np.where(counted, self.weight[:, None], 1.0)
+        shares = (weight * self.target + np.where(counted, y.value, 0.0)) / weight
+        errors = np.where(counted, y.error / weight + 2 * UNIT * np.abs(shares), 0.0) * (1 + 4 * UNIT)
+        return tuple(np.clip(end, 0.0, 1.0) for end in Near(shares, errors).ends())
+
     def rows(self, flat: Vector) -> Vector:
         """Return a flat vector as a matrix with one column per class."""
         return flat.reshape(self.target.shape)
@@ -246,6 +314,41 @@ class SoftmaxLoss(SumOverClasses, Smooth):
     def conjugate_of_maximum(self, shares: Vector) -> Vector:
         return _total(shares * np.log(np.where(shares > 0, shares, 1.0)))
 
+    def row_values(self, u: Near) -> Near:
+        """Return sum_k p_k (max u - u_k) + log(1 + sum of the other exponentials): no term is negative."""
+        off = _largest(u.value)[:, None] - u.value
+        others = np.exp(-off)
+        others[np.arange(len(others)), np.argmin(off, axis=1)] = 0.0
+        below, smooth = _total(self.target * off), np.log1p(_total(others))
+        error = UNIT * ((32.0 + off.shape[1]) * smooth + 2.0 * _total(others * off) + 2.0 * below)
+        return Near(below + smooth, error + self._moved(u, np.abs(self.shares(u.value) - self.target)))
+
+    def conjugate_terms(self, shares: Vector) -> Near:
+        terms = shares * np.log(np.where(shares > 0, shares, 1.0))
+        return Near(terms, 12 * UNIT * np.abs(terms))
+
+    def row_excess(self, u: Near, shares: tuple[Vector, ...]) -> Near:
+        """Return the divergence of the shares from those at u, which have relative errors of ``rounding``."""
+        touching, off = self.shares(u.value), _largest(u.value)[:, None] - u.value
+        rounding = UNIT * (touching.shape[1] + off + _total(touching * off)[:, None])
+        terms, errors, distances = [], [], []
+        for share in shares:
+            term, size = relative_entropy(share, touching)
+            distance = np.abs(touching - share)
+            terms.append(term)
+            errors.append(24 * UNIT * size + 2.0 * rounding * distance + rounding * rounding * share)
+            distances.append(distance)
+        value = _total(np.max(terms, axis=0))
+        error = _total(np.max(errors, axis=0)) * (1 + SLIGHTLY) + touching.shape[1] * UNIT * value
+        return Near(value, error + self._moved(u, np.max(distances, axis=0)))
+
+    @staticmethod
+    def _moved(u: Near, slopes: Vector) -> Vector:
+        """Return how far rows with these slopes may rise within the errors of u: no curvature is above 1/2."""
+        linear, squares = _total((slopes + (32 + slopes.shape[1]) * UNIT) * u.error), _total(u.error * u.error)
+        rise: Vector = (linear + 0.5 * squares) * (1 + SLIGHTLY)
+        return rise
+
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
         r"""Solve :math:`u_k + t_k e^{u_k - L} = v_k` for all k, with L the logarithm of the sum of exponentials.
 
@@ -300,6 +403,22 @@ class MaximumLoss(SumOverClasses):
 
     def conjugate_of_maximum(self, shares: Vector) -> Vector:
         return _total(shares * self.target) - 1.0
+
+    def row_values(self, u: Near) -> Near:
+        largest, own = self.maximum(u.value), _total(self.target * u.value)
+        error = 4 * UNIT * (np.abs(largest) + np.abs(own) + 1.0)
+        return Near(largest - own, error + (_largest(u.error) + _total(self.target * u.error)) * (1 + SLIGHTLY))
+
+    def conjugate_terms(self, shares: Vector) -> Near:
+        return Near(self.target * (shares - 1.0), 2 * UNIT * self.target)
+
+    def row_excess(self, u: Near, shares: tuple[Vector, ...]) -> Near:
+        """Return sum_k pi_k (max_l v_l - v_k) with v = 1 - p + u: no term is negative."""
+        moved, most = u.value + (1.0 - self.target), np.maximum.reduce(shares)
+        largest = _largest(moved)[:, None]
+        error = 4 * UNIT * (np.abs(largest) + np.abs(moved) + 1.0) + u.error + _largest(u.error)[:, None]
+        value = _total(most * (largest - moved))
+        return Near(value, (_total(most * error) + moved.shape[1] * UNIT * value) * (1 + SLIGHTLY))
 
     def prox_of_maximum(self, v: Vector, reach: Vector) -> Vector:
         margin = 1.0 - self.target

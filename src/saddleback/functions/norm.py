@@ -5,9 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, length, multiple
+from ..common.rounded import TINY, UNIT, Rounded
 from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
 from .domains import Everywhere
+from .excess import (
+    LOST,
+    Contact,
+    Gauge,
+    Near,
+    both,
+    collapsed,
+    contact_of_norms,
+    lengths,
+    linear_bounds,
+    side_of_interval,
+)
 from .group import shrink_norms
 from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
 
@@ -75,6 +88,27 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def rise_within(self, distances: Vector) -> float:
         return self.scale * length(self.root * distances)
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact: that of a norm with the point root (u - b) and the slope y / root."""
+        off, y, counted = collapsed(point.plus(Rounded.around(-self.b))), collapsed(slope), self.counted
+        used, one = Near(*(np.where(counted, each, 0.0) for each in y)), Blocks.single(self.b.size)
+        inverse = np.divide(1.0, self.root, out=np.zeros_like(self.root), where=counted)
+        norm, norm_of_error = lengths(one, self.root * off.value), lengths(one, self.root * off.error)
+        dual, size = lengths(one, inverse * (np.abs(used.value) + used.error)), lengths(one, inverse * slope.size)
+        centre, error = lengths(one, inverse * used.value), 8 * UNIT  # of the roots, quotients and products
+        gauge = Gauge(
+            most=(dual.value + dual.error) * (1 + error) + TINY * (dual.value > 0),
+            least=np.maximum((centre.value - centre.error) * (1 - error), 0.0),
+            end=np.array([self.scale]),
+            size=size.value,
+        )
+        norms = Near(self.scale * norm.value, self.scale * (norm.error + error * norm.value) + LOST * (norm.value > 0))
+        moved = self.scale * norm_of_error.most * (1 + error) + LOST * (norm_of_error.value > 0)
+        of_norm = contact_of_norms(off, used, one, norms, moved, gauge)
+        idle = np.flatnonzero(~counted)
+        rest = side_of_interval(slope.part(idle), 0.0 * self.b[idle], 0.0 * self.b[idle], off.most[idle])
+        return of_norm._replace(conjugate=linear_bounds(self.b, used), slope=both(of_norm.slope, rest))
 
 
 class Ellipsoid(Domain):

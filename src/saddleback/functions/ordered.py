@@ -30,10 +30,12 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, h
 from ..common.cached import cached_property
 from ..common.checks import SQUARABLE, data, finite, integer, positive_multiple, scalar
 from ..common.chunks import double
+from ..common.rounded import TINY, UNIT, Rounded
 from ..places.torch import device_of
 from .conjugates import Ball, Conjugate
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
+from .excess import Contact, Gauge, Near, assumed_side, block_sums, collapsed, contact_of_norms, linear_bounds
 from .losses import Loss
 from .penalties import Penalty
 from .sorting import largest_sums, ranked, shrink_sorted, tied
@@ -286,6 +288,22 @@ class SortedResiduals(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def conjugate(self) -> LinearOnPermutahedron:
         return LinearOnPermutahedron(self)
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact; that a slope is in the permutahedron, with the sum of the scores, is not proved."""
+        off, y, one = collapsed(point.plus(Rounded.around(-self.b))), collapsed(slope), Blocks.single(self.b.size)
+        terms = self._terms(off.value)
+        (value,), additions = block_sums(one, terms)
+        size, moved = (
+            block_sums(one, np.sort(np.abs(self.scores)) * np.sort(each))[0] for each in (np.abs(off.value), off.error)
+        )
+        lost = self.b.size * TINY * float(np.any(self.scores))
+        norm = Near(np.array([value]), (additions + 4) * UNIT * size + lost)
+        free = Gauge(*np.zeros((4, 1)))
+        known = contact_of_norms(off, y, one, norm, moved * (1 + (additions + 4) * UNIT) + lost, free)
+        ball = self.conjugate().domain
+        side = assumed_side(ball, slope, ball.project(slope.high), off.value)
+        return known._replace(conjugate=linear_bounds(self.b, y), slope=side)
 
     def subdifferential(self, x: Vector, tolerance: Vector) -> tuple[Vector, Vector]:
         """Return the slopes of the rows whose residuals tie with none of another score, and nan for the others.

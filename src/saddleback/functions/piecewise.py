@@ -288,10 +288,10 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         margin = 1.0 + (point.size + 4) * UNIT
         return Excess(
             gap * margin if gap < np.inf else np.inf,
-            exact,
+            exact if exact < np.inf else np.inf,
             _bounds(*value, point.size),
             _bounds(*of_conjugate, point.size),
-            missed * margin,
+            missed * margin if missed < np.inf else np.inf,
             infeasibility,
             multiple,
             *decided,
@@ -640,7 +640,7 @@ def _bounds(high: float, low: float, error: float, size: float, count: int) -> B
     """Return the bounds on a sum of some terms with twice the digits of a double."""
     relative = (count + 4) * UNIT
     within = (error + abs(low) + relative * relative * size) * (1 + relative) + UNIT * abs(high)
-    return Bounds.around(high, within, size * (1 + relative))
+    return Bounds.around(high, within, size * (1 + relative)).known()
 
 
 def _larger(first: Any, second: Any) -> Any:

@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, here, length, multiple
 from ..common.cached import cached_property
 from ..common.checks import LARGEST_PRODUCT, nonnegative, scalar
+from ..common.rounded import TINY, UNIT, Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
+from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norms, running_sums
 from .kinks import Kinks
 from .penalties import Regulariser
 from .sorting import largest_sums, ranked, shrink_sorted, tied
@@ -117,6 +119,24 @@ class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
     def conjugate(self) -> Indicator:
         return Indicator(self, SortedL1Ball(self))
 
+    def contact(self, point: Rounded, slope: Rounded) -> Contact:
+        """Return the contact; the dual norm is the largest of the sums of k entries over those of k weights."""
+        x, z, one = collapsed(point), collapsed(slope), Blocks.single(self.weights.size)
+        values, additions = block_sums(one, self.weights * np.sort(np.abs(x.value)))
+        moved = block_sums(one, self.weights * np.sort(x.error))[0]
+        rounding, lost = (additions + 4) * UNIT, self.weights.size * TINY * float(self.weights[-1] > 0)
+        weighted = self.weights[-1] > 0  # without weights, 0 alone is inside
+        bounds = collapsed(_sums_of_largest(self.weights)) if weighted else Near(np.ones(1), np.zeros(1))
+        most, centre, size = (collapsed(_sums_of_largest(each)) for each in (z.most, np.abs(z.value), slope.size))
+        gauge = Gauge(
+            most=_largest((most.value + most.error) / (bounds.value - bounds.error)) * (1 + 4 * UNIT),
+            least=_largest((centre.value - centre.error) / (bounds.value + bounds.error)) * (1 - 4 * UNIT),
+            end=np.array([float(weighted)]),
+            size=_largest(size.value / bounds.value),
+        )
+        norms = Near(values, rounding * values + lost * (x.value.any()))
+        return contact_of_norms(x, z, one, norms, moved * (1 + rounding) + lost * x.error.any(), gauge)
+
     @cached_property
     def bounds(self) -> Vector:
         """The sums of the largest weight, of the two largest, and so on."""
@@ -165,6 +185,15 @@ class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
         most = int(np.argmax(shares))
         active = ranked(np.repeat([0.0, 1.0 / self.bounds[most]], [z.size - most - 1, most + 1]), np.abs(z))
         return Kinks(shares[most : most + 1], active * np.sign(z), np.zeros(z.size, dtype=np.int64))
+
+
+def _sums_of_largest(sizes: Vector) -> Rounded:
+    """Return the sums of the largest entry, of the two largest, and so on, with bounds on their rounding."""
+    return running_sums(Rounded.around(np.sort(sizes)[::-1]))
+
+
+def _largest(ratios: Vector) -> Vector:
+    return np.array([np.max(ratios)])
 
 
 class SortedL1Ball(Ball, PartlyFixed):

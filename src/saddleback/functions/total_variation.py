@@ -30,9 +30,11 @@ from .. import _native
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, here, multiple, squeeze_constant
 from ..common.cached import cached_property
 from ..common.checks import LARGEST_PRODUCT, scalar
+from ..common.rounded import Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import Everywhere, Interval, PartlyFixed, largest_finite_multiple
+from .excess import Contact, all_bounds, collapsed, contact_of_jumps, largest_proved, linear_bounds
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
 from .penalties import Regulariser
@@ -176,6 +178,23 @@ class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
 
     def conjugate(self) -> Indicator:
         return Indicator(self, Bridge(self) if self.bare else Tube(self))
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        """Return the contact: that of the jumps of x and the cumulated sums of the slope; None for other terms."""
+        if not self.bare:
+            return None
+        count, tilt = self.linear.size - 1, Rounded.around(-self.linear)
+        ends = {"left": constant(-self.alpha, count), "right": constant(self.alpha, count)}
+        absolute = PiecewiseQuadratic(*PiecewiseParameters.zero(count)._replace(**ends))
+        known = contact_of_jumps(absolute, point, slope.plus(tilt))
+        value, side = all_bounds(known.value, linear_bounds(self.linear, collapsed(point))), known.slope
+        if not side.inside and np.any(self.linear):
+            multiple = largest_proved(
+                self.conjugate().domain.largest_multiple(slope.high),
+                lambda t: contact_of_jumps(absolute, point, slope.times(t).plus(tilt)).slope.inside,
+            )
+            side = side._replace(multiple=multiple)
+        return known._replace(value=value, slope=side)
 
     def kinks(self, z: Vector, rest: Any) -> Kinks:
         raise ValueError(

@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..common.arrays import Indices, Step, Vector, multiple
+from ..common.arrays import Indices, Parameter, Step, Vector, multiple
 from ..common.cached import cached_property
 from ..common.checks import nonnegative, positive, scalar
+from ..common.rounded import TINY, UNIT
 from ..places.torch import device_of
-from .conjugates import Conjugate
 from .contract import Ray
-from .curved import CurvedRows
+from .curved import CurvedConjugate, CurvedRows
 from .domains import Everywhere, Interval
+from .excess import LOST, Near
 from .losses import Loss
-from .traits import Scaled, SumOverCoordinates
 
 NEWTON_STEPS = 60
 
@@ -220,8 +220,64 @@ class TweedieLoss(CurvedRows):
             rises = np.where(curvature > 0, curvature * np.exp(rate * distances) * distances**2, 0.0)
         return 0.5 * float(np.sum(rises))
 
+    # The two terms of the loss are exponentials, whose slopes c and -d add to y / s. For any such c and d, the sum of
+    # their excesses is a bound on that of the loss, and it is equal if both touch at the same u. With the power 1 or 2
+    # one of the terms is linear, so that its slope is known.
 
-class TweedieConjugate(Conjugate[TweedieLoss], SumOverCoordinates, Scaled):
+    def proved_slopes(self) -> Interval:
+        domain = self.conjugate().domain
+        return Interval(domain.lower * (1.0 - 2 * UNIT), domain.upper) if not self.down else domain
+
+    def row_values(self, u: Vector) -> Near:
+        rising, falling = _integral(self.up, u), self.b * _integral(self.down, np.where(self.b > 0, -u, 0.0))
+        return self._near((rising + falling, (np.abs(rising) + np.abs(falling)) * (1.0 + np.abs(u))))
+
+    def row_conjugates(self, y: Vector) -> Near:
+        ends = [
+            self._near(
+                _conjugate_of_exponential(self.up, rising, 1.0),
+                _conjugate_of_exponential(self.down, falling, self.b),
+            )
+            for rising, falling in self._slopes(y)
+        ]
+        value = np.maximum(*(end.value for end in ends))
+        error = np.maximum(*(end.error for end in ends)) + np.abs(ends[0].value - ends[1].value) * (1 + 2 * UNIT)
+        if self.up and self.down:  # the sum is a bound: the value is less by no more than the excess at any point
+            at_touching = self.row_excess(self.conjugate().maximiser(y), y)
+            error = error + np.maximum(at_touching.value + at_touching.error, 0.0)
+        return Near(value, error)
+
+    def row_excess(self, u: Vector, y: Vector) -> Near:
+        ends = [
+            self._near(
+                _excess_of_exponential(self.up, u, rising, 1.0),
+                _excess_of_exponential(self.down, -u, falling, self.b),
+            )
+            for rising, falling in self._slopes(y)
+        ]
+        return Near(np.maximum(*(end.value for end in ends)), np.maximum(*(end.error for end in ends)))
+
+    def _slopes(self, y: Vector) -> list[tuple[Vector, Vector]]:
+        """Return slopes c and d of the two terms at two ends, between which c - d is y / s exactly."""
+        counted, mixed = self.weight > 0, self.up > 0 and self.down > 0
+        ratio = np.where(counted, y, 0.0) / np.where(counted, self.weight, 1.0)
+        u = self.conjugate().maximiser(y) if mixed else np.zeros_like(y)
+        rising, falling = _exponential(self.up, u), np.where(self.b > 0, self.b * _exponential(self.down, -u), 0.0)
+        upwards = ratio >= 0 if mixed else np.full(y.shape, self.up > 0)  # the term that takes the difference
+        known, ratio = np.where(upwards, falling, rising), np.where(upwards, ratio, -ratio)
+        error = 2 * UNIT * (np.abs(ratio) + np.abs(known + ratio)) + 2 * TINY * (ratio != 0)
+        ends = (np.maximum(known + ratio + side * error, 0.0) for side in (-1, 1))
+        return [(np.where(upwards, end, known), np.where(upwards, known, end)) for end in ends]
+
+    def _near(self, *terms: tuple[Vector, Vector]) -> Near:
+        """Return the sum of terms times the weight, each with 24 roundings of its size: three times that of an exp."""
+        counted = self.weight > 0
+        value, size = (sum(each) for each in zip(*terms, strict=True))
+        error = self.weight * (24 * UNIT * size + LOST) + LOST
+        return Near(np.where(counted, self.weight * value, 0.0), np.where(counted, error, 0.0))
+
+
+class TweedieConjugate(CurvedConjugate[TweedieLoss]):
     r"""The conjugate of a loss with a log link.
 
     For the Poisson loss it is :math:`\sum_i c_i \log(c_i / s_i) - c_i` with :math:`c_i = y_i + s_i b_i \ge 0`, for the
@@ -276,9 +332,6 @@ class TweedieConjugate(Conjugate[TweedieLoss], SumOverCoordinates, Scaled):
     def recession(self, direction: Vector) -> Ray:
         return Ray(0.0, direction)
 
-    def restrict(self, keep: Indices) -> TweedieConjugate:
-        return TweedieConjugate(self.of.restrict(keep))
-
     def minimiser(self) -> Vector:
         return self.of.weight * (1.0 - self.of.b)
 
@@ -294,3 +347,39 @@ def _exponential(rate: float, u: Vector) -> Vector:
 def _integral(rate: float, u: Vector) -> Vector:
     """Return exp(rate u) / rate; u for the rate 0."""
     return np.exp(rate * u) / rate if rate else u
+
+
+def _conjugate_of_exponential(rate: float, slope: Vector, base: Parameter) -> tuple[Vector, Vector]:
+    """Return the conjugate of base exp(rate v) / rate, c (log(c / base) - 1) / rate, and what its rounding scales with.
+
+    Both are 0 for the rate 0, where the function is a line.
+    """
+    if not rate:
+        return np.zeros_like(slope), np.zeros_like(slope)
+    share, logarithm = slope / rate, _logarithm_of_share(slope, base)
+    return share * (logarithm - 1.0), share * (np.abs(logarithm) + 1.0)
+
+
+def _excess_of_exponential(rate: float, v: Vector, slope: Vector, base: Parameter) -> tuple[Vector, Vector]:
+    """Return the excess of base exp(rate v) / rate, and what its rounding scales with.
+
+    With d = rate v - log(c / base) it is c (exp(d) - 1 - d) / rate, whose derivative is small next to d = 0.
+    """
+    if not rate:
+        return np.zeros_like(v), np.zeros_like(v)
+    exponent, logarithm, share = rate * v, _logarithm_of_share(slope, base), slope / rate
+    off, size = exponent - logarithm, np.abs(exponent) + np.abs(logarithm) + 2.0
+    growth = np.where(base > 0, base * np.exp(np.where(base > 0, exponent, 0.0)) / rate, 0.0)
+    close = (np.abs(off) <= 1.0) & (slope > 0)
+    return (
+        np.where(close, share * (np.expm1(np.where(close, off, 0.0)) - off), growth - share - share * off),
+        np.where(
+            close, share * size * (np.abs(off) + 8 * UNIT * size), growth * (1.0 + np.abs(exponent)) + share * size
+        ),
+    )
+
+
+def _logarithm_of_share(slope: Vector, base: Parameter) -> Vector:
+    """Return log(slope / base); 0 if one of them is 0."""
+    known = (slope > 0) & (base > 0)
+    return np.where(known, np.log(np.where(known, slope / np.where(known, base, 1.0), 1.0)), 0.0)
