@@ -47,7 +47,7 @@ class Status(Enum):
 
 
 ROUGH = 2.0**-10
-"""Relative gap above which a point counts as unsolved, even if rounding explains the gap."""
+"""Relative gap above which a point counts as unsolved, unless the objective itself is all rounding."""
 
 COLOURS = {
     Status.OPTIMAL: GOOD,
@@ -123,10 +123,13 @@ class Certificate:
         return self.error <= tol and not self.forgiven
 
     def limited(self, tol: float) -> bool:
-        """Return whether rounding is all that keeps the pair from a tolerance."""
+        """Return whether rounding is all that keeps the pair from a tolerance.
+
+        A large gap counts only if the objective itself is all rounding.
+        """
         violations = self.primal_infeasibility, self.dual_infeasibility, self.perturbation
-        explained = self.relative_gap <= max(tol, min(self.rounding, ROUGH))
-        return explained and max(violations) <= max(tol, self.rounding)
+        rounding = self.rounding if self.rounding >= 1 else min(self.rounding, ROUGH)
+        return self.relative_gap <= max(tol, rounding) and max(violations) <= max(tol, rounding)
 
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""

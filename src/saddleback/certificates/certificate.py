@@ -375,7 +375,8 @@ class _Pair:
         forgiven = self.scalable and not self.balanced
         if not math.isfinite(gap) or (forgiven and not self._rounded()) or (self.scalable and not columns.rounded):
             bound = -np.inf
-        proved = self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
+        known = model.A.traits.entries_known  # the rounding of a user's operator is assumed
+        proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
         outside = _outside(self.given, self.x)
         least = self._floor()
         scale = max(abs(highest), abs(bound), least) if math.isfinite(bound) else np.inf
@@ -389,7 +390,7 @@ class _Pair:
             dual_infeasibility=columns.infeasibility,
             perturbation=_share(columns.missed + rows.missed, scale),
             proved=proved,
-            attained=rows.slope_inside and columns.point_inside and outside == 0,
+            attained=known and rows.slope_inside and columns.point_inside and outside == 0,
             floor=least,
             rounding=_share(rounding, scale),
             forgiven=forgiven and math.isfinite(bound),
