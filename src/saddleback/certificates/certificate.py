@@ -183,7 +183,7 @@ def certified(
     others = []
     if certificate.dual_value < model.trivial_bound:
         others.append(constant(0.0, y.size))
-    elif certificate.dual_infeasibility > 0:
+    if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
         size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
         others.append(_without_dust(y, terms, Adjoint(model.A), size, certificate))
@@ -206,7 +206,8 @@ def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certi
     that has data, or terms of other variables, of which it is more than a small share. Rows with infinite data are met
     by whatever variables.
     """
-    least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
+    values = abs(certificate.primal_value), abs(certificate.dual_value)
+    least = DUST * max(filter(math.isfinite, values), default=0.0)
     small = terms <= least
     while A.traits.entries_known:
         size = data + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
