@@ -30,6 +30,7 @@ from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from ..functions.domains import bounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
+from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..result import Certificate
@@ -373,8 +374,9 @@ class _Pair:
         exact = columns.exact + rows.exact
         # both are bounds; the latter does not depend on x
         bound = max(-_sum_up(gap, -lowest), -_sum_up(columns.conjugate.high, rows.value.high, -model.constant))
-        forgiven = self.scalable and not self.balanced
-        if not math.isfinite(gap) or (forgiven and not self._rounded()) or (self.scalable and not columns.rounded):
+        strict = self.scalable and as_linear_program(model) is None  # the violations of a program have a tolerance
+        forgiven = strict and not self.balanced
+        if not math.isfinite(gap) or (forgiven and not self._rounded()) or (strict and not columns.rounded):
             bound = -np.inf
         proved = self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
         outside = _outside(self.given, self.x)
