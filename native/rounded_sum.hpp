@@ -68,10 +68,8 @@ struct RoundedSum {
   RoundedNumber bounded(double longest) const {
     const double k = terms + 3, most = size * (1 + k * kUnit) + terms * kUnderflow;
     double rounding = 2 * k * k * kUnit * kUnit * most;
-    if (longest > 0)
-      rounding += (std::min(terms, longest) + 3) * kUnit * most;
-    else
-      rounding = std::min(rounding, 4 * k * kUnit * lost * (1 + 16 * k * kUnit));
+    if (longest > 0) rounding += (std::min(terms, longest) + 3) * kUnit * most;
+    else rounding = std::min(rounding, 4 * k * kUnit * lost * (1 + 16 * k * kUnit));
     const double underflow = 2 * (longest > 0 ? terms : small) * kUnderflow;
     const double error = (rounding + moved * (1 + k * kUnit) + underflow) * (1 + 8 * kUnit);
     const DoubleDouble sum = DoubleDouble::sum(hi, lo);
@@ -101,8 +99,7 @@ SADDLEBACK_CLONES static RoundedSum plain_dot(const T* column, const double* y, 
 }
 
 /// The number of terms of column . y that are small.
-template <class T>
-SADDLEBACK_CLONES static double count_small(const T* column, const double* y, Index rows) {
+template <class T> SADDLEBACK_CLONES static double count_small(const T* column, const double* y, Index rows) {
   double small = 0;
 #pragma omp simd reduction(+ : small)
   for (Index i = 0; i < rows; ++i) {

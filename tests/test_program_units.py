@@ -148,3 +148,46 @@ def test_geometric_units_bring_entries_close_to_one(rng):
     A = sparse.csc_matrix(np.ldexp(1.0, rows[:, None] + columns))
     of_rows, of_columns = geometric_units(A, np.zeros(6, dtype=int), np.zeros(9, dtype=int))
     assert np.all(np.ldexp(A.toarray(), of_rows[:, None] + of_columns) == 1.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_ray_next_to_an_exact_one_is_a_proof(seed):
+    """Free columns, one fewer than rows, leave a single direction e with A'e = 0, whose entries are not floats."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((5, 4)), rng.standard_normal(5)
+    data = np.zeros(4), np.full(4, -np.inf), np.full(4, np.inf), A, b, b
+    assert exact_simplex.verdict(*data)[0] == exact_simplex.INFEASIBLE
+    direction = np.linalg.svd(A.T)[2][-1]
+    direction *= -np.sign(b @ direction)
+    columns, rows = rng.integers(-SPREAD, SPREAD + 1, 4), rng.integers(-SPREAD, SPREAD + 1, 5)
+    twin = program(*in_units(data, columns, rows))
+    for nearly in (direction, direction * (1 + 1e-9 * rng.standard_normal(5))):
+        proof, other = sb.certify_ray(program(*data), nearly), sb.certify_ray(twin, np.ldexp(nearly, -rows))
+        assert proof.proves is other.proves is sb.Status.INFEASIBLE
+        assert proof.exact
+        assert other.exact
+    assert sb.certify_ray(program(*data), -direction).proves is None
+    feasible = A @ rng.standard_normal(4)
+    wide = program(*data[:4], feasible - 1e-9, feasible + 1e-9)
+    for sign in (1, -1):
+        assert sb.certify_ray(wide, sign * direction).proves is None
+
+
+def test_the_message_names_what_is_violated_most():
+    """The row of grams misses its bound by all of its terms, beside a row of tonnes that is met to nine digits."""
+    A = np.array([[1e9, 0.0], [0.0, 1e-9]])
+    problem = program(np.ones(2), np.zeros(2), np.full(2, np.inf), A, [1e9, 1e-9], [1e9, 1e-9])
+    problem.row_names = ("tonnes", "grams")
+    result = sb.solve(problem, "pdhg", max_passes=1)
+    assert result.status is sb.Status.MAX_PASSES
+    assert "The constraint on row " in result.message
+    assert "of its terms." in result.message
+
+
+def test_the_message_of_a_program_says_what_is_proved():
+    """Integers are added without rounding, and 1/3 x = 1 has no solution in floating point."""
+    exact = sb.solve(program([1.0, 2.0], np.zeros(2), np.full(2, np.inf), np.array([[1.0, 1.0]]), [2.0], [2.0]))
+    rounded = sb.solve(program([1.0], [0.0], [np.inf], np.array([[1.1]]), [1.0], [1.0]))
+    assert not rounded.certificate.attained
+    assert "x is feasible up to its violations" in rounded.message
+    assert ("Of the two values" in exact.message) is not (exact.certificate.proved and exact.certificate.attained)

@@ -112,3 +112,15 @@ def test_units_change_no_bit(name: str, precise: bool) -> None:
     first, second = plain.rmatvec_rounded(y, None, precise), scaled.rmatvec_rounded(y / rows, None, precise)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one[widths] * columns, other[widths])
+
+
+@pytest.mark.parametrize("name", ["dense by columns", "dense by rows", "sparse by columns", "one above the other"])
+def test_sums_that_lose_nothing_are_exact(name: str) -> None:
+    rng = np.random.default_rng(3)
+    data = rng.integers(-9, 10, SIZES) * np.ldexp(1.0, rng.integers(-30, 30, SIZES[0]))[:, None]
+    A = OPERATORS[name](data)
+    x, y = rng.integers(-9, 10, SIZES[1]).astype(float), rng.integers(-9, 10, A.shape[0]).astype(float)
+    image = A.matvec_rounded(x, precise=True)
+    assert np.all(image.error == 0)
+    assert all(error == 0 for error, _ in distances(image, product(np.asarray(A.entries()), x)))
+    assert np.any(A.rmatvec_rounded(y / 3.0, precise=True).error > 0)

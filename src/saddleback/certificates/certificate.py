@@ -30,6 +30,7 @@ from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from ..functions.domains import bounded
 from ..functions.excess import Excess, up
 from ..functions.traits import curvature, rise_within, subgradient_scale
+from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators import Adjoint, Operator
 from ..result import Certificate
@@ -183,7 +184,7 @@ def certified(
     others = []
     if certificate.dual_value < model.trivial_bound:
         others.append(constant(0.0, y.size))
-    elif certificate.dual_infeasibility > 0:
+    if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
         size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
         others.append(_without_dust(y, terms, Adjoint(model.A), size, certificate))
@@ -206,7 +207,8 @@ def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certi
     that has data, or terms of other variables, of which it is more than a small share. Rows with infinite data are met
     by whatever variables.
     """
-    least = DUST * max(abs(certificate.primal_value), abs(certificate.dual_value))
+    values = abs(certificate.primal_value), abs(certificate.dual_value)
+    least = DUST * max(filter(math.isfinite, values), default=0.0)
     small = terms <= least
     while A.traits.entries_known:
         size = data + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
@@ -372,8 +374,9 @@ class _Pair:
         exact = columns.exact + rows.exact
         # both are bounds; the latter does not depend on x
         bound = max(-_sum_up(gap, -lowest), -_sum_up(columns.conjugate.high, rows.value.high, -model.constant))
-        forgiven = self.scalable and not self.balanced
-        if not math.isfinite(gap) or (forgiven and not self._rounded()) or (self.scalable and not columns.rounded):
+        strict = self.scalable and as_linear_program(model) is None  # the violations of a program have a tolerance
+        forgiven = strict and not self.balanced
+        if not math.isfinite(gap) or (forgiven and not self._rounded()) or (strict and not columns.rounded):
             bound = -np.inf
         known = model.A.traits.entries_known  # the rounding of a user's operator is assumed
         proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)

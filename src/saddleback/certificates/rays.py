@@ -189,8 +189,8 @@ def judge(side: Side, ray: Vector, near: float = 1.0) -> Judged:
     rounded = not all(side.by_entries) and bool(np.all(violation <= reach)) and value + error < -MARGIN * size
     proved = inside and value + error < 0 and (settled or rounded)
     beyond = np.divide(violation, image.size, out=np.zeros_like(violation), where=violation > 0)
-    worst = float(np.max(beyond, initial=0.0))
-    return Judged(RayCertificate(side.status if proved else None, value, error, worst, settled), ray, image)
+    exact, worst = proved and settled and side.by_entries[0], float(np.max(beyond, initial=0.0))
+    return Judged(RayCertificate(side.status if proved else None, value, error, worst, exact), ray, image)
 
 
 def _held(side: Side, ray: Vector, image: Rounded, near: float) -> tuple[Vector, Vector | None, Rounded]:
@@ -291,8 +291,7 @@ def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:
     program = as_linear_program(model) if at_hand(model.A) else None
     if certificate.proves is not None or program is None or not certificate.value < 0:
         return judged
-    zero = _leaving(side, image)
-    dual = side.status is Status.INFEASIBLE
+    zero, dual = _leaving(side, image), side.status is Status.INFEASIBLE
     own = np.abs(image.high[zero]) <= (judged.ray.size + 4) * UNIT * image.size[zero]
     if not (np.all(own) and proves_exactly(program, model.A, dual, judged.ray, zero)):
         return judged

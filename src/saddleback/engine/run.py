@@ -151,7 +151,8 @@ class Run:
         passes = self.passes
         estimate = self.incumbent.certificate
         status = halted or limits.reached(estimate, passes)
-        if status is Status.OPTIMAL:
+        answered = status is None and limits.tol > 0 and self.state.expected == 0  # the estimate may be in other units
+        if status is Status.OPTIMAL or answered:
             status = self._decided(estimate, limits)
         if status is None:
             seconds = limits.clock.seconds()

@@ -86,7 +86,7 @@ class Highs(Method[HighsState]):
                 "Equality as its loss"
             )
         if not in_range(stated(model)):
-            return "HiGHS takes 1e20 for infinite and 1e-9 for 0, and no scaling brings all of its numbers in between"
+            return "HiGHS takes 1e20 for infinite and 1e-9 for 0, and not all numbers are in between in canonical units"
         return None
 
     def init(self, model: Model, start: Start) -> HighsState:
@@ -134,7 +134,7 @@ class Highs(Method[HighsState]):
                 state.rays.append((answer.x, np.zeros(m)))
             state.asked = DONE
         if state.asked == DONE:
-            state.wants_certificate = True
+            state.wants_certificate, state.expected = True, 0.0
             state.passes += max(ITERATION * state.iterations, 1.0)  # not earlier: passes trigger the certificate
 
     def _go_on(self, state: HighsState, passes: float) -> HighsState:
@@ -145,7 +145,7 @@ class Highs(Method[HighsState]):
             state.after = after
         state.after.wants_certificate = False
         state.after = method.advance(state.after, passes)
-        state.wants_certificate = state.after.wants_certificate
+        state.wants_certificate, state.expected = state.after.wants_certificate, state.after.expected
         state.x, state.y, state.passes = state.after.x, state.after.y, state.after.passes
         return state
 
