@@ -159,3 +159,56 @@ def uncoupled(rng: np.random.Generator, free: int) -> Known:
 def random_units(rng: np.random.Generator, size: int, largest: int) -> np.ndarray:
     """Return powers of two, of which some are equal."""
     return 2.0 ** rng.integers(-largest, largest + 1, size)
+
+
+@dataclass(frozen=True)
+class KnownProgram:
+    """min cost'x with x >= 0 and lower <= Ax <= upper, its optima, one per row, and a dual optimum."""
+
+    A: np.ndarray
+    cost: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    optima: np.ndarray
+    y: np.ndarray
+
+    @property
+    def problem(self) -> sb.Problem:
+        """The program, as a user states it."""
+        return sb.Problem(sb.Linear(self.cost) + sb.NonNegative(), self.A, sb.Interval(self.lower, self.upper))
+
+    def in_units(self, rows: np.ndarray, columns: np.ndarray, objective: float) -> KnownProgram:
+        """Return the same program with rows, columns and the objective times powers of two."""
+        return KnownProgram(
+            self.A * rows[:, None] * columns,
+            self.cost * columns * objective,
+            self.lower * rows,
+            self.upper * rows,
+            self.optima / columns,
+            self.y / rows * objective,
+        )
+
+
+def known_program(rng: np.random.Generator) -> KnownProgram:
+    """Return a random program; half of them have a vertex whose rows and columns are in no corner by chance."""
+    m, n = int(rng.integers(1, 9)), int(rng.integers(1, 12))
+    vertex, size = rng.random() < 0.5, int(rng.integers(0, min(m, n) + 1))
+    A = rng.integers(-3, 4, (m, n)).astype(float) * (rng.random((m, n)) < rng.choice([0.4, 1.0]))
+    x, y = rng.integers(0, 4, n).astype(float), rng.integers(-2, 3, m).astype(float)
+    if vertex:
+        x[:size], x[size:] = rng.integers(1, 4, size), 0.0
+        y[:size], y[size:] = rng.choice([-2.0, -1.0, 1.0], size), 0.0
+    cost = -(A.T @ y) + np.where(x > 0, 0.0, rng.integers(int(vertex), 3, n))
+    optima = [x]
+    if rng.random() < 0.3:  # a copy of a column at the same cost
+        j = int(rng.integers(n))
+        A, cost, x = np.column_stack([A, A[:, j]]), np.append(cost, cost[j]), np.append(x, 0.0)
+        other = x.copy()
+        other[[j, -1]] = x[[-1, j]]
+        optima = [x, other]
+    u = A @ x
+    below, above = (rng.integers(int(vertex), 3, m) for _ in range(2))
+    lower = np.where(y < 0, u, np.where(rng.random(m) < 0.2, -np.inf, u - below))
+    upper = np.where(y > 0, u, np.where(rng.random(m) < 0.2, np.inf, u + above))
+    equal = (y != 0) & (rng.random(m) < 0.3)
+    return KnownProgram(A, cost, np.where(equal, u, lower), np.where(equal, u, upper), np.array(optima), y)

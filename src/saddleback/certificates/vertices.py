@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.linalg import splu
 
 from ..common.arrays import Indices, Vector, anywhere, map_constants
-from ..common.rounded import UNIT, Rounded
+from ..common.rounded import TINY, UNIT, Rounded
 from ..functions.normal_form import NormalForm, Piecewise, PiecewiseParameters
 from ..functions.traits import subgradient_scale
 from ..linear_programs.program import at_hand
@@ -31,14 +30,14 @@ from ..model.model import Model
 SETTLED = 1e-7
 """Share of the largest term up to which the terms of an entry count as those of one that is on a kink or a bound."""
 
-MOST_INVERTED = 2000
-"""Most equations whose inverse is computed, which is a dense matrix."""
+MOST_EQUATIONS = 2000
+"""Most equations that are solved: their inverse is a dense matrix, and takes about a second if there are so many."""
 
-SPARSE = 10
-"""Equations are treated as sparse if less than one in ten of their entries is not 0."""
+LONGEST = 1000
+"""Largest exponent of a unit: products with it do not overflow."""
 
-WORK, LEAST_WORK = 20.0, 1e9
-"""Most work for dense equations, their number to the third power: the former is relative to the entries of A."""
+LEAST = -(2**40)
+"""The exponent of 0."""
 
 STEPS = 3
 """Steps of refinement, after which a solution is as good as its residual can be computed."""
@@ -74,14 +73,12 @@ def unique_vertex(model: Model, x: Vector, y: Vector) -> Vertex | None:
     # the terms of each entry are in one unit, that of the objective
     x_unit = np.maximum(model.A.rmatvec_rounded(y).size, subgradient_scale(model.f))
     columns = np.flatnonzero(_terms(at_x.distance, x_unit) > SETTLED * np.max(np.abs(x) * x_unit, initial=0.0))
-    size, stored = columns.size, model.A.traits.stored
-    is_sparse = SPARSE * stored < model.A.shape[0] * model.A.shape[1]
-    if size > min(y.size, MOST_INVERTED) or not (is_sparse or size**3 <= max(WORK * stored, LEAST_WORK)):
+    size = columns.size
+    if size > min(y.size, MOST_EQUATIONS):
         return None
     y_unit = np.maximum(model.A.matvec_rounded(x).size, subgradient_scale(model.g_star))
     rows = np.sort(np.argpartition(-_relative(loss, at_y.distance, y, y_unit), size - 1)[:size] if size else columns)
-    M = model.A.restrict(rows, columns).entries(compressed=is_sparse) if size else np.zeros((0, 0))
-    inverse = _inverse(M)
+    inverse = _inverse(model.A.restrict(rows, columns).entries() if size else np.zeros((0, 0)))
     if inverse is None:
         return None
     return _proved(model, (penalty, loss), (x, y), (at_x.corner, at_y.corner), (columns, rows), inverse)
@@ -208,62 +205,62 @@ class _Inverse(NamedTuple):
 
     def solution(self, right: Vector, off: Vector) -> Ends:
         """Return X times a right side with errors, and a bound on the exact solution."""
-        right, off = self.R * right, self.R * off
+        right, off = _scaled(right, off, self.R)
         point = self.X @ right
         size = np.abs(point) + np.abs(self.X) @ (off + (right.size + 4) * UNIT * np.abs(right))
         size += self.alpha / (1 - self.alpha) * np.max(size, initial=0.0)
-        return self.C * point, self.C * size * LOOSE
+        return _scaled(point, size * LOOSE, self.C)
 
     def transposed_solution(self, right: Vector, off: Vector) -> Ends:
         """Return the same for the transposed equations."""
-        right, off = self.C * right, self.C * off
+        right, off = _scaled(right, off, self.C)
         size = np.abs(right) + off
         size = np.abs(self.X).T @ (size + self.alpha / (1 - self.alpha) * np.sum(size))
-        return self.R * (self.X.T @ right), self.R * size * LOOSE
+        return _scaled(self.X.T @ right, size * LOOSE, self.R)
 
 
-def _inverse(M: Any) -> _Inverse | None:
+def _scaled(point: Vector, off: Vector, units: Vector) -> Ends:
+    """Return a vector and a bound on its errors in other units, in which numbers may underflow."""
+    return units * point, units * off + TINY * ((point != 0) | (off != 0))
+
+
+def _inverse(M: Vector) -> _Inverse | None:
     """Return a verified inverse of a matrix; None if it is singular up to rounding."""
-    size = M.shape[0]
-    R, C = _units(M)
-    M = sparse.csc_array(M.multiply(R[:, None]).multiply(C)) if sparse.issparse(M) else R[:, None] * M * C
-    try:
-        X = splu(M).solve(np.eye(size)) if sparse.issparse(M) else np.linalg.inv(M)
-    except (np.linalg.LinAlgError, RuntimeError):  # the latter from a sparse factorisation
+    size = len(M)
+    rows, columns = _exponents(M)
+    if np.any(np.abs([rows, columns]) > LONGEST):
         return None
-    spread = np.sum(np.abs(np.eye(size) - (M.T @ X.T).T), axis=1)
-    spread += (size + 4) * UNIT * (np.abs(X) @ np.ravel(abs(M).sum(axis=1)) + 1.0)
+    M = np.ldexp(M, rows[:, None] + columns)
+    try:
+        X = np.asarray(np.linalg.inv(M), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+    spread = np.sum(np.abs(np.eye(size) - X @ M), axis=1)
+    spread += (size + 4) * UNIT * (np.abs(X) @ np.sum(np.abs(M), axis=1) + 1.0)
     alpha = float(np.max(spread, initial=0.0)) * LOOSE
-    return _Inverse(X, R, C, alpha) if alpha < 0.5 else None
+    return _Inverse(X, np.ldexp(1.0, rows), np.ldexp(1.0, columns), alpha) if alpha < 0.5 else None
 
 
-def _units(M: Any) -> tuple[Vector, Vector]:
-    """Return powers of two for rows and columns, so that the scaled matrix is the same in all units.
+def _exponents(M: Vector) -> tuple[Indices, Indices]:
+    """Return exponents of powers of two for rows and columns, so that the scaled matrix is the same in all units.
 
     The exponents are 0 on a forest of the pattern, which does not depend on units. Then rows, and after them columns,
     are made about equally long.
     """
-    size = M.shape[0]
-    row, column, entry = sparse.find(M)
-    exponent = np.frexp(entry)[1].astype(np.int64)
-    pattern = sparse.csr_array((np.arange(1, exponent.size + 1), (row, column + size)), shape=(2 * size, 2 * size))
-    pattern = (pattern + pattern.T).tocsr()
-    scale = np.zeros(2 * size, dtype=np.int64)
-    known = np.zeros(2 * size, dtype=bool)
+    size, present, exponent = len(M), M != 0, np.frexp(M)[1].astype(np.int64)
+    row, column = np.nonzero(present)
+    pattern = sparse.csr_array((np.ones(row.size), (row, column + size)), shape=(2 * size, 2 * size))
+    scale, known = np.zeros(2 * size, dtype=np.int64), np.zeros(2 * size, dtype=bool)
     for root in range(size):
         if known[root]:
             continue
-        order, before = breadth_first_order(pattern, root)
+        order, before = breadth_first_order(pattern, root, directed=False)
         known[order] = True
         nodes, parents = order[1:], before[order[1:]]
-        edges = exponent[np.ravel(pattern[nodes, parents]) - 1] if nodes.size else nodes
+        edges = exponent[np.minimum(nodes, parents), np.maximum(nodes, parents) - size]
         for node, parent, edge in zip(nodes.tolist(), parents.tolist(), edges.tolist(), strict=True):
             scale[node] = -edge - scale[parent]
-    exponent = exponent + scale[row] + scale[column + size]
-    for at in (row, column + size):
-        longest = np.full(2 * size, np.iinfo(np.int32).min, dtype=np.int64)
-        np.maximum.at(longest, at, exponent)
-        scale[at] -= longest[at]
-        exponent = exponent - longest[at]
-    units = np.ldexp(1.0, np.clip(scale, -1000, 1000))
-    return units[:size], units[size:]
+    exponent = np.where(present, exponent + scale[:size, None] + scale[size:], LEAST)
+    of_rows = np.max(exponent, axis=1, initial=LEAST)
+    of_columns = np.max(exponent - of_rows[:, None], axis=0, initial=LEAST)
+    return scale[:size] - of_rows, scale[size:] - of_columns
