@@ -179,10 +179,12 @@ def certified(
         if pair.moved_by_rounding or not certificate.dual_value >= model.trivial_bound:
             continue
         known = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
-        if certificate.proved and known and _decisive(certificate):
-            return found
+        if (certificate.proved or pair.assumed) and known and _decisive(certificate):
+            break
+    if certificate.proved:
+        return found
     others = []
-    if certificate.dual_value < model.trivial_bound:
+    if model.trivial_bound > -np.inf:
         others.append(constant(0.0, y.size))
     if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
@@ -363,6 +365,11 @@ class _Pair:
     def _rows(self) -> Excess:
         return self.model.g_star.excess(self.y, self.radius, self.image)
 
+    @property
+    def assumed(self) -> bool:
+        """Whether nothing can be proved, since the rounding of a function is assumed."""
+        return self.rows.assumed or self.columns.assumed
+
     # --- the verdict --------------------------------------------------------------------------------------------
 
     def judged(self) -> Gap:
@@ -374,11 +381,12 @@ class _Pair:
         exact = columns.exact + rows.exact
         # both are bounds; the latter does not depend on x
         bound = max(-_sum_up(gap, -lowest), -_sum_up(columns.conjugate.high, rows.value.high, -model.constant))
-        strict = self.scalable and as_linear_program(model) is None  # the violations of a program have a tolerance
+        known = model.A.traits.entries_known  # the rounding of a user's operator is assumed
+        # the violations of a program have a tolerance, and so have those that only unknown entries could mend
+        strict = known and self.scalable and as_linear_program(model) is None
         forgiven = strict and not self.balanced
         if not math.isfinite(gap) or (forgiven and not self._rounded()) or (strict and not columns.rounded):
             bound = -np.inf
-        known = model.A.traits.entries_known  # the rounding of a user's operator is assumed
         proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
         outside = _outside(self.given, self.x)
         least = self._floor()

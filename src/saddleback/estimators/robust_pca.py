@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sparse_matrices
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -257,6 +257,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
     def _non_negative(self, sparse: Any, nuclear: Any, data: _Data) -> sb.Problem:
         """Return the problem over S, L, P >= 0 and N with the constraints S + L + N = X and L - P = 0."""
         size = data.values.size
+        identity = sparse_matrices.eye_array(size, format="csc")
         observed = None if data.observed is None else np.concatenate([data.observed.ravel(), np.ones(size, dtype=bool)])
         target = np.concatenate([data.values.ravel(), np.zeros(size)])
         blocks: list[tuple[Any, float, float]] = [
@@ -266,7 +267,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         ]
         if self.noise == "gaussian":
             blocks.append((sb.SquaredL2(1.0), 1.0, 0.0))
-        operators = [_column(size, upper, lower) for _, upper, lower in blocks]
+        operators = [sparse_matrices.vstack([upper * identity, lower * identity], "csc") for _, upper, lower in blocks]
         return sb.Problem([term for term, _, _ in blocks], operators, _equality(target, observed))
 
     def _parts(self, result: sb.Result, data: _Data) -> tuple[Matrix, Matrix | None]:
@@ -491,16 +492,6 @@ def _equality(B: Matrix, observed: Matrix | None) -> Any:
     if observed is None:
         return sb.Equality(B)
     return sb.Interval(np.where(observed, B, -np.inf), np.where(observed, B, np.inf))
-
-
-def _column(size: int, upper: float, lower: float) -> LinearOperator:
-    """Return [upper I; lower I]."""
-    return LinearOperator(
-        (2 * size, size),
-        matvec=lambda x: np.concatenate([upper * np.ravel(x), lower * np.ravel(x)]),
-        rmatvec=lambda y: upper * np.ravel(y)[:size] + lower * np.ravel(y)[size:],
-        dtype=np.float64,
-    )
 
 
 def _rounded(values: Any, dtype: Any) -> Any:

@@ -139,14 +139,18 @@ class Convex(ABC):
         moved = float(np.abs(point) @ reach) + (0.0 if radius is None else float(radius @ np.abs(inside)))
         size = abs(value) + abs(of_slope) + float(np.abs(point) @ np.abs(inside))
         gap = max(value + of_slope - product, 0.0)
-        return Contact(
-            gap=gap + moved + ASSUMED * size,
-            exact=gap,
-            value=Bounds.around(value, ASSUMED * abs(value), abs(value)),
-            conjugate=Bounds.around(of_slope, ASSUMED * abs(of_slope) + moved, abs(of_slope)),
-            point=Side(inside=False),
-            slope=assumed_side(conjugate.domain, slope, inside, point),
-        ).excess()
+        return (
+            Contact(
+                gap=gap + moved + ASSUMED * size,
+                exact=gap,
+                value=Bounds.around(value, ASSUMED * abs(value), abs(value)),
+                conjugate=Bounds.around(of_slope, ASSUMED * abs(of_slope) + moved, abs(of_slope)),
+                point=Side(inside=False),
+                slope=assumed_side(conjugate.domain, slope, inside, point),
+            )
+            .excess()
+            ._replace(assumed=True)
+        )
 
     def near(self, x: Vector, subgradient: Vector) -> tuple[Vector, float]:
         """Return a point near x where the value is known, and that value; for most functions, the projection of x.

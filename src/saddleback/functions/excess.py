@@ -76,6 +76,7 @@ class Excess(NamedTuple):
     point_inside : whether every p within the radius is proved to be in the domain of f.
     slope_inside : whether every s within the error is proved to be in the domain of f*.
     rounded : whether s is in the domain of f* up to the rounding of its own products.
+    assumed : whether the rounding of the function is assumed, so that nothing is proved, with whatever products.
     """
 
     gap: float
@@ -88,6 +89,7 @@ class Excess(NamedTuple):
     point_inside: bool = True
     slope_inside: bool = True
     rounded: bool = True
+    assumed: bool = False
 
 
 def up(value: float, roundings: int = 4) -> float:
@@ -119,6 +121,7 @@ def total(parts: Iterable[Excess]) -> Excess:
         point_inside=all(part.point_inside for part in known),
         slope_inside=all(part.slope_inside for part in known),
         rounded=all(part.rounded for part in known),
+        assumed=any(part.assumed for part in known),
     )
 
 

@@ -165,8 +165,14 @@ class Abstract(Operator):
         return self._assumed(self.rmatvec(y), y, radius)
 
     def _assumed(self, product: Vector, vector: Vector, radius: Vector | None) -> Rounded:
-        size = np.maximum(np.abs(product), self._norm * length(vector) / sqrt(max(product.size, 1)))
-        moved = 0.0 if radius is None else self._norm * length(radius)
+        """Return a product with the sizes that it would have if all entries of A were equally large.
+
+        The length of the product of the probe, whose entries are standard normal, estimates the Frobenius norm of A.
+        It is the same in every run, unlike the largest norm of the products so far.
+        """
+        norm = length(self._probed()[1])
+        size = np.maximum(np.abs(product), norm * length(vector) / sqrt(max(self.shape[0] * self.shape[1], 1)))
+        moved = 0.0 if radius is None else norm * length(radius)
         return Rounded(product, constant(0.0, product.size), ASSUMED * size + moved, size)
 
     def _sums(self, power: float, columns: Columns | None, weights: Weights | None) -> tuple[Vector, Vector]:

@@ -88,7 +88,7 @@ def reweighted(penalty: Any, A: Any, loss: Any, max_rounds: int = 100, **options
     --------
     >>> import numpy as np, saddleback as sb
     >>> result = sb.reweighted(sb.MCP(1.0, gamma=3.0), np.eye(3), sb.Squared([5.0, -0.5, 2.0]), tol=1e-10)
-    >>> result.x.round(6).tolist(), result.settings["objective"]
+    >>> result.x.round(6).tolist(), round(result.settings["objective"], 6)
     ([5.0, 0.0, 1.5], 2.875)
     """
     given = penalty if isinstance(penalty, (list, tuple)) else [penalty]
