@@ -66,7 +66,7 @@ def test_no_dual_value_exceeds_the_optimum(penalty, b):
 
 
 def test_infeasibilities(rng):
-    """The largest violation of a row and of a column, each relative to its own terms, for points of a linear program."""
+    """The largest violations of rows and columns, relative to their own terms, for points of a linear program."""
     A, b, c = rng.standard_normal((3, 5)), rng.standard_normal(3), -9 - rng.random(5)
     problem = sb.Problem(sb.Linear(c) + sb.NonNegative(), A, sb.Equality(b))
     x, y = np.abs(rng.standard_normal(5)), rng.standard_normal(3)  # no y near this one is feasible
