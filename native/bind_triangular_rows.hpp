@@ -21,8 +21,7 @@ inline SparseView view_of(const Parts& parts, Index others) {
 inline void bind_triangular_rows(nb::module_& m) {
   m.def(
       "triangular_rows",
-      [](const Parts& rows, const Parts& columns, const Array<const bool>& usable,
-         const Array<const bool>& roots) {
+      [](const Parts& rows, const Parts& columns, const Array<const bool>& usable, const Array<const bool>& roots) {
         const Index height = length(std::get<0>(rows)) - 1, width = length(std::get<0>(columns)) - 1;
         require_length(height, "there must be one flag per row", usable);
         require_length(width, "there must be one flag per column", roots);

@@ -33,8 +33,7 @@ inline Triangle triangle_of(const SparseView& rows, const SparseView& columns, c
     if (open[i] == 1 && usable[i]) queue.push_back(i);
   };
   for (Index i = 0; i < rows.count(); ++i) {
-    for (Index p = rows.start[i]; p < rows.start[i + 1]; ++p)
-      open[i] += rows.value[p] != 0 && !covered[rows.index[p]];
+    for (Index p = rows.start[i]; p < rows.start[i + 1]; ++p) open[i] += rows.value[p] != 0 && !covered[rows.index[p]];
     consider(i);
   }
   Triangle found;
