@@ -77,7 +77,7 @@ RowEvaluation evaluate(const std::vector<Anything>& X, const std::vector<Anythin
   const RowSums& sums = found.sums;
   return {sums.value,
           sums.tangents,
-          found.rise,
+          sums.rise,
           handed_over(std::vector{sums.y, sums.z, sums.data}),
           handed_over(std::move(found.pull)),
           handed_over(std::move(found.diagonal)),

@@ -59,13 +59,13 @@ struct RowPoint {
   double data;      ///< the size of the numbers that define the loss
 };
 
-/// Sums over rows; from `weight` on they are sums of squares.
+/// Sums over rows; from `y` on they are sums of squares.
 struct RowSums {
-  double value = 0, tangents = 0, rise = 0, weight = 0, move = 0, y = 0, z = 0, data = 0;
+  double value = 0, tangents = 0, rise = 0, y = 0, z = 0, data = 0;
 
   RowSums& operator+=(const RowSums& other) {
     value += other.value, tangents += other.tangents, rise += other.rise;
-    weight += other.weight, move += other.move, y += other.y, z += other.z, data += other.data;
+    y += other.y, z += other.z, data += other.data;
     return *this;
   }
 };
@@ -110,8 +110,6 @@ struct PiecewiseRows {
     return select(q > 0, select(line < parabola, line, parabola), finite);
   }
 
-  static double rise(const RowSums& sums) { return sums.rise; }
-
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 };
@@ -131,10 +129,8 @@ struct LogisticRows {
         .y = y, .value = value, .tangent = value - y * z, .second = small / (total * total), .distance = 0, .data = 1};
   }
 
-  static double rise(Index, double) { return 0; }
-
   /// No slope exceeds the weight.
-  static double rise(const RowSums& sums) { return std::sqrt(sums.weight * sums.move); }
+  static double rise(Index, double move) { return move; }
 };
 
 /// Some rows in float64, centred, by columns; with a column of ones if there is an intercept, and columns of zeros up
@@ -253,8 +249,8 @@ SADDLEBACK_CLONES static void scale_roots(double* v, double factor, Index rows) 
 template <class Loss>
 SADDLEBACK_CLONES static RowSums evaluate_losses(Loss loss, const double* weight, double resolved, Index rows,
                                                  const double* z, double* y, double* distance, double* root) {
-  double value = 0, tangents = 0, rise = 0, weights = 0, moves = 0, of_y = 0, of_z = 0, of_data = 0;
-#pragma omp simd reduction(+ : value, tangents, rise, weights, moves, of_y, of_z, of_data)
+  double value = 0, tangents = 0, rise = 0, of_y = 0, of_z = 0, of_data = 0;
+#pragma omp simd reduction(+ : value, tangents, rise, of_y, of_z, of_data)
   for (Index i = 0; i < rows; ++i) {
     const double w = weight[i], u = z[i];
     const RowPoint at = loss.at(i, u);
@@ -265,13 +261,11 @@ SADDLEBACK_CLONES static RowSums evaluate_losses(Loss loss, const double* weight
     value += w * at.value;
     tangents += w * at.tangent;
     rise += w * loss.rise(i, move);
-    weights += w * w;
-    moves += move * move;
     of_y += slope * slope;
     of_z += u * u;
     of_data += at.data * at.data;
   }
-  return {value, tangents, rise, weights, moves, of_y, of_z, of_data};
+  return {value, tangents, rise, of_y, of_z, of_data};
 }
 
 /// Where and how to evaluate rows.
@@ -284,7 +278,6 @@ struct RowTask {
 
 struct RowResult {
   RowSums sums;
-  double rise = 0;
   std::vector<double> pull, diagonal, gram;  ///< A'y; the diagonal of A'DA if rows are chosen; A'DA if it is asked for
   std::vector<Index> near;                   ///< the rows close to a kink
   std::vector<double> kept_y;                ///< of the rows that are chosen or near
@@ -320,7 +313,6 @@ template <class Loss> class RowEvaluator {
         keep_near(rows);
       }
     }
-    result_.rise = Loss::rise(result_.sums);
     result_.pull.resize(size_);
     if (task_.chosen) result_.diagonal.resize(size_);
     if (task_.curved)

@@ -33,7 +33,7 @@ from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators import Adjoint, Operator
-from ..result import Certificate
+from ..result import ROUGH, Certificate
 from .balance import Limits
 from .equations import balance_columns, balance_sums
 
@@ -185,13 +185,18 @@ def certified(
         return found
     others = []
     if model.trivial_bound > -np.inf:
-        others.append(constant(0.0, y.size))
+        others.append(np.zeros(y.size))
     if certificate.dual_infeasibility > 0:
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
         size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
         others.append(_without_dust(y, terms, Adjoint(model.A), size, certificate))
     judged = [found, *(_Pair(model, x, other, Fresh(model.A, False)).judged() for other in others)]
-    return min(judged, key=lambda gap: (gap.certificate.forgiven, gap.certificate.error, -gap.certificate.dual_value))
+    return min(judged, key=lambda gap: _rank(gap.certificate))
+
+
+def _rank(certificate: Certificate) -> tuple[bool, float, float]:
+    """Return the smaller tuple for the better certificate: a bound that is no theorem has to be nearly the optimum."""
+    return certificate.forgiven and certificate.error > ROUGH, certificate.error, -certificate.dual_value
 
 
 def without_dust(model: Model, gap: Gap) -> Vector:

@@ -38,6 +38,9 @@ WITHIN = 0.9
 DRIFT = 1e-6
 """Rounding errors that a method may accumulate when it updates u = Ax step by step instead of by a product with A."""
 
+MOVED = 2.0**-20
+"""Relative change of an entry of y from which on it is not due to rounding."""
+
 BELIEVABLE = 2.0
 """Factor by which the error of a pair may exceed the error that its file states: the bound that y proves depends on the
 x next to which it was computed, which need not be the best x."""
@@ -159,6 +162,12 @@ class Incumbent:
         if inside is not given:
             x, products = DensePoint(inside), None
         self._confirmed, self._point = self._gap(x, y, products), (x, y)
+        if _moved(self._confirmed.y, y.vector()):
+            # the point that is returned should be the one that proves the bound
+            y = DensePoint(self._confirmed.y)
+            again = self._gap(x, y)
+            if again.certificate.error <= self._confirmed.certificate.error * (1 + MOVED):
+                self._confirmed, self._point = again, (x, y)
         self.certificate = self._confirmed.certificate
         if self.certificate.primal_infeasibility > 0:
             cleaned = without_dust(self.model, self._confirmed)
@@ -277,3 +286,8 @@ class Incumbent:
         self.passes += self.detector.passes - before
         self.proof = found
         return None if found is None else found.status
+
+
+def _moved(y: Vector, before: Vector) -> bool:
+    """Return whether a certificate has moved y by more than rounding."""
+    return y is not before and bool(np.any(np.abs(y - before) > MOVED * np.maximum(np.abs(y), np.abs(before))))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf as pstrf
 
+from ..certificates.candidates import Candidates, evaluate
 from ..common.arrays import Indices, Vector
 from ..engine.certify import certify
 from ..engine.solve import solve
@@ -128,8 +129,17 @@ class InMemory:
         if tangents is None:
             return certify(self.judged, result.x, result.y), 0.0
         if not np.isfinite(tangents.lowest):
-            return certify(self.judged, result.x, result.y), tangents.value
-        return certify(self.judged, result.x, [result.y, [1.0]]), tangents.lowest
+            return _judgement(self.judged, result.x, result.y), tangents.value
+        return _judgement(self.judged, result.x, [result.y, [1.0]]), tangents.lowest
+
+
+def _judgement(problem: Problem, x: list[Vector], y: Any) -> Certificate:
+    """Return the certificate without bounds on rounding: tangents are sums over rows that are not in memory.
+
+    Columns that depend on each other over all rows no longer do so exactly once such sums are rounded.
+    """
+    points = problem.flatten_x(x).vector(), problem.flatten_y(y)
+    return evaluate(problem.model, Candidates([(points[0], None)], [(points[1], None)]), trivial=True)[0]
 
 
 def _tilted(penalties: list[Any], parts: list[Vector], matrices: list[Any], loss: Any) -> Problem:
