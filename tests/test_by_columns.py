@@ -105,8 +105,9 @@ def test_bounds_on_all_optima_belong_to_their_columns():
     found = sb.bounds(one, result.x, result.y)
     expected = sb.bounds(several, [result.x[columns] for columns in LISTS], result.y)
     assert np.all((found.lower <= result.x) & (result.x <= found.upper))
-    assert found.lower == pytest.approx(in_order(expected.lower), abs=1e-9)
-    assert found.upper == pytest.approx(in_order(expected.upper), abs=1e-9)
+    # the width of a bound is the root of the gap, of which rounding is a part
+    assert found.lower == pytest.approx(in_order(expected.lower), abs=1e-7)
+    assert found.upper == pytest.approx(in_order(expected.upper), abs=1e-7)
 
 
 def test_the_bounds_of_single_groups_in_another_order_hold_all_optima():

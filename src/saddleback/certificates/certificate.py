@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -29,13 +29,16 @@ from ..common.rebuildable import stored
 from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from ..functions.domains import bounded
 from ..functions.excess import Excess, up
+from ..functions.points import DensePoint, Point
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators import Adjoint, Operator
+from ..operators.deferred_points import image
 from ..result import ROUGH, Certificate
 from .balance import Limits
 from .equations import balance_columns, balance_sums
+from .sides import DualSide, PrimalSide, dual_side, pair, primal_side
 
 RESOLVED = 2.0**-36
 """Relative change of the data of the loss that is taken as its resolution: the objective is not known any better."""
@@ -58,23 +61,48 @@ DUST = 2.0**-16
 SHARE = 2.0**-30
 """Share of a row or column above which the term of a variable is not left over from a method."""
 
+MOVED = 2.0**-20
+"""Relative change of an entry of y from which on it is not due to rounding."""
+
 TRIES = 3
 """How often columns are added to the balanced ones, or y is scaled."""
 
 
+class Gap(Protocol):
+    """A certificate, and the points and products for which it holds."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """What is known of the pair."""
+
+    @property
+    def x(self) -> Vector:
+        """The primal point, in the domain of f."""
+
+    @property
+    def y(self) -> Vector:
+        """The dual point y' up to the radius."""
+
+    @property
+    def radius(self) -> Vector | None:
+        """Bounds on y' - y; None if y' is y."""
+
+    @property
+    def slope(self) -> Rounded:
+        """The slope -A'y'."""
+
+    @property
+    def image(self) -> Rounded:
+        """The image Ax."""
+
+    def returned(self, y: Point) -> Point:
+        """Return the dual point that proves the bound: y itself if both are equal up to rounding."""
+
+
 @stored
 @dataclass(frozen=True)
-class Gap:
-    """A certificate, and the points and products for which it is proved.
-
-    Attributes
-    ----------
-    certificate : what is known of the pair.
-    x : the primal point, in the domain of f.
-    y, radius : the exact dual point y' lies within the radius of y; a radius of None is 0.
-    slope : -A'y'.
-    image : Ax.
-    """
+class SumOfExcesses:
+    """A gap as the sum of the excesses of all functions: a theorem in floating point."""
 
     certificate: Certificate
     x: Vector
@@ -82,6 +110,60 @@ class Gap:
     radius: Vector | None
     slope: Rounded
     image: Rounded
+
+    def returned(self, y: Point) -> Point:
+        """Return the dual point that proves the bound: y itself if both are equal up to rounding."""
+        before = y.vector()
+        far = np.abs(self.y - before) > MOVED * np.maximum(np.abs(self.y), np.abs(before))
+        return DensePoint(self.y) if np.any(far) else y
+
+
+@stored
+@dataclass(frozen=True)
+class Difference:
+    """A gap as the difference of two sides, as in the loop. It takes little memory: vectors are computed when read."""
+
+    certificate: Certificate
+    primal: PrimalSide
+    dual: DualSide
+    radius: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, model: Model, x: Point, y: Point) -> Difference:
+        """Return the gap of a pair."""
+        u = image(model.A, x)
+        dual = dual_side(model, y.vector(), x, u, kept=y)
+        if dual.moved:
+            y = dual.point
+            del dual  # it is large: free it before the next one is computed
+            dual = dual_side(model, y.vector(), x, u, kept=y)
+        dual = replace(dual, point=y)
+        primal = primal_side(model, x, u)
+        return cls(pair(model, primal, dual), primal, dual)
+
+    @property
+    def x(self) -> Vector:
+        """The primal point."""
+        return self.primal.x
+
+    @property
+    def y(self) -> Vector:
+        """The dual point."""
+        return self.dual.y
+
+    @property
+    def slope(self) -> Rounded:
+        """The slope -A'y."""
+        return Rounded.around(self.dual.z)
+
+    @property
+    def image(self) -> Rounded:
+        """The image Ax."""
+        return Rounded.around(self.primal.u)
+
+    def returned(self, y: Point) -> Point:
+        """Return the dual point that proves the bound."""
+        return self.dual.point
 
 
 class Products(Protocol):
@@ -165,13 +247,29 @@ def _spread(vector: Vector, reach: float, lengths: Vector) -> Vector:
 
 
 def certified(
-    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None = None, sized: bool = False
+    model: Model, x: Point, y: Point, products: tuple[Vector, Vector] | None = None, sized: bool = False
 ) -> Gap:
     """Return the certificate of a pair, by the cheapest products whose rounding does not matter.
+
+    It is also the certificate of the dual point that is returned. Where nothing can be proved, and vectors are as large
+    as the data, it is an estimate.
 
     ``products`` are Ax and -A'y, if they are known. ``sized`` asks for bounds on rounding by the sizes of terms from
     the start, so that slopes and image have the same bounds in all units.
     """
+    if model.only_estimated:
+        return Difference.of(model, x, y)
+    found = _sum_of_excesses(model, x.vector(), y.vector(), products, sized)
+    if found.returned(y) is not y:
+        again = _sum_of_excesses(model, x.vector(), found.y, None, sized)
+        if again.certificate.error <= found.certificate.error * (1 + MOVED):
+            return again
+    return found
+
+
+def _sum_of_excesses(
+    model: Model, x: Vector, y: Vector, products: tuple[Vector, Vector] | None, sized: bool
+) -> SumOfExcesses:
     for way in _ways(model, x, y, products, sized):
         pair = _Pair(model, x, y, way)
         found = pair.judged()
@@ -377,7 +475,7 @@ class _Pair:
 
     # --- the verdict --------------------------------------------------------------------------------------------
 
-    def judged(self) -> Gap:
+    def judged(self) -> SumOfExcesses:
         """Return the certificate of the pair."""
         model, rows, columns = self.model, self.rows, self.columns
         highest = _sum_up(columns.value.high, rows.conjugate.high, model.constant)
@@ -411,7 +509,7 @@ class _Pair:
             rounding=_share(rounding, scale),
             forgiven=forgiven and math.isfinite(bound),
         )
-        return Gap(certificate, self.x, self.y, self.radius, self.slope, self.image)
+        return SumOfExcesses(certificate, self.x, self.y, self.radius, self.slope, self.image)
 
     def _floor(self) -> float:
         """Return the least denominator of the relative gap: the resolution of the data, and of cancelled terms."""

@@ -23,6 +23,7 @@ from ..common.arrays import Vector
 from ..common.cached import cached_property
 from ..common.rounded import SHORT, UNIT, Rounded
 from ..functions.calculus import parts_of
+from ..functions.points import DensePoint
 from ..functions.traits import Enclosed, curvature_between, enclosure, unbounded, with_slopes
 from ..model.model import Model
 from .certificate import Gap, certified
@@ -53,7 +54,7 @@ class Intervals:
     @cached_property
     def certified(self) -> Gap:
         """The certificate of the points, with the dual point and the slopes for which it holds."""
-        return certified(self.model, self.x, self.y, sized=True)
+        return certified(self.model, DensePoint(self.x), DensePoint(self.y), sized=True)
 
     @cached_property
     def gap(self) -> float:

@@ -10,6 +10,7 @@ from ..certificates.certificate import certified
 from ..certificates.probes import probe_certificate
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE
+from ..functions.points import DensePoint
 from ..functions.traits import is_smooth
 from ..machine.threads import limited
 from ..operators.deferred_points import image
@@ -74,6 +75,6 @@ def _certified(problem: Problem, x: Any, y: Any) -> Certificate:
 
 
 def _certificate(problem: Problem, x: Any, y: Vector) -> Certificate:
-    gap = certified(problem.model, problem.flatten_x(x).vector(), y)
+    gap = certified(problem.model, problem.flatten_x(x), DensePoint(y))
     probe_certificate(problem.model, gap)
     return gap.certificate

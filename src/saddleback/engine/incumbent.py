@@ -15,6 +15,7 @@ from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step
 from ..crossover import without_dust as without_dust_at_kinks
+from ..functions.calculus import parts_of
 from ..functions.points import DensePoint, Point
 from ..functions.traits import rise_within, subgradient_scale, zero_slack
 from ..model.model import Model
@@ -37,9 +38,6 @@ WITHIN = 0.9
 
 DRIFT = 1e-6
 """Rounding errors that a method may accumulate when it updates u = Ax step by step instead of by a product with A."""
-
-MOVED = 2.0**-20
-"""Relative change of an entry of y from which on it is not due to rounding."""
 
 BELIEVABLE = 2.0
 """Factor by which the error of a pair may exceed the error that its file states: the bound that y proves depends on the
@@ -93,7 +91,8 @@ class Incumbent:
         x, u = candidates.primal[0]
         computed = u is None and all(z is None for _, z in candidates.dual) and not len(model.unpenalised_sums)
         earlier = x is not primal.x or any(dual is side for side in duals)
-        self._computed = self.reduction.model is self.model and computed and not earlier
+        known = self.reduction.model is self.model and not model.only_estimated
+        self._computed = known and computed and not earlier
         self._rays = [self.reduction.restore_ray(dx, dy) for dx, dy in candidates.rays]
         self._others = [x for x, _ in candidates.primal[1:]] if self._rays else []
 
@@ -157,26 +156,24 @@ class Incumbent:
 
     def _confirm(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None) -> None:
         """Let a pair be the confirmed one, with x in the domain of f."""
-        given = x.vector()
-        inside = self.model.f.domain.project(given)
-        if inside is not given:
-            x, products = DensePoint(inside), None
-        self._confirmed, self._point = self._gap(x, y, products), (x, y)
-        if _moved(self._confirmed.y, y.vector()):
-            # the point that is returned should be the one that proves the bound
-            y = DensePoint(self._confirmed.y)
-            again = self._gap(x, y)
-            if again.certificate.error <= self._confirmed.certificate.error * (1 + MOVED):
-                self._confirmed, self._point = again, (x, y)
+        if not self.model.f.domain.everything:
+            given = x.vector()
+            inside = self.model.f.domain.project(given)
+            if inside is not given:
+                x, products = DensePoint(inside), None
+        self._confirmed = self._gap(x, y, products)
+        self._point = x, self._confirmed.returned(y)
         self.certificate = self._confirmed.certificate
-        if self.certificate.primal_infeasibility > 0:
+        if self.certificate.primal_infeasibility > 0 and not self.model.only_estimated:
             cleaned = without_dust(self.model, self._confirmed)
             if not np.array_equal(cleaned, self._confirmed.x):
                 self._replace_x(cleaned, self.certificate.error)
 
     def _gap(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None) -> Gap:
-        self.passes += 0.0 if products is not None else 0.5 + self._share(x)
-        return certified(self.model, x.vector(), y.vector(), products)
+        work = 0.5 + self._share(self.model, x)
+        gap = certified(self.model, x, y, products)
+        self.passes += work * ((products is None) + (gap.returned(y) is not y))
+        return gap
 
     def keep_confirmed(self) -> None:
         """Drop all points but the confirmed pair: the run has ended."""
@@ -265,14 +262,14 @@ class Incumbent:
         return True
 
     def _image(self, model: Model, x: Point) -> Point:
-        self.passes += self._share(x)
+        self.passes += self._share(model, x)
         return image(model.A, x)
 
     @staticmethod
-    def _share(x: Point) -> float:
+    def _share(model: Model, x: Point) -> float:
         """Return the passes of a product with x, whose zeros are not read."""
-        at = x.vector()
-        return 0.5 * np.count_nonzero(at) / at.size
+        parts = [x.segment(own) for _, own in parts_of(model.f)]  # a vector of all may take as much memory as the data
+        return 0.5 * sum(map(np.count_nonzero, parts)) / sum(part.size for part in parts)
 
     def search_for_proof(self, x: Vector, y: Vector, passes: float, tol: float, clock: Clock) -> Status | None:
         """Return INFEASIBLE or UNBOUNDED if a ray of the method, or the direction of its iterates, leads to a proof."""
@@ -286,8 +283,3 @@ class Incumbent:
         self.passes += self.detector.passes - before
         self.proof = found
         return None if found is None else found.status
-
-
-def _moved(y: Vector, before: Vector) -> bool:
-    """Return whether a certificate has moved y by more than rounding."""
-    return y is not before and bool(np.any(np.abs(y - before) > MOVED * np.maximum(np.abs(y), np.abs(before))))

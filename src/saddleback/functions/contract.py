@@ -129,6 +129,12 @@ class Convex(ABC):
         """
         return None
 
+    @property
+    def bounds_rounding(self) -> bool:
+        """Whether the function has an excess of its own, with bounds on its rounding."""
+        own = type(self)
+        return own.contact is not Convex.contact or own.excess is not Convex.excess
+
     def _assumed_excess(self, point: Vector, radius: Vector | None, slope: Rounded) -> Excess:
         """Return the excess under the assumption that values are right up to 2^-40 of their size: nothing is proved."""
         conjugate = self.conjugate()

@@ -526,6 +526,16 @@ class Model:
         return constant(0.0, size) if here else np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
+    def only_estimated(self) -> bool:
+        """Whether certificates are estimates, in little memory.
+
+        Under identities vectors are as large as the data. They are given up for a proof only where there is one: the
+        rounding of every penalty has to be bounded.
+        """
+        identities = self.A.traits.identity_scales is not None
+        return identities and not all(f.bounds_rounding for f, _ in parts_of(self.f))
+
+    @cached_property
     def trivial_bound(self) -> float:
         """The bound inf f + inf g, which y = 0 proves; -inf if it is not finite or not known."""
         if self.A.traits.identity_scales is not None or not (self.loss_bounded_below and self.f_star.domain.has_zero()):
