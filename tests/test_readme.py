@@ -264,6 +264,6 @@ def test_an_example_asks_a_question_and_uses_public_names(example):
 
 
 def test_the_counterexample_of_the_theory_page_ends_as_it_says(capsys):
-    (block,) = python_blocks((ROOT / "docs" / "theory.md").read_text(encoding="utf-8"))
+    (block,) = python_blocks((ROOT / "docs" / "theory" / "guarantees.md").read_text(encoding="utf-8"))
     exec(block, {})
     assert capsys.readouterr().out == "DIVERGED OPTIMAL\n"
