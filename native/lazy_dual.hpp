@@ -11,7 +11,7 @@ namespace saddleback {
 /// Dual steps of one row, y <- prox(y + step u), with a constant u.
 ///
 /// On one side of 0 and inside the bounds the step is affine, with the slope d on that side: n steps lead from y to
-/// y + (d - q y) W(n), and the iterates sum to n y + (d - q y) V(n). See docs/theory.md.
+/// y + (d - q y) W(n), and the iterates sum to n y + (d - q y) V(n). See docs/theory/block_method.md.
 class RepeatedStep {
  public:
   RepeatedStep() = default;

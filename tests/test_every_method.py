@@ -71,7 +71,7 @@ OPTIONS: dict[tuple[str, str], dict[str, Any]] = {
 WRONG = {
     ("sp-bcd-published", case) for case in ("linear program", "pinball intercept", "hinge group", "multiclass hinge")
 }
-"""Cases in which the published method does not converge (docs/theory.md). Its certificate must still be true."""
+"""Cases in which the published method diverges (docs/theory/guarantees.md). Its certificate must still be true."""
 
 WRONG_TOGETHER = {("sp-bcd-published", "basis pursuit")}
 """The same with --backend mpi, where each process draws its own blocks: its strengths do not fit such draws."""

@@ -264,6 +264,31 @@ def test_an_example_asks_a_question_and_uses_public_names(example):
 
 
 def test_the_counterexample_of_the_theory_page_ends_as_it_says(capsys):
-    (block,) = python_blocks((ROOT / "docs" / "theory.md").read_text(encoding="utf-8"))
+    (block,) = python_blocks((ROOT / "docs" / "theory" / "guarantees.md").read_text(encoding="utf-8"))
     exec(block, {})
     assert capsys.readouterr().out == "DIVERGED OPTIMAL\n"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "theory").glob("*.md")), ids=lambda path: path.stem)
+def test_a_page_on_theory_is_short(page):
+    assert len(page.read_text(encoding="utf-8").split()) <= 2500
+
+
+CERTIFYING = ("certificates.certificate", "certificates.balance", "common.rounded", "functions.excess", "result")
+"""Modules with thresholds that the pages on the certificate and on rounding name, each after its value."""
+
+
+@pytest.mark.parametrize("page", ["certificate", "rounding"])
+def test_the_thresholds_of_the_theory_pages_are_those_of_the_code(page):
+    modules = [importlib.import_module(f"saddleback.{name}") for name in CERTIFYING]
+    text = " ".join((ROOT / "docs" / "theory" / f"{page}.md").read_text(encoding="utf-8").split())
+    named = list(re.finditer(r"\(`([A-Z]{3,})`\)", text))
+    assert len(named) >= 8
+    for found in named:
+        before, name = text[: found.start()].rpartition(". ")[2], found[1]
+        value = next(vars(module)[name] for module in modules if name in vars(module))
+        if isinstance(value, tuple):
+            value = 1.0 - min(value)
+        power = np.log2(value)
+        words = {f"{value:g}", f"2^{power:g}", f"{2.0 ** (53 + power):.0f} u", {3: "three"}.get(value, "no word")}
+        assert any(word in before for word in words), f"{name} = {value:g}: {before}"

@@ -25,7 +25,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 WIDTHS = {"desktop": (1280, 800), "phone": (390, 844)}
-PICTURES = ("index.html", "tutorials/quantiles.html", "api/generated/saddleback.estimators.Lasso.html", "theory.html")
+PICTURES = (
+    "index.html",
+    "tutorials/quantiles.html",
+    "api/generated/saddleback.estimators.Lasso.html",
+    "theory/tall.html",
+)
 SECONDS = 30
 """How long a page may take to show its formulas, or its search results."""
 

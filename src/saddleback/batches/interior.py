@@ -10,7 +10,7 @@ with the same A, t and alpha for all b. A step of one problem takes a dozen call
 more than their arithmetic if A is small. Here each call serves all problems: the matrices A'DA of all of them are one
 product, of the weights D with the products of all pairs of columns.
 
-The formulas are those of a primal-dual method with Mehrotra's corrector (docs/theory.md, "The finish"): with
+The formulas are those of a primal-dual method with Mehrotra's corrector (docs/theory/layers.md, "The finish"): with
 multipliers p, q of the bounds of v and x = x+ - x-, it solves
 
 .. math::

@@ -10,7 +10,7 @@ With z = -A'y and u* = Ax*, the inequality of Fenchel and Young gives for every 
 and no term is negative. So each term is at most the gap, which leaves an interval for each x_j and u_i. Curvature of
 the loss leaves less: a ball for the dual optimum, which decides which columns are 0, and an ellipsoid for the columns
 that are left. The gap, y and z are those of the certificate, with its bounds on rounding, and everything is rounded
-outwards. docs/theory.md has the proofs.
+outwards. docs/theory/bounds.md has the proofs.
 """
 
 from __future__ import annotations

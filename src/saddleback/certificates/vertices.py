@@ -2,7 +2,7 @@ r"""The proof that a problem whose functions have only kinks, bounds and straigh
 
 A pair (x, y) suggests which entries of x and of y lie on a kink or a bound; the others follow from as many equations
 with a matrix M. The solution of these equations, with its rounding error, is optimal if every entry is strictly on its
-side. Then it is the only optimum: docs/theory.md has the proof.
+side. Then it is the only optimum: docs/theory/bounds.md has the proof.
 
 With an approximate inverse X of M and :math:`E = I - X M`, :math:`\alpha = \|E\|_\infty < 1`, the error of a solution
 whose residual is r is :math:`M^{-1} r = (I - E)^{-1} X r`, at most

@@ -46,7 +46,7 @@ def certify(problem: Problem, x: Any, y: Any = None) -> Certificate:
     Returns
     -------
     Certificate
-        The bounds on the optimum from x and y.
+        What x and y say of the optimum: bounds on it where the certificate is ``proved`` and ``attained``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 r"""Block coordinate descent with Newton steps, for a loss with a Lipschitz gradient.
 
 For such a loss y is not a separate variable: :math:`y = \nabla g(Ax)` is the limit of the block method as sigma goes to
-0 (``docs/theory.md``). The blocks are visited in order, in panels of neighbouring columns. A panel is read from memory
-once, and each of its blocks is minimised exactly, with the panel's Gram matrix. Once a sweep changes few zeros, a
-Newton step on the other coordinates (``places/newton.py``) follows, and is kept if the objective falls.
+0 (``docs/theory/methods.md``). The blocks are visited in order, in panels of neighbouring columns. A panel is read
+from memory once, and each of its blocks is minimised exactly, with the panel's Gram matrix. Once a sweep changes few
+zeros, a Newton step on the other coordinates (``places/newton.py``) follows, and is kept if the objective falls.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Multipliers(Method[MultipliersState]):
 
     With :math:`g_\mu(u) = \max_y \langle y, u \rangle - g^*(y) - \frac{\mu}{2}\|y - y_k\|^2`, an iteration is a Newton
     step on :math:`f(x) + g_\mu(Ax)`. When that is minimised well enough, :math:`y_{k+1}` is the maximiser at Ax
-    (Rockafellar 1976; Li, Sun and Toh 2018). docs/theory.md has the choice of mu and the details of the step.
+    (Rockafellar 1976; Li, Sun and Toh 2018). docs/theory/methods.md has the choice of mu and the details of the step.
     """
 
     name = "multipliers"

@@ -14,7 +14,7 @@ Nothing happens in the other rows, so that the cost of an iteration is proportio
 every loss. y may leave the domain of g*; the method reports and averages :math:`\bar y`, in all rows.
 
 Alacaoglu, Fercoq and Cevher, *Random extrapolation for primal-dual coordinate descent* (2020), for K = 1; its extension
-to K drawn blocks and the condition on the strengths are in ``steps/strengths.py`` and docs/theory.md.
+to K drawn blocks and the condition on the strengths are in ``steps/strengths.py`` and docs/theory/methods.md.
 """
 
 from __future__ import annotations

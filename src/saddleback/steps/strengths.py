@@ -31,7 +31,7 @@ Rules, with :math:`\beta = (K-1)/(J-1)`, column weights c, row weights w, :math:
 
         h_d \ge \sum_k \theta_k (1 + (w_k - 1) \beta)\, |A_{kd}|\, B_{k,j(d)} / \sigma_k.
 
-    Alacaoglu, Fercoq and Cevher (2020) for K = 1; docs/theory.md has the proof for any K.
+    Alacaoglu, Fercoq and Cevher (2020) for K = 1; docs/theory/methods.md has the proof for any K.
 
 A primal weight omega, as h omega and sigma / omega, preserves the inequality of each rule.
 """

@@ -17,7 +17,7 @@ bounds the map is affine; with d = u - right or d = u - left, the slope on that 
 
 and for q = 0 the limits W_n = n s and V_n = s n (n + 1) / 2. The sequence is monotone, so that the number of steps
 within the piece follows from its end point. One ordinary step then leaves the piece, and the formula is applied again
-from there. docs/theory.md has the derivation.
+from there. docs/theory/block_method.md has the derivation.
 """
 
 from __future__ import annotations
