@@ -235,15 +235,15 @@ def distance(product: Rounded, target: Vector) -> Vector:
 def _exactly_dependent(B: Vector, unit: Vector, target: Vector, kept: Indices, others: Indices) -> bool:
     """Return whether the other columns are sums and differences of the kept ones, exactly, and so are the targets.
 
-    Up to a power of two per column, in which products are exact.
+    Each column may have a factor that is a power of two: its products are exact.
     """
     M = unit[:, None] * B
     _, exponent = np.frexp(np.max(np.abs(M), axis=0))
     length = np.ldexp(1.0, -exponent)
-    whole = np.round(np.linalg.lstsq(M[:, kept] * length[kept], M[:, others] * length[others], rcond=None)[0])
-    if np.any(np.abs(whole) > 1):
-        return False
-    T = whole * length[kept][:, None] / length[others]
+    found = np.linalg.lstsq(M[:, kept] * length[kept], M[:, others] * length[others], rcond=None)[0]
+    counted = np.abs(found) > DEPENDENT
+    power = np.exp2(np.round(np.log2(np.abs(found), where=counted, out=np.zeros_like(found))))
+    T = np.where(counted, np.sign(found) * power, 0.0) * length[kept][:, None] / length[others]
     for j, multiples in zip(others, T.T, strict=True):
         left, goal = -B[:, j], -target[j]
         for k, factor in zip(kept[multiples != 0], multiples[multiples != 0], strict=True):

@@ -37,6 +37,7 @@ from ..operators import Adjoint, Operator
 from ..operators.deferred_points import image
 from ..result import ROUGH, Certificate
 from .balance import Limits
+from .closed_rows import ClosedRows
 from .equations import balance_columns, balance_sums
 from .sides import DualSide, PrimalSide, dual_side, pair, primal_side
 
@@ -359,6 +360,8 @@ class _Pair:
         self.image = products.image(self.x)
         self.y = model.g_star.near(y, self.image.high)[0]
         self.radius: Vector | None = None
+        self.closed = ClosedRows.of(model.g_star.domain, self.y)
+        self._close_rows()
         self.scalable = model.loss_bounded_below and model.f_star.domain.has_zero()
         self.balanced = True
         self.moved_by_rounding = False
@@ -392,24 +395,27 @@ class _Pair:
         if limits is None:
             return False
         if single:
-            found = balance_columns(self.model.A, ranges[:, 0], -ends[ranges[:, 0]], self.y, limits)
+            found = balance_columns(self.model.A, ranges[:, 0], -ends[ranges[:, 0]], self.y, limits, self.closed)
         else:
-            found = balance_sums(self.model.A, ranges, -_sums(ends, ranges), self.y, limits)
+            found = balance_sums(self.model.A, ranges, -_sums(ends, ranges), self.y, limits, self.closed)
         if found is None or (needs_proof and not found.proved):
             return False
         self.y, self.radius = found.y, found.radius if np.any(found.radius) else None
+        self._close_rows()
         if single and found.proved:
             self.exactly = ranges[:, 0], ends[ranges[:, 0]]
         return found.proved
 
+    def _close_rows(self) -> None:
+        for rows in self.closed:
+            self.y, self.radius = rows.close(self.y, self.radius)
+
     def _limits(self) -> Limits | None:
         """Return the bounds of y, if they are known or a factor of y can restore them."""
-        lower, upper = self.model.g_star.domain.box(self.y.size)
-        if np.any(np.isnan(lower)):
-            if not self.scalable:
-                return None
-            lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
-        return Limits(lower, upper, _unit(self.model, self.y))
+        domain, size = self.model.g_star.domain, self.y.size
+        if np.any(np.isnan(domain.box(size)[0])) and not self.scalable:
+            return None
+        return Limits(*domain.hull(size), _unit(self.model, self.y))
 
     def _slope(self) -> Rounded:
         """Return -A'y', with the slopes of the balanced columns at their ends."""

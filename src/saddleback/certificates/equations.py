@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
@@ -10,6 +12,7 @@ from ..common.rounded import Rounded
 from ..linear_programs.program import at_hand
 from ..operators import Operator
 from .balance import Balanced, Columns, Limits, balance, sums_of
+from .closed_rows import ClosedRows
 from .routing import route
 
 EASY = 1e8
@@ -31,15 +34,24 @@ PER_COLUMN = 4
 """Rows that are taken for each sparse column."""
 
 
-def balance_columns(A: Operator, at: Indices, target: Vector, y: Vector, limits: Limits) -> Balanced | None:
-    """Return a point near y with A_j'y = t_j on some columns; None if none was found."""
+def balance_columns(
+    A: Operator, at: Indices, target: Vector, y: Vector, limits: Limits, closed: Sequence[ClosedRows] = ()
+) -> Balanced | None:
+    """Return a point near y with A_j'y = t_j on some columns; None if none was found.
+
+    The values of closed rows that the others leave do not count: they are set afterwards.
+    """
     rows, count = A.shape[0], at.size
+    if closed:
+        if not A.traits.entries_known or _is_large(rows, count):
+            return None
+        return balance(_open(Columns.of(np.asarray(A.entries(at)), target), closed), y, limits)
     if A.traits.entries_known and rows * float(count) ** 2 <= EASY:
         return balance(Columns.of(np.asarray(A.entries(at)), target), y, limits)
     found = route(A, at, target, y, limits)
     if found is not None:
         return found
-    if rows * float(count) ** 2 <= MOST_WORK and rows * count <= MOST_ENTRIES:
+    if not _is_large(rows, count):
         if A.traits.entries_known or count <= MOST_PRODUCTS:
             return balance(Columns.of(np.asarray(A.entries(at)), target), y, limits)
         return None
@@ -69,11 +81,25 @@ def balance_by_some_rows(A: Operator, at: Indices, target: Vector, y: Vector, li
     return balance(Columns(entries, target, product, rows=chosen), y, limits)
 
 
-def balance_sums(A: Operator, ranges: Indices, target: Vector, y: Vector, limits: Limits) -> Balanced | None:
+def balance_sums(
+    A: Operator, ranges: Indices, target: Vector, y: Vector, limits: Limits, closed: Sequence[ClosedRows] = ()
+) -> Balanced | None:
     """Return a point near y with sum_j A_j'y = t over ranges of columns; None if none was found."""
-    if A.shape[0] * len(ranges) > MOST_ENTRIES or A.shape[0] * float(len(ranges)) ** 2 > MOST_WORK:
+    if _is_large(A.shape[0], len(ranges)):
         return None
     indicators = np.zeros((len(ranges), A.shape[1]))
     for indicator, (a, b) in zip(indicators, ranges.tolist(), strict=True):
         indicator[a:b] = 1.0
-    return balance(sums_of(A, indicators, target), y, limits)
+    return balance(_open(sums_of(A, indicators, target), closed), y, limits)
+
+
+def _is_large(rows: int, count: int) -> bool:
+    """Return whether so many columns are too many for a copy of them and a factorisation with all rows."""
+    return rows * float(count) ** 2 > MOST_WORK or rows * count > MOST_ENTRIES
+
+
+def _open(columns: Columns, closed: Sequence[ClosedRows]) -> Columns:
+    """Return columns on which the values that are left by the others do not count."""
+    for rows in closed:
+        columns = rows.differences(columns)
+    return columns

@@ -59,6 +59,11 @@ class Domain(ABC):
         """Return the ends of each coordinate; nan where the set is not known to be a product of intervals."""
         return np.full(size, np.nan), np.full(size, np.nan)
 
+    def hull(self, size: int) -> tuple[Vector, Vector]:
+        """Return bounds on each coordinate of the set; infinite where none is known."""
+        lower, upper = self.box(size)
+        return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
 
 class Convex(ABC):
     r"""A closed convex function :math:`f`.

@@ -207,6 +207,10 @@ class Product(Domain, PartlyFixed):
         low, high = zip(*(each.box(own.stop - own.start) for each, own in self.sets), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
+    def hull(self, size: int) -> tuple[Vector, Vector]:
+        low, high = zip(*(each.hull(own.stop - own.start) for each, own in self.sets), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
     def fixed(self) -> Indices:
         return np.concatenate([fixed(each) + own.start for each, own in self.sets])
 

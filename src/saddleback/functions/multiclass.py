@@ -30,7 +30,7 @@ from ..common.rounded import UNIT, Rounded
 from ..places.torch import device_of
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Domain, Ray
-from .domains import Everywhere
+from .domains import Everywhere, PartlyFixed
 from .excess import (
     LOST,
     Contact,
@@ -207,12 +207,13 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
         """Return the largest excess of each row between the ends of its shares, without the weight."""
 
     def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
-        """Return the contact if each target is a single class; that the rows of a slope add to 0 is not proved."""
+        """Return the contact if each target is a single class."""
         if not self._single:
             return None
         u, y = (Near(*map(self.rows, collapsed(each))) for each in (point, slope))
         shares, weight = self._shares(y), self.spread(self.weight)
         gap, simplices = self._weighted(self.row_excess(u, shares)), self.conjugate().domain
+        projected = simplices.project(slope.high)
 
         def conjugate(ends: Vector) -> Near:
             terms = self.conjugate_terms(self.rows(ends))
@@ -224,8 +225,14 @@ class SumOverClasses(Convex, Lipschitz, Kinked, Scaled, Movable):
             bounds_of(self._weighted(self.row_values(u))),
             convex_bounds(conjugate, [end.ravel() for end in shares]),
             Side(),
-            assumed_side(simplices, slope, simplices.project(slope.high), u.value.ravel()),
+            Side() if self._in_simplices(y) else assumed_side(simplices, slope, projected, u.value.ravel()),
         )
+
+    def _in_simplices(self, y: Near) -> bool:
+        """Return whether all shares are proved not to be negative, given that the rows of y add to 0."""
+        weight = self.weight[:, None]
+        share = np.where(weight > 0, weight * self.target + y.value, -np.abs(y.value))
+        return bool(np.all(share >= y.error + 2 * UNIT * np.abs(share)))
 
     @cached_property
     def _single(self) -> bool:
@@ -433,7 +440,7 @@ class MaximumLoss(SumOverClasses):
         return gradient, gradient
 
 
-class Simplices(Domain):
+class Simplices(Domain, PartlyFixed):
     """The set of all y with p + y / s in the simplex in each row; y = 0 in rows of weight 0."""
 
     def __init__(self, loss: SumOverClasses) -> None:
@@ -473,6 +480,18 @@ class Simplices(Domain):
 
     def has_zero(self) -> bool:
         return True
+
+    def hull(self, size: int) -> tuple[Vector, Vector]:
+        weight = self.loss.weight[:, None]
+        return (-weight * self.loss.target).ravel(), (weight * (1.0 - self.loss.target)).ravel()
+
+    def fixed(self) -> Indices:
+        return np.flatnonzero(self.loss.spread(self.loss.weight == 0))
+
+    def fixed_sums(self) -> Indices:
+        rows, classes = self.loss.target.shape
+        first = classes * np.arange(rows)
+        return np.column_stack([first, first + classes])
 
 
 class OnSimplices(Conjugate[SumOverClasses], Scaled):
