@@ -9,12 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import sklearn
-from sklearn import linear_model, svm
+from sklearn import linear_model, model_selection, svm
+from sklearn.base import clone
 
 import saddleback as sb
 
@@ -83,7 +85,6 @@ class Case:
     base: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
-    fits_weights: bool = True
 
 
 def refusing(*names: str) -> frozenset[str]:
@@ -118,16 +119,14 @@ SKLEARN = {
         {"alpha": 0.1},
         {"eps": {"eps": 1e-15}, "fit_path": {"fit_path": False}},
         refusing("jitter", "positive"),
-        fits_weights=False,
     ),
     "LassoLarsCV": Case(
         Y,
         {"cv": 3},
         {"cv": {"cv": 4}, "eps": {"eps": 1e-15}, "max_n_alphas": {"max_n_alphas": 20}},
         refusing("positive"),
-        fits_weights=False,
     ),
-    "LassoLarsIC": Case(Y, {}, {"eps": {"eps": 1e-15}}, refusing("positive"), fits_weights=False),
+    "LassoLarsIC": Case(Y, {}, {"eps": {"eps": 1e-15}}, refusing("positive")),
     "LinearRegression": Case(Y),
     "LinearSVC": Case(
         LABELS,
@@ -155,23 +154,23 @@ SKLEARN = {
     "LogisticRegression": Case(LABELS, {"C": 0.3, **TIGHT}, LOGISTIC_CHANGES, refusing("multi_class")),
     "LogisticRegressionCV": Case(
         LABELS,
-        {"Cs": 2, "l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": True, **CHOSEN},
-        {**LOGISTIC_CHANGES, "cv": {"cv": 4}, "refit": {"refit": False}, "penalty": {"penalty": "l2"}},
-        refusing("multi_class", "refit"),
+        {"Cs": [0.05, 0.5], "l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": True, **CHOSEN},
+        {**LOGISTIC_CHANGES, "cv": {"cv": 4}, "refit": {"refit": False}},
+        refusing("intercept_scaling", "multi_class", "refit"),
     ),
-    "MultiTaskElasticNet": Case(TWO, {"alpha": 0.1, **TIGHT}, fits_weights=False),
-    "MultiTaskElasticNetCV": Case(
-        TWO, CHOSEN, {"cv": {"cv": 4}, "l1_ratio": {"l1_ratio": [0.3, 0.8]}}, fits_weights=False
-    ),
-    "MultiTaskLasso": Case(TWO, {"alpha": 0.1, **TIGHT}, fits_weights=False),
-    "MultiTaskLassoCV": Case(TWO, CHOSEN, {"cv": {"cv": 4}}, fits_weights=False),
+    "MultiTaskElasticNet": Case(TWO, {"alpha": 0.1, **TIGHT}),
+    "MultiTaskElasticNetCV": Case(TWO, CHOSEN, {"cv": {"cv": 4}, "l1_ratio": {"l1_ratio": [0.3, 0.8]}}),
+    "MultiTaskLasso": Case(TWO, {"alpha": 0.1, **TIGHT}),
+    "MultiTaskLassoCV": Case(TWO, CHOSEN, {"cv": {"cv": 4}}),
     "PoissonRegressor": Case(COUNTS, DEVIANCE, DEVIANCE_CHANGES),
     "QuantileRegressor": Case(
         Y,
         {"alpha": 0.05},
         {"solver": {"solver": "highs-ds"}, "solver_options": {"solver_options": {"presolve": False}}},
     ),
-    "Ridge": Case(TWO, {"alpha": 2.0, **TIGHT}, {"alpha": {"alpha": np.array([0.5, 3.0])}, "solver": {"solver": "lsqr"}}),
+    "Ridge": Case(
+        TWO, {"alpha": 2.0, **TIGHT}, {"alpha": {"alpha": np.array([0.5, 3.0])}, "solver": {"solver": "lsqr"}}
+    ),
     "RidgeCV": Case(
         TWO,
         {},
@@ -185,21 +184,37 @@ SKLEARN = {
 }
 
 CELER = {
-    "ElasticNet": Case(Y, {"alpha": 0.1, "l1_ratio": 0.5, **TIGHT}, fits_weights=False),
-    "ElasticNetCV": Case(Y, {**CHOSEN, "l1_ratio": 0.5}, {"cv": {"cv": 4}}, fits_weights=False),
-    "GroupLasso": Case(
-        Y, {"groups": 2, "alpha": 0.1, **TIGHT}, {"weights": {"weights": np.array([0.5, 1.0, 2.0])}}, fits_weights=False
-    ),
-    "Lasso": Case(Y, {"alpha": 0.1, **TIGHT}, fits_weights=False),
-    "LassoCV": Case(Y, CHOSEN, {"cv": {"cv": 4}}, fits_weights=False),
+    "ElasticNet": Case(Y, {"alpha": 0.1, "l1_ratio": 0.5, **TIGHT}),
+    "ElasticNetCV": Case(Y, {**CHOSEN, "l1_ratio": 0.5}, {"cv": {"cv": 4}}),
+    "GroupLasso": Case(Y, {"groups": 2, "alpha": 0.1, **TIGHT}, {"weights": {"weights": np.array([0.5, 1.0, 2.0])}}),
+    "Lasso": Case(Y, {"alpha": 0.1, **TIGHT}),
+    "LassoCV": Case(Y, CHOSEN, {"cv": {"cv": 4}}),
     "LogisticRegression": Case(
         LABELS,
         {"C": 0.5, "tol": 1e-10},
         {"fit_intercept": {}, "penalty": {}, "solver": {"solver": "celer"}},  # others are refused by celer
-        fits_weights=False,
     ),
-    "MultiTaskLasso": Case(TWO, {"alpha": 0.1, **TIGHT}, fits_weights=False),
+    "MultiTaskLasso": Case(TWO, {"alpha": 0.1, **TIGHT}),
 }
+
+SKGLM_TIGHT = {"tol": 1e-10, "max_iter": 1000}
+SKGLM = {
+    "ElasticNet": Case(Y, {"alpha": 0.1, **SKGLM_TIGHT}),
+    "GroupLasso": Case(
+        Y,
+        {"groups": 2, "alpha": 0.1, **SKGLM_TIGHT},
+        {"weights": {"weights": np.array([0.5, 1.0, 2.0])}},
+    ),
+    "Lasso": Case(Y, {"alpha": 0.1, **SKGLM_TIGHT}),
+    "LinearSVC": Case(LABELS, {"C": 0.3, **SKGLM_TIGHT}),
+    "MultiTaskLasso": Case(TWO, {"alpha": 0.1, **SKGLM_TIGHT}),
+    "SparseLogisticRegression": Case(LABELS, {"alpha": 0.02, "tol": 1e-10, "max_iter": 1000}),
+    "WeightedLasso": Case(Y, {"alpha": 0.1, **SKGLM_TIGHT}),
+}
+
+
+def of_scikit_learn(name: str) -> Any:
+    return getattr(linear_model, name, None) or getattr(svm, name)
 
 
 def with_change(make: Any, case: Case, parameter: str) -> Any:
@@ -232,16 +247,150 @@ def wrong(make: Any, case: Case) -> Iterator[str]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SKLEARN)
 def test_parameters_of_scikit_learn(name: str) -> None:
-    make = getattr(linear_model, name, None) or getattr(svm, name)
-    assert list(wrong(make, SKLEARN[name])) == []
+    assert list(wrong(of_scikit_learn(name), SKLEARN[name])) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SKLEARN)
+def test_sample_weights_are_used_where_the_fit_has_them_and_refused_elsewhere(name: str) -> None:
+    case = SKLEARN[name]
+    model = of_scikit_learn(name)(**case.base)
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        assert errors(model.fit(X, case.y, sample_weight=WEIGHT), X, case.y, WEIGHT) <= 1e-6
+        assert errors(model, X, case.y) > 1e-6
+    else:
+        with pytest.raises(TypeError, match=f"sample_weight was given, and is not known for sklearn {name}"):
+            sb.judge(model.fit(X, case.y), X, case.y, WEIGHT)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CELER)
 def test_parameters_of_celer(name: str) -> None:
     celer = pytest.importorskip("celer")
+    make, case = getattr(celer, name), CELER[name]
     try:
-        getattr(celer, name)(**CELER[name].base).fit(X, CELER[name].y)
+        make(**case.base).fit(X, case.y)
     except (TypeError, AttributeError) as error:
         pytest.skip(f"celer {celer.__version__} and scikit-learn {sklearn.__version__}: {error}")
-    assert list(wrong(getattr(celer, name), CELER[name])) == []
+    assert list(wrong(make, case)) == []
+
+
+def test_weights_of_celer_are_refused() -> None:
+    celer = pytest.importorskip("celer")
+    model = celer.Lasso(0.1).fit(X, Y)
+    with pytest.raises(TypeError, match="sample_weight was given, and is not known for celer Lasso"):
+        sb.judge(model, X, Y, WEIGHT)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_parameters_of_statsmodels() -> None:
+    quantreg = pytest.importorskip("statsmodels.regression.quantile_regression")
+    design = np.column_stack([np.ones(N), X])
+    tight = {"p_tol": 1e-13, "max_iter": 20_000}
+    changes = {
+        "q": 0.2,
+        "vcov": "iid",
+        "kernel": "gau",
+        "bandwidth": "chamberlain",
+        "max_iter": 10_000,
+        "p_tol": 1e-12,
+    }
+    names = inspect.signature(quantreg.QuantReg.fit).parameters.keys() - {"self", "kwargs"}
+    for name in names:
+        results = quantreg.QuantReg(Y, design).fit(**{**tight, name: changes[name]})
+        assert errors(results, design, Y) <= 1e-6, name
+    with pytest.raises(TypeError, match="sample_weight was given, and is not known for statsmodels QuantReg"):
+        sb.judge(results, design, Y, WEIGHT)
+
+
+@pytest.mark.slow  # numba compiles for minutes
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SKGLM)
+def test_parameters_of_skglm(name: str) -> None:
+    skglm = pytest.importorskip("skglm")
+    assert list(wrong(getattr(skglm, name), SKGLM[name])) == []
+
+
+def test_every_model_of_other_libraries_is_in_a_table() -> None:
+    with pytest.raises(TypeError, match="Known are") as error:
+        sb.judge(object())
+    listed = dict(
+        part.split(": ") for part in str(error.value).split("Known are ")[1].split(". For any")[0].split("; ")
+    )
+    for library, table in {"sklearn": SKLEARN, "celer": CELER, "skglm": SKGLM}.items():
+        assert set(listed[library].split(", ")) == set(table)
+
+
+TOGETHER = {
+    "positive Ridge": (linear_model.Ridge(2.0, positive=True, **TIGHT), TWO),
+    "positive Ridge, one alpha per target": (linear_model.Ridge([0.5, 3.0], positive=True, **TIGHT), TWO),
+    "positive LinearRegression": (linear_model.LinearRegression(positive=True), TWO),
+    "positive ElasticNet": (linear_model.ElasticNet(0.1, positive=True, **TIGHT), TWO),
+    "Huber, many outliers": (linear_model.HuberRegressor(epsilon=1.1, alpha=0.5, tol=1e-10, max_iter=5000), Y),
+    "Huber without an intercept": (
+        linear_model.HuberRegressor(alpha=0.0, fit_intercept=False, tol=1e-10, max_iter=5000),
+        Y,
+    ),
+    **{
+        f"Tweedie, power={power}": (linear_model.TweedieRegressor(power=power, **DEVIANCE), POSITIVE)
+        for power in (0, 1, 1.1, 1.9, 2)
+    },
+    **{
+        f"{name}, {count} classes, {weights}": (make(class_weight=weights), y)
+        for count, y, weights in (
+            (2, LABELS, "balanced"),
+            (2, LABELS, {"no": 2.5}),
+            (3, THREE, "balanced"),
+            (3, THREE, {0: 3.0, 2: 0.4}),
+        )
+        for name, make in {
+            "logistic": partial(linear_model.LogisticRegression, C=0.3, **TIGHT),
+            "l1 logistic": partial(linear_model.LogisticRegression, C=0.3, l1_ratio=1, solver="saga", **TIGHT),
+            "squared hinge": partial(svm.LinearSVC, **LIBLINEAR),
+            "l1 squared hinge": partial(svm.LinearSVC, penalty="l1", dual=False, **LIBLINEAR),
+            "hinge": partial(svm.LinearSVC, loss="hinge", **LIBLINEAR),
+        }.items()
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", TOGETHER)
+def test_parameters_together(name: str, weighted: bool) -> None:
+    model, y = TOGETHER[name]
+    weights = (np.where(np.arange(N) % 7 == 0, 0.0, WEIGHT),) if weighted else ()
+    assert errors(clone(model).fit(X, y, *weights), X, y, *weights) <= 1e-6
+
+
+def test_the_best_model_of_a_search_is_judged() -> None:
+    search = model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": [0.1, 1.0]}, cv=3).fit(X, Y)
+    judgement = sb.judge(search, X, Y)
+    assert judgement.name == "sklearn Ridge"
+    assert judgement.certificate.error <= 1e-9
+    with pytest.raises(TypeError, match=r"GridSearchCV.*not known"):
+        sb.judge(
+            model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": [0.1]}, cv=3, refit=False).fit(X, Y), X, Y
+        )
+
+
+@pytest.mark.parametrize(
+    ("power", "link", "refused"),
+    [(3.0, "auto", "power=3"), (-1.0, "auto", "power=-1"), (0.0, "log", "link='log'"), (1.5, "identity", "link='ide")],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_deviances_that_are_not_convex_are_refused(power: float, link: str, refused: str) -> None:
+    model = linear_model.TweedieRegressor(power=power, link=link, alpha=1.0).fit(X, POSITIVE)
+    with pytest.raises(TypeError, match=f"TweedieRegressor has {refused}.*not known then: expected"):
+        sb.judge(model, X, POSITIVE)
+
+
+def test_a_parameter_of_a_subclass_is_refused_by_name() -> None:
+    class Mine(linear_model.Lasso):
+        def __init__(self, alpha: float = 0.1, twist: Any = None) -> None:
+            super().__init__(alpha)
+            self.twist = twist
+
+    assert errors(Mine().fit(X, Y), X, Y) <= 1e-3
+    with pytest.raises(TypeError, match=r"Mine has twist=array\(.*expected the default, None"):
+        sb.judge(Mine(twist=np.ones(2)).fit(X, Y), X, Y)

@@ -87,8 +87,9 @@ def judge(
     Parameters
     ----------
     model : object
-        A fitted linear model of scikit-learn, skglm, celer, adelie or this library, a state of adelie's ``grpnet``, the
-        results of a ``QuantReg`` of statsmodels, or a ``cvxpy.Problem`` whose variables have values.
+        A fitted linear model of scikit-learn, skglm, celer, adelie or this library, a search of scikit-learn over such
+        models (its best one is judged), a state of adelie's ``grpnet``, the results of a ``QuantReg`` of statsmodels,
+        or a ``cvxpy.Problem`` whose variables have values.
     X : array-like or sparse matrix, optional
         The samples that the model was fitted to; for statsmodels with the column of the intercept. Not for CVXPY.
     y : array-like, optional
@@ -106,7 +107,8 @@ def judge(
     Raises
     ------
     TypeError
-        If the model is not known. The message lists those that are; ``certify`` accepts the point of any other.
+        If the model is not known, or one of its parameters has a value for which its objective is not known. The
+        message names them; ``certify`` accepts the point of any other model.
     ValueError
         If a model of this library had another objective in its fit: then X, y, weights or offset are others.
 

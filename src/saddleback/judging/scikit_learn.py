@@ -82,7 +82,7 @@ def multi_task(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
     W_j is the row of a feature.
     """
     penalty = GroupElasticNet(chosen(model, "alpha"), 1, share_of(model), np.ones(X.shape[1]))
-    loss = Squared(y, scale=1.0 / total(y, None))
+    loss = Squared(y, weight, 1.0 / total(y, weight))
     return [Stated(penalty, loss, np.asarray(model.coef_).T, intercept_of(model))]
 
 
@@ -227,7 +227,7 @@ def linear_svr(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
 
 LASSO = {"alpha", "fit_intercept", "positive"}
 GENERALISED = {"alpha", "fit_intercept", "sample_weight"}
-CLASSIFIER = {"class_weight", "fit_intercept", "intercept_scaling", "penalty", "sample_weight"}
+CLASSIFIER = {"class_weight", "fit_intercept", "penalty", "sample_weight"}
 
 MODELS = {
     "ElasticNet": Known(elastic_net, {*LASSO, "l1_ratio", "sample_weight"}),
@@ -240,17 +240,17 @@ MODELS = {
     "LassoLarsCV": Known(lasso, {"fit_intercept"}),
     "LassoLarsIC": Known(lasso, {"fit_intercept"}),
     "LinearRegression": Known(linear_regression, {"fit_intercept", "positive", "sample_weight"}),
-    "LinearSVC": Known(linear_svc, {*CLASSIFIER, "C", "loss"}),
+    "LinearSVC": Known(linear_svc, {*CLASSIFIER, "C", "intercept_scaling", "loss"}),
     "LinearSVR": Known(linear_svr, {"C", "epsilon", "fit_intercept", "intercept_scaling", "loss", "sample_weight"}),
-    "LogisticRegression": Known(logistic, {*CLASSIFIER, "C", "l1_ratio", "solver"}),
-    "LogisticRegressionCV": Known(logistic, {*CLASSIFIER, "solver"}),
-    "MultiTaskElasticNet": Known(multi_task, {"alpha", "fit_intercept", "l1_ratio"}),
-    "MultiTaskElasticNetCV": Known(multi_task, {"fit_intercept", "l1_ratio"}),
-    "MultiTaskLasso": Known(multi_task, {"alpha", "fit_intercept"}),
-    "MultiTaskLassoCV": Known(multi_task, {"fit_intercept"}),
+    "LogisticRegression": Known(logistic, {*CLASSIFIER, "C", "intercept_scaling", "l1_ratio", "solver"}),
+    "LogisticRegressionCV": Known(logistic, {*CLASSIFIER, "solver"}),  # its last fit ignores intercept_scaling
+    "MultiTaskElasticNet": Known(multi_task, {"alpha", "fit_intercept", "l1_ratio", "sample_weight"}),
+    "MultiTaskElasticNetCV": Known(multi_task, {"fit_intercept", "l1_ratio", "sample_weight"}),
+    "MultiTaskLasso": Known(multi_task, GENERALISED),
+    "MultiTaskLassoCV": Known(multi_task, {"fit_intercept", "sample_weight"}),
     "PoissonRegressor": Known(poisson, GENERALISED),
     "QuantileRegressor": Known(quantile, {*GENERALISED, "quantile"}),
     "Ridge": Known(ridge, {*LASSO, "sample_weight"}),
-    "RidgeCV": Known(ridge, {"alpha_per_target", "fit_intercept", "sample_weight"}),
+    "RidgeCV": Known(ridge, {"fit_intercept", "sample_weight"}),
     "TweedieRegressor": Known(tweedie, {*GENERALISED, "link", "power"}),
 }

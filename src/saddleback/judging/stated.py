@@ -58,8 +58,8 @@ WITHOUT_EFFECT = frozenset(
     {
         *("copy_X", "dual", "fit_path", "max_epochs", "max_iter", "n_jobs", "p0", "precompute", "prune"),
         *("random_state", "selection", "solver", "solver_options", "tol", "verbose", "warm_start", "ws_strategy"),
-        *("Cs", "alphas", "criterion", "cv", "eps", "gcv_mode", "l1_ratios", "max_n_alphas", "n_alphas"),
-        *("noise_variance", "scoring", "store_cv_results", "store_cv_values", "use_legacy_attributes"),
+        *("Cs", "alpha_per_target", "alphas", "criterion", "cv", "eps", "gcv_mode", "l1_ratios", "max_n_alphas"),
+        *("n_alphas", "noise_variance", "scoring", "store_cv_results", "store_cv_values", "use_legacy_attributes"),
     }
 )
 """Parameters that change how a fit is found, or how the strength of its penalty is chosen, and never its objective.
@@ -89,8 +89,9 @@ class Known:
         """Raise if the model has a parameter that ``read`` does not use, or if the fit cannot have had the weights."""
         if self.parameters is None:
             return
-        if weight is not None and "sample_weight" not in self.parameters:
-            raise TypeError(f"sample_weight was given, and the fit of {name} has none: expected no sample_weight")
+        weighted = "sample_weight" in self.parameters and "sample_weight" in inspect.signature(model.fit).parameters
+        if weight is not None and not weighted:
+            raise TypeError(f"sample_weight was given, and is not known for {name}: expected a fit without weights")
         given = model.get_params(deep=False) if hasattr(model, "get_params") else {}
         defaults = inspect.signature(type(model)).parameters
         for parameter in sorted(given.keys() - WITHOUT_EFFECT - set(self.parameters)):
