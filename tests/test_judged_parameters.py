@@ -295,8 +295,7 @@ def test_parameters_of_statsmodels() -> None:
         "max_iter": 10_000,
         "p_tol": 1e-12,
     }
-    names = inspect.signature(quantreg.QuantReg.fit).parameters.keys() - {"self", "kwargs"}
-    for name in names:
+    for name in sorted(inspect.signature(quantreg.QuantReg.fit).parameters.keys() - {"self", "kwargs"}):
         results = quantreg.QuantReg(Y, design).fit(**{**tight, name: changes[name]})
         assert errors(results, design, Y) <= 1e-6, name
     with pytest.raises(TypeError, match="sample_weight was given, and is not known for statsmodels QuantReg"):
@@ -322,6 +321,10 @@ def test_every_model_of_other_libraries_is_in_a_table() -> None:
 
 
 TOGETHER = {
+    "l1 logistic without an intercept, LIBLINEAR": (
+        linear_model.LogisticRegression(solver="liblinear", l1_ratio=1, fit_intercept=False, **LOOSER),
+        LABELS,
+    ),
     "positive Ridge": (linear_model.Ridge(2.0, positive=True, **TIGHT), TWO),
     "positive Ridge, one alpha per target": (linear_model.Ridge([0.5, 3.0], positive=True, **TIGHT), TWO),
     "positive LinearRegression": (linear_model.LinearRegression(positive=True), TWO),

@@ -160,7 +160,8 @@ def logistic(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
     weight = _times(weight, _class_weights(model, y, weight))
     if len(model.classes_) == 2:
         (labels,) = signs(model, y)
-        return [_with_column(model, penalty, Logistic(labels, weight, scale), model.coef_[0], model.intercept_[0])]
+        intercept = np.ravel(model.intercept_)[0]
+        return [_with_column(model, penalty, Logistic(labels, weight, scale), model.coef_[0], intercept)]
     if model.solver == "liblinear":
         raise unknown(model, "solver", f"another solver for {len(model.classes_)} classes")
     loss = Multinomial(classes_of(model, y), len(model.classes_), weight, scale)
