@@ -310,6 +310,21 @@ def test_parameters_of_skglm(name: str) -> None:
     assert list(wrong(getattr(skglm, name), SKGLM[name])) == []
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_several_classes_of_skglm() -> None:
+    """One problem per class. The classifier forgets the intercepts of several classes."""
+    skglm = pytest.importorskip("skglm")
+    for model in (
+        skglm.SparseLogisticRegression(0.02, tol=1e-10, fit_intercept=False),
+        skglm.LinearSVC(0.3, tol=1e-10, max_iter=1000),
+    ):
+        assert len(sb.judge(model.fit(X, THREE), X, THREE)) == 3
+        assert errors(model, X, THREE) <= 1e-6
+    with pytest.raises(TypeError, match=r"fit_intercept=True.*does not keep their intercepts"):
+        sb.judge(skglm.SparseLogisticRegression(0.02).fit(X, THREE), X, THREE)
+
+
 def test_every_model_of_other_libraries_is_in_a_table() -> None:
     with pytest.raises(TypeError, match="Known are") as error:
         sb.judge(object())

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..functions import GroupL2, Hinge, Logistic, NonNegative, Squared, SquaredL2
 from . import scikit_learn
-from .stated import Known, Stated, elastic, intercept_of, per_target, share_of, signs
+from .stated import Known, Stated, elastic, intercept_of, per_target, share_of, signs, unknown
 
 
 def weighted_lasso(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
@@ -33,6 +33,8 @@ def group_lasso(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
 
 def logistic(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
     """Read 1 / n sum log(1 + exp(-z u)) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio) / 2 ||w||^2)."""
+    if model.fit_intercept and len(model.classes_) > 2:
+        raise unknown(model, "fit_intercept", "False for several classes, since skglm does not keep their intercepts")
     penalty = elastic(model.alpha, share_of(model))
     constants = np.broadcast_to(np.ravel(model.intercept_), len(np.atleast_2d(model.coef_)))
     return [
