@@ -198,7 +198,7 @@ def test_unknown_models_and_missing_data_are_named() -> None:
     with pytest.raises(TypeError, match="needs X and y"):
         sb.judge(linear_model.Lasso().fit(X, Y))
     several = linear_model.LogisticRegression(max_iter=1000).fit(X, np.argmax(X[:, :3], axis=1))
-    with pytest.raises(TypeError, match="multinomial"):
+    with pytest.raises(ValueError, match=r"y has the label .* expected the classes of the fit, \[0, 1, 2\]"):
         sb.judge(several, X, Y)
     with pytest.raises(TypeError, match="not known"):
         sb.judge(object(), X, Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,54 @@ def test_terms_that_are_not_known_are_named() -> None:
         sb.judge(adelie.grpnet(X, adelie.glm.binomial(labels, link="probit"), **TIGHT), X, labels)
     with pytest.raises(TypeError, match="other values than 0 and 1"):
         sb.judge(adelie.grpnet(X, adelie.glm.binomial(0.5 * labels), **TIGHT), X, 0.5 * labels)
+
+
+POSITIVE = adelie.constraint.lower(np.zeros(1))
+CHANGES: dict[str, dict[str, Any]] = {
+    "constraints": {"constraints": [POSITIVE, *[None] * 5]},
+    "groups": {"groups": GROUPS},
+    "alpha": {"alpha": 0.4},
+    "penalty": {"penalty": np.array([0.5, 1.0, 2.0, 3.0, 1.0, 0.0])},
+    "offsets": {"offsets": 0.1 * Y},
+    "lmda_path": {"lmda_path": [0.2, 0.1, 0.05]},
+    "irls_max_iters": {"irls_max_iters": 20_000},
+    "irls_tol": {"irls_tol": 1e-13},
+    "max_iters": {"max_iters": 200_000},
+    "tol": {"tol": 1e-13},
+    "adev_tol": {"adev_tol": 0.5, "early_exit": True},
+    "ddev_tol": {"ddev_tol": 1e-3, "early_exit": True},
+    "newton_tol": {"newton_tol": 1e-13},
+    "newton_max_iters": {"newton_max_iters": 2000},
+    "n_threads": {"n_threads": 2},
+    "early_exit": {"early_exit": True},
+    "intercept": {"intercept": False},
+    "screen_rule": {"screen_rule": "strong"},
+    "min_ratio": {"min_ratio": 0.1},
+    "lmda_path_size": {"lmda_path_size": 4},
+    "max_screen_size": {"max_screen_size": 6},
+    "max_active_size": {"max_active_size": 6},
+    "pivot_subset_ratio": {"pivot_subset_ratio": 0.5},
+    "pivot_subset_min": {"pivot_subset_min": 3},
+    "pivot_slack_ratio": {"pivot_slack_ratio": 2.0},
+    "check_state": {"check_state": True},
+    "progress_bar": {"progress_bar": False},
+    "warm_start": {},  # a state, in the test
+    "exit_cond": {"exit_cond": lambda state: len(state.lmdas) > 3},
+}
+REFUSED = {"constraints": "has constraints", "offsets": "has offsets"}
+
+
+@pytest.mark.parametrize("parameter", sorted(inspect.signature(adelie.grpnet).parameters.keys() - {"X", "glm"}))
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_each_parameter_of_a_path_is_judged_or_refused(family: str, parameter: str) -> None:
+    y = TARGETS[family]
+    glm = getattr(adelie.glm, family)(y)
+    options: dict[str, Any] = {"lmda_path_size": 6, "early_exit": False, **TIGHT}
+    if parameter == "warm_start":
+        options["warm_start"] = adelie.grpnet(X, glm, **options)
+    state = adelie.grpnet(X, glm, **{**options, **CHANGES[parameter]})
+    if parameter in REFUSED:
+        with pytest.raises(TypeError, match=REFUSED[parameter]):
+            sb.judge(state, X, y)
+    else:
+        assert max(errors(state, X, y)) <= 2e-6

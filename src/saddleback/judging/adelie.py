@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..functions import GroupElasticNet, Logistic, Poisson, Squared
-from .stated import Reader, Stated, total
+from .stated import Known, Stated, total
 
 
 def estimator(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
@@ -78,8 +78,8 @@ LOSSES: dict[str, Callable[[Any, Any, float], Any]] = {
 }
 """The loss of a family as a function of the targets, their weights and a factor."""
 
-MODELS: dict[str, Reader] = {
-    "GroupElasticNet": estimator,
-    **{f"State{kind}Naive{bits}": state for kind in ("Gaussian", "MultiGaussian", "Glm") for bits in (32, 64)},
+MODELS = {
+    "GroupElasticNet": Known(estimator),
+    **{f"State{kind}Naive{bits}": Known(state) for kind in ("Gaussian", "MultiGaussian", "Glm") for bits in (32, 64)},
 }
 """By the name of the class, or of a base class: each fit makes new classes of states."""

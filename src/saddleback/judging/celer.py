@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ..functions import L1, Logistic, Squared
 from . import scikit_learn, skglm
-from .stated import Reader, Stated, chosen, elastic, intercept_of, per_target, signs
+from .stated import Known, Stated, chosen, elastic, intercept_of, per_target, share_of, signs
 
 
 def elastic_net(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
-    """Read 1 / (2 n) ||y - Xw||^2 + alpha (l1_ratio sum_j weights_j |w_j| + (1 - l1_ratio) / 2 ||w||^2)."""
-    share = chosen(model, "l1_ratio") if hasattr(model, "l1_ratio") else 1.0
+    """Read 1 / (2 n) ||y - Xw||^2 + alpha sum_j weights_j (l1_ratio |w_j| + (1 - l1_ratio) / 2 w_j^2)."""
     own = getattr(model, "weights", None)
-    if own is not None and share < 1:
-        raise TypeError("celer's ElasticNet has weights, which multiply its squares too: this is not known here")
-    penalty = elastic(chosen(model, "alpha"), share, own, getattr(model, "positive", False))
-    return per_target(lambda column: Squared(column, scale=1 / len(y)), penalty, y, model.coef_, intercept_of(model))
+    penalty = elastic(chosen(model, "alpha"), share_of(model), own, model.positive)
+    return per_target(
+        lambda column: Squared(column, scale=1 / len(y)), repeat(penalty), y, model.coef_, intercept_of(model)
+    )
 
 
 def logistic(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
@@ -28,12 +28,14 @@ def logistic(model: Any, X: Any, y: Any, weight: Any) -> list[Stated]:
     return [Stated(L1(1.0 / model.C), Logistic(labels), coef) for labels, coef in own]
 
 
-MODELS: dict[str, Reader] = {
-    "ElasticNet": elastic_net,
-    "ElasticNetCV": elastic_net,
-    "GroupLasso": skglm.group_lasso,
-    "Lasso": elastic_net,
-    "LassoCV": elastic_net,
-    "LogisticRegression": logistic,
-    "MultiTaskLasso": scikit_learn.multi_task,
+LASSO = {"alpha", "fit_intercept", "positive", "weights"}
+
+MODELS = {
+    "ElasticNet": Known(elastic_net, {*LASSO, "l1_ratio"}),
+    "ElasticNetCV": Known(elastic_net, {"fit_intercept", "l1_ratio", "positive"}),
+    "GroupLasso": Known(skglm.group_lasso, {"alpha", "fit_intercept", "groups", "weights"}),
+    "Lasso": Known(elastic_net, LASSO),
+    "LassoCV": Known(elastic_net, {"fit_intercept", "positive"}),
+    "LogisticRegression": Known(logistic, {"C"}),
+    "MultiTaskLasso": Known(scikit_learn.multi_task, {"alpha", "fit_intercept"}),
 }

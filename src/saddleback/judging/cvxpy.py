@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..interop import from_cvxpy
-from .stated import Reader
+from .stated import Known
 
 
 def program(model: Any, X: Any, y: Any, weight: Any) -> list[Any]:
@@ -20,4 +20,4 @@ def program(model: Any, X: Any, y: Any, weight: Any) -> list[Any]:
     return [(problem, shaped if problem.is_list else shaped[0])]
 
 
-MODELS: dict[str, Reader] = {"Problem": program}
+MODELS = {"Problem": Known(program)}

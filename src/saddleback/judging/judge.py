@@ -15,7 +15,7 @@ from ..engine.solve import solve
 from ..problem import Problem
 from ..result import Certificate
 from . import own
-from .stated import Reader, Stated
+from .stated import Known, Stated
 
 LIBRARIES = {
     "sklearn": "scikit_learn",
@@ -87,8 +87,9 @@ def judge(
     Parameters
     ----------
     model : object
-        A fitted linear model of scikit-learn, skglm, celer, adelie or this library, a state of adelie's ``grpnet``, the
-        results of a ``QuantReg`` of statsmodels, or a ``cvxpy.Problem`` whose variables have values.
+        A fitted linear model of scikit-learn, skglm, celer, adelie or this library, a search of scikit-learn over such
+        models (its best one is judged), a state of adelie's ``grpnet``, the results of a ``QuantReg`` of statsmodels,
+        or a ``cvxpy.Problem`` whose variables have values.
     X : array-like or sparse matrix, optional
         The samples that the model was fitted to; for statsmodels with the column of the intercept. Not for CVXPY.
     y : array-like, optional
@@ -106,7 +107,8 @@ def judge(
     Raises
     ------
     TypeError
-        If the model is not known. The message lists those that are; ``certify`` accepts the point of any other.
+        If the model is not known, or one of its parameters has a value for which its objective is not known. The
+        message names them; ``certify`` accepts the point of any other model.
     ValueError
         If a model of this library had another objective in its fit: then X, y, weights or offset are others.
 
@@ -119,7 +121,8 @@ def judge(
     >>> judgement.certificate.relative_gap < 1e-12
     True
     """
-    name, reader = _reader(model)
+    model = getattr(model, "best_estimator_", model)
+    name, known = _known(model)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if not name.startswith("cvxpy"):
         missing = " and ".join(argument for argument, given in (("X", X), ("y", y)) if given is None)
@@ -130,8 +133,9 @@ def judge(
     ours = name.startswith("saddleback")
     if offset is not None and not ours:
         raise TypeError(f"offset was given, and is not known for {name}: expected a model of this library")
+    known.check(name, model, weight)
     found = []
-    for each in reader(model, X, y, weight, **({} if offset is None else {"offset": offset})):
+    for each in known.read(model, X, y, weight, **({} if offset is None else {"offset": offset})):
         problem, x = each.posed(X) if isinstance(each, Stated) else each
         found.append(Judgement(name, certify(problem, x), problem, x))
     if ours:
@@ -139,16 +143,16 @@ def judge(
     return found[0] if len(found) == 1 else found
 
 
-def _reader(model: Any) -> tuple[str, Reader]:
-    """Return the name of a model and the function that reads it, by the first of its classes of a known library."""
+def _known(model: Any) -> tuple[str, Known]:
+    """Return the name of a model and what is known of it, by the first of its classes of a known library."""
     for kind in _kinds(model):
         library = kind.__module__.partition(".")[0]
         if library in LIBRARIES:
-            known = import_module(f".{LIBRARIES[library]}", __package__).MODELS
+            models = import_module(f".{LIBRARIES[library]}", __package__).MODELS
             names = [base.__name__ for base in kind.__mro__] if library in KNOWN_BY_A_BASE else [kind.__name__]
-            reader = next((known[name] for name in names if name in known), None)
-            if reader is not None:
-                return f"{library} {kind.__name__.lstrip('_')}", reader
+            known = next((models[name] for name in names if name in models), None)
+            if known is not None:
+                return f"{library} {kind.__name__.lstrip('_')}", known
             break
     listed = "; ".join(
         f"{library}: {', '.join(sorted(import_module(f'.{file}', __package__).MODELS))}"
