@@ -147,6 +147,29 @@ def test_categories_and_weights(houses, tmp_path):
     assert "3 categories: Oslo, Paris, Rome" in page
 
 
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_the_data_are_not_overwritten(houses, option, tmp_path, monkeypatch):
+    _, path = houses
+    monkeypatch.chdir(tmp_path)
+    named = path if option == "--out" else tmp_path / "page.html"
+    if option == "--report":
+        named.symlink_to(path)
+    before = path.read_bytes()
+    found = fit("houses.csv", "--target", "price", "--alpha", "0.1", option, named)
+    assert found.exit_code == 2
+    assert "would be overwritten" in " ".join(found.stderr.split())
+    assert path.read_bytes() == before
+
+
+def test_outputs_have_different_names(houses, tmp_path):
+    (tmp_path / "page.html").touch()
+    (tmp_path / "table.json").symlink_to(tmp_path / "page.html")
+    words = ["--out", tmp_path / "table.json", "--report", tmp_path / "page.html"]
+    found = fit(houses[1], "--target", "price", "--alpha", "0.1", *words)
+    assert found.exit_code == 2
+    assert "name two files" in " ".join(found.stderr.split())
+
+
 @pytest.mark.parametrize("words", ["--column price", "--weights price", "--column area --column area"])
 def test_a_column_has_one_use(houses, words):
     found = fit(houses[1], "--target", "price", *words.split())
