@@ -170,6 +170,21 @@ def test_outputs_have_different_names(houses, tmp_path):
     assert "name two files" in " ".join(found.stderr.split())
 
 
+def test_a_column_named_as_a_category_is_refused(houses, tmp_path):
+    """One of the two would be dropped, and the certificate be that of another model."""
+    frame, _ = houses
+    path = tmp_path / "twins.csv"
+    frame.assign(**{"city=Paris": frame["area"]}).to_csv(path, index=False)
+    refused = fit(path, "--target", "price", "--alpha", "0.1")
+    assert refused.exit_code == 2
+    assert "2 features have the name 'city=Paris'" in " ".join(refused.stderr.split())
+    frame.assign(**{"a=b": frame["city"], "a": "b=" + frame["city"]}).to_csv(path, index=False)
+    assert "'a=b=Oslo'" in fit(path, "--target", "price", "--alpha", "0.1").stderr
+    kept = ["--column", "city=Paris", "--column", "area"]
+    frame.assign(**{"city=Paris": frame["area"]}).to_csv(path, index=False)
+    assert fit(path, "--target", "price", "--alpha", "0.1", *kept).exit_code == 0
+
+
 @pytest.mark.parametrize("words", ["--column price", "--weights price", "--column area --column area"])
 def test_a_column_has_one_use(houses, words):
     found = fit(houses[1], "--target", "price", *words.split())

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.checks import distinct_names
+
 MISSING = frozenset(
     [
         "#N/A",
@@ -58,11 +60,16 @@ class Column:
     values: NDArray[Any]
     categories: Sequence[str] = ()
 
+    def feature_names(self) -> list[str]:
+        """Return the names of its features: its own, or one per category."""
+        return [f"{self.name}={label}" for label in self.categories] or [self.name]
+
     def features(self) -> dict[str, NDArray[np.float64]]:
         """Return its features by name: itself, or one of zeros and ones per category."""
         if not self.categories:
             return {self.name: self.values.astype(np.float64)}
-        return {f"{self.name}={label}": (self.values == label).astype(np.float64) for label in self.categories}
+        found = ((self.values == label).astype(np.float64) for label in self.categories)
+        return dict(zip(self.feature_names(), found, strict=True))
 
     def described(self) -> str:
         """Return what is in the column, for a reader."""
@@ -98,6 +105,10 @@ class CsvTable:
     def features(self) -> dict[str, NDArray[np.float64]]:
         """The columns of X by name."""
         return {name: values for column in self.columns for name, values in column.features().items()}
+
+    def check_names(self) -> None:
+        """Raise if two features have the same name."""
+        distinct_names(str(self.path), (name for column in self.columns for name in column.feature_names()))
 
 
 def read_csv(
@@ -143,7 +154,7 @@ def read_csv(
     own = [_column(path, name, texts[name], name in categories) for name in used]
     if not own:
         raise ValueError(f"{path} has no columns besides the target: expected one or more")
-    return CsvTable(
+    table = CsvTable(
         path,
         separator,
         indexed,
@@ -151,6 +162,8 @@ def read_csv(
         None if weights is None else _numbers(path, weights, texts[weights]),
         [column for kind in (False, True) for column in own if bool(column.categories) is kind],
     )
+    table.check_names()
+    return table
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], str]:
