@@ -26,10 +26,10 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddleback as sb
-from saddleback.checkpoints import atomic_file as whole
 from saddleback.checkpoints import file, graph, thaw
 from saddleback.checkpoints import writer as keeper
 from saddleback.checkpoints.check import expanded
+from saddleback.common import outputs as whole
 from saddleback.common.rebuildable import derived, stored
 from saddleback.engine.registry import METHODS
 from saddleback.functions import singular
@@ -596,7 +596,7 @@ def test_a_link_stays_a_link(tmp_path):
 DYING = """
 import os, sys
 from pathlib import Path
-from saddleback.checkpoints.atomic_file import replacing
+from saddleback.common.outputs import replacing
 with replacing(Path(sys.argv[1])) as stream:
     stream.write(b"half a file")
     stream.flush()

@@ -128,11 +128,14 @@ def test_the_exit_code_is_1_without_a_certificate(lasso):
         (["{lasso}", "--method", "sp-bdc"], "sp-bcd"),
         (["{lasso}", "--tol", "-1"], "--tol -1.0: expected"),
         (["{lasso}", "--max-passes", "0"], "--max-passes 0.0: expected"),
-        (["{lasso}", "--checkpoint", "no/such/folder/run"], "--checkpoint 'no/such/folder/run'"),
+        (["{lasso}", "--checkpoint", "no/such/folder/run"], "--checkpoint no/such/folder/run: there is no folder"),
         (["{lasso}", "--checkpoint-every", "-1"], "--checkpoint-every -1.0: expected"),
         (["{lasso}", "--out", "no/such/folder/x.npz"], "folder"),
         (["{lasso}", "--out", "x.txt"], "expected .npz for arrays or .csv"),
         (["{lasso}", "--out", "x.npz", "--checkpoint", "x.npz"], "name two files"),
+        (["{lasso}", "--out", "{lasso}"], "which would be overwritten: name two files"),
+        (["{lasso}", "--checkpoint", "{lasso}"], "which would be overwritten: name two files"),
+        (["{lasso}", "--out", "run", "--resume", "run"], "--out and --resume are both run"),
         (["tol=5.npz"], "Error: tol=5.npz"),
         (["{lasso}", "--resume", "tol=nothing"], "--resume 'tol=nothing' is not a file"),
     ],
@@ -144,6 +147,30 @@ def test_bad_input_is_one_line_and_exit_code_2(lasso, arguments, words, extra):
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
+
+
+def test_an_output_is_complete_or_as_it_was_and_never_an_input(lasso, tmp_path, monkeypatch):
+    before = lasso.read_bytes()
+    for other in (tmp_path / "soft.npz", tmp_path / "hard.npz"):
+        (other.symlink_to if other.stem == "soft" else other.hardlink_to)(lasso)
+        assert "would be overwritten" in run("solve", lasso, "--out", other).stderr
+    assert lasso.read_bytes() == before
+    out = tmp_path / "x.npz"
+    out.write_bytes(b"of yesterday")
+    out.chmod(0o600)
+
+    def full(stream, **arrays):
+        stream.write(b"half")
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", full)
+        assert "no space left" in run("solve", lasso, "--out", out).stderr
+    assert out.read_bytes() == b"of yesterday"
+    assert not list(tmp_path.glob(".*"))
+    assert run("solve", lasso, "--out", out).exit_code == 0
+    assert np.load(out)["x"] == pytest.approx([2.0, 0.0, 0.0], abs=1e-4)
+    assert out.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_objective_is_in_the_sense_of_the_file(tmp_path):

@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 import scipy.optimize
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import mean_tweedie_deviance
+from sklearn.model_selection import cross_val_score
 
 import saddleback as sb
 from saddleback.estimators import (
@@ -268,6 +271,51 @@ def test_the_offset_of_a_log_link_is_the_logarithm_of_the_exposure(loss, weighte
     cp.Problem(cp.Minimize((weight / weight.sum()) @ each + 0.02 * cp.norm1(w))).solve(solver="CLARABEL")
     assert np.allclose(model.coef_, w.value, atol=1e-3)
     assert np.isclose(model.intercept_, b.value, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson", "tweedie"])
+def test_the_score_of_a_model_with_an_offset(loss, rng):
+    X, _ = data(rng)
+    offset, weight = rng.uniform(-2, 2, 80), rng.uniform(0.5, 2.0, 80)
+    y = rng.poisson(np.exp(0.8 * X[:, 0] + 0.5 + offset)).astype(float)
+    model = SparseRegressor(loss, alpha=0.02).fit(X, y, weight, offset=offset)
+    log = loss != "squared"
+    scores = X @ model.coef_ + model.intercept_ + offset
+    predicted = np.exp(scores) if log else scores
+    np.testing.assert_allclose(model.predict(X, offset), predicted)
+    power = {"squared": 0, "poisson": 1, "tweedie": 1.5}[loss]
+    losses = [
+        mean_tweedie_deviance(y, u, sample_weight=weight, power=power)
+        for u in (predicted, 0 * y + np.average(y, weights=weight))
+    ]
+    assert model.score(X, y, weight, offset) == pytest.approx(1 - losses[0] / losses[1])
+    with pytest.raises(ValueError, match=r"offset is missing: the model was fitted with one"):
+        model.score(X, y, weight)
+    with pytest.raises(ValueError, match=r"offset has shape \(5,\): expected one value for each of the 80"):
+        model.score(X, y, weight, offset[:5])
+    plain = model.fit(X, y)
+    assert plain.score(X, y) == plain.score(X, y, offset=np.zeros(80)) == plain.score(X, y, np.ones(80))
+
+
+def test_an_offset_of_several_targets_is_added_to_each(rng):
+    X, y = data(rng)
+    Y, offset = np.column_stack([y, -y]), rng.uniform(-2, 2, 80)
+    model = Lasso(0.01).fit(X, Y, offset=offset)
+    np.testing.assert_allclose(model.predict(X, offset), X @ model.coef_.T + model.intercept_ + offset[:, None])
+    assert model.score(X, Y, offset=offset) > 0.5
+
+
+def test_the_scores_of_cross_validation_have_the_offset(rng):
+    X, _ = data(rng)
+    offset = rng.uniform(-2, 2, 80)
+    y = rng.poisson(np.exp(0.8 * X[:, 0] + 0.5 + offset)).astype(float)
+    with config_context(enable_metadata_routing=True):
+        model = SparseRegressor("poisson", alpha=0.01).set_fit_request(offset=True).set_score_request(offset=True)
+        scores = cross_val_score(model, X, y, params={"offset": offset}, cv=2)
+    halves = np.arange(80) < 40
+    for half, score in zip((~halves, halves), scores, strict=True):
+        fitted = SparseRegressor("poisson", alpha=0.01).fit(X[half], y[half], offset=offset[half])
+        assert score == pytest.approx(fitted.score(X[~half], y[~half], offset=offset[~half]))
 
 
 def test_a_loss_without_a_link_and_without_residuals_has_no_offset():

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import sys
 import warnings
 from html import unescape
+from time import process_time
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from typer.testing import CliRunner
 
 import saddleback.estimators as se
 from saddleback import fit_report
 from saddleback.cli import app
+from saddleback.io import csv_tables
 from saddleback.io.csv_tables import read_csv
 
 
@@ -83,7 +89,9 @@ def test_classes_and_an_index_without_a_name(tmp_path):
     assert "predicted malignant" in page
 
 
-@pytest.mark.parametrize("values", [["1,5", "2"], ["1.234,5", "12"], ["1,234", "1,234,567.5"], ["1 234", "-5 678"]])
+@pytest.mark.parametrize(
+    "values", [["1,5", "2"], ["1.234,5", "12"], ["1,234", "1,234,567.5"], ["1 234", "-5 678"], ["1_000", "12_000"]]
+)
 def test_numbers_with_other_punctuation_are_refused(values, tmp_path):
     """They are neither categories nor classes."""
     frame = pd.DataFrame({"a": values * 20, "b": np.arange(40.0)})
@@ -145,6 +153,136 @@ def test_categories_and_weights(houses, tmp_path):
     assert list(content["coefficients"])[:5] == ["area", "new", "city=Oslo", "city=Paris", "city=Rome"]
     assert "rooms=3" in content["coefficients"]
     assert "3 categories: Oslo, Paris, Rome" in page
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_the_data_are_not_overwritten(houses, option, tmp_path, monkeypatch):
+    _, path = houses
+    monkeypatch.chdir(tmp_path)
+    named = path if option == "--out" else tmp_path / "page.html"
+    if option == "--report":
+        named.symlink_to(path)
+    before = path.read_bytes()
+    found = fit("houses.csv", "--target", "price", "--alpha", "0.1", option, named)
+    assert found.exit_code == 2
+    assert "would be overwritten" in " ".join(found.stderr.split())
+    assert path.read_bytes() == before
+
+
+def test_outputs_have_different_names(houses, tmp_path):
+    (tmp_path / "page.html").touch()
+    (tmp_path / "table.json").symlink_to(tmp_path / "page.html")
+    words = ["--out", tmp_path / "table.json", "--report", tmp_path / "page.html"]
+    found = fit(houses[1], "--target", "price", "--alpha", "0.1", *words)
+    assert found.exit_code == 2
+    assert "name two files" in " ".join(found.stderr.split())
+
+
+def test_a_column_named_as_a_category_is_refused(houses, tmp_path):
+    """One of the two would be dropped, and the certificate be that of another model."""
+    frame, _ = houses
+    path = tmp_path / "twins.csv"
+    frame.assign(**{"city=Paris": frame["area"]}).to_csv(path, index=False)
+    refused = fit(path, "--target", "price", "--alpha", "0.1")
+    assert refused.exit_code == 2
+    assert "2 features have the name 'city=Paris'" in " ".join(refused.stderr.split())
+    frame.assign(**{"a=b": frame["city"], "a": "b=" + frame["city"]}).to_csv(path, index=False)
+    assert "'a=b=Oslo'" in fit(path, "--target", "price", "--alpha", "0.1").stderr
+    kept = ["--column", "city=Paris", "--column", "area"]
+    frame.assign(**{"city=Paris": frame["area"]}).to_csv(path, index=False)
+    assert fit(path, "--target", "price", "--alpha", "0.1", *kept).exit_code == 0
+
+
+WRITTEN = st.text(st.sampled_from('a1,"\n\r e.+-_\t'), max_size=30)
+NUMBERS = st.one_of(
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.text(st.sampled_from("0123456789.eE+-_ infaNTrue\t\u0661\xa0"), max_size=12),
+)
+
+
+def both(monkeypatch, path):
+    """Return what the two readers of CSV files make of a file: its names and texts, or None for a mistake."""
+    monkeypatch.setattr(csv_tables, "LEAST_BYTES", 0)
+    names, by_arrow, _ = csv_tables._read(path)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        other, by_csv, _ = csv_tables._read(path)
+    assert names == other
+    return by_arrow, by_csv
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(written=WRITTEN)
+def test_both_readers_find_the_same_texts(written, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "any.csv"
+    path.write_bytes(written.encode())
+    try:
+        by_arrow, by_csv = both(monkeypatch, path)
+    except ValueError:
+        return
+    assert [column.texts for column in by_arrow] == [column.texts for column in by_csv]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(NUMBERS, min_size=1, max_size=5))
+def test_both_readers_find_the_same_numbers(texts, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "any.csv"
+    pd.DataFrame({"a": texts, "b": "x"}).to_csv(path, index=False, quoting=csv.QUOTE_ALL)
+    (one, _), (other, _) = both(monkeypatch, path)
+    assert not isinstance(one.column, list)  # Arrow has read it
+    assert (one.plain is None) is (other.plain is None)
+    if one.plain is not None and other.plain is not None:
+        np.testing.assert_array_equal(one.plain, other.plain)
+        assert np.isfinite(one.plain).all()
+
+
+def test_a_file_that_arrow_takes_for_wrong_is_told_by_row(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(csv_tables, "LEAST_BYTES", 0)
+    for text, said in {
+        "a,b\n1,2\n3\n": "has 1 values in row 2 below the names: expected 2",
+        "a,b\n": "has no rows below the line of names",
+        "\n": "is empty",
+        'a,b\n1,"' + "2" * 200_000: r"cannot be read from line 2 on .*is a quotation mark there not closed",
+        'a,b\n1,"' + "2" * 200_000 + '"\n': r"cannot be read from line 2 on",
+    }.items():
+        (tmp_path / "wrong.csv").write_text(text)
+        with pytest.raises(ValueError, match=said):
+            read_csv(tmp_path / "wrong.csv", "a", None, None, False, [])
+
+
+def test_an_unclosed_quotation_mark_in_a_large_file_is_one_line(houses, tmp_path):
+    text = houses[1].read_text() * 50
+    (tmp_path / "open.csv").write_text(text[:100] + '"' + text[100:])
+    found = fit(tmp_path / "open.csv", "--target", "price")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("Error: ")
+    assert "open.csv" in found.stderr
+
+
+@pytest.mark.parametrize("kind", ["tall", "wide"])
+def test_a_file_is_read_in_time_that_grows_as_it_does(kind, tmp_path, monkeypatch):
+    shape = (3, 30_000) if kind == "wide" else (3000, 30)
+    frame = pd.DataFrame(np.ones(shape)).rename(columns=str)
+    frame.to_csv(tmp_path / "large.csv", index=False)
+    begun = process_time()
+    table = read_csv(tmp_path / "large.csv", "0", None, None, False, [])
+    assert len(table.features) == shape[1] - 1
+    assert process_time() - begun < 20.0  # with a square of the columns, minutes
+
+
+def test_class_labels_that_are_no_integers_are_texts(tmp_path):
+    for labels in (["--5", "+3"], [str(10**30), "7"], ["1" * 5000, "2"], ["\u0661", "2"]):
+        pd.DataFrame({"y": labels * 20, "x": np.arange(40.0)}).to_csv(tmp_path / "labels.csv", index=False)
+        found = fit(tmp_path / "labels.csv", "--target", "y", "--loss", "logistic", "--alpha", "0.1", "--json")
+        assert found.exit_code == 0, found.output
+        assert json.loads(found.stdout)["classes"] == sorted(labels)
+    pd.DataFrame({"y": ["+5", " 3"] * 20, "x": np.arange(40.0)}).to_csv(tmp_path / "labels.csv", index=False)
+    table = read_csv(tmp_path / "labels.csv", "y", None, None, True, [])
+    assert set(table.target.values.tolist()) == {3, 5}
 
 
 @pytest.mark.parametrize("words", ["--column price", "--weights price", "--column area --column area"])

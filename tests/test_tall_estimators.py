@@ -140,6 +140,16 @@ def test_frames_in_memory(rng):
     assert list(model.coef_by_name_) == ["a", "city=Oslo", "city=Paris", "city=Rome"]
 
 
+def test_features_with_one_name_are_refused(rng):
+    frame = table(rng, categories=True).rename(columns={"a": "city=Rome"})
+    with pytest.raises(ValueError, match="2 features have the name 'city=Rome'"):
+        Lasso(0.01).fit_files(frame, "target", columns=["b", "city", "city=Rome"])
+    model = Lasso(0.01).fit(frame[["b", "c"]].head(100), frame["target"].head(100))
+    model.feature_names_in_[:] = "b"
+    with pytest.raises(ValueError, match="2 features have the name 'b'"):
+        dict(model.coef_by_name_)
+
+
 def test_tall_arrays_in_memory_are_read_in_chunks(rng, monkeypatch):
     monkeypatch.setattr(tall_fit, "LEAST_ROWS", 20_000)
     frame = table(rng)

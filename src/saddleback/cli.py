@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -27,9 +26,10 @@ import saddleback as sb
 from .bench import runner
 from .bench.case import Settings
 from .bench.report import Row, ratio_rows
+from .common.outputs import check_outputs, replacing, replacing_text
 from .datasets import make_group_hinge, make_lasso
 from .fit_command import LOSSES, PENALTIES_OF_FILES, Fit, check_report, check_table, print_model, told, write_table
-from .io.problem_files import check_writable, read_together, write_solution
+from .io.problem_files import check_ending, read_together, write_solution
 from .places.mpi.communicator import communicator_of, world
 from .reproduce import EXPERIMENTS
 from .reproduce import runner as reproduction
@@ -157,7 +157,8 @@ def _draw(runs: list[tuple[Example, sb.Result]], path: Path) -> Path | None:
     axes.set_ylabel("certified relative gap")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=150)
+    with replacing(path) as stream:
+        figure.savefig(stream, format="png", dpi=150)
     return path
 
 
@@ -202,10 +203,10 @@ def solve(
         comm = world()
     aloud = comm is None or comm.rank == 0
     with _input_errors(aloud), communicator_of(comm) as team:
-        if team.rank == 0 and out is not None:
-            check_writable(out)
         if team.rank == 0:
-            _check_distinct(file, out, checkpoint)
+            check_ending(out)
+            check_outputs({"--out": out, "--checkpoint": checkpoint}, {"FILE": [file]})
+            check_outputs({"--out": out}, {"--resume": [] if resume is None else [resume]})
         loaded = read_together(file, team)
     with _input_errors(aloud, _as_typed):
         result = sb.solve(
@@ -257,15 +258,6 @@ def _as_typed(text: str, advice: bool = False) -> str:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _check_distinct(file: Path, out: Path | None, checkpoint: Path | None) -> None:
-    """Raise if two of the files are the same: one would overwrite the other."""
-    named = [("FILE", file), ("--out", out), ("--checkpoint", checkpoint)]
-    given = [(name, path.resolve()) for name, path in named if path is not None]
-    for (one, path), (other, same) in combinations(given, 2):
-        if path == same:
-            raise ValueError(f"{one} and {other} are both {path}: name two files")
 
 
 def _print_result(result: sb.Result, objective: float | None) -> None:
@@ -363,16 +355,17 @@ def fit(
     }
     asked = Fit(files, target, weights, column, loss, penalty, alpha, parameters, tol, time_limit, category or [])
     with _input_errors(aloud), _quiet_warnings():
-        if out is not None:
-            check_table(out)
-        if report is not None:
-            check_report(report, asked)
+        check_table(out)
+        check_report(report, asked)
+        check_outputs({"--out": out, "--report": report}, {"FILES": files})
         if asked.of_text:
             table = asked.table(comm)
             X = np.column_stack(list(table.features.values()))
             model = asked.fitted_to(table, X)
             if report is not None:
-                report.write_text(asked.report(model, table, X, ["saddleback", *sys.argv[1:]]), encoding="utf-8")
+                page = asked.report(model, table, X, ["saddleback", *sys.argv[1:]])
+                with replacing_text(report) as stream:
+                    stream.write(page)
         else:
             model = asked.fitted(comm, progress and not as_json)
         if aloud and out is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import typer
 
+from .common.outputs import replacing_text
 from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
 from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
 from .fit_report import page, remarks
@@ -210,31 +211,32 @@ def print_model(model: Any) -> None:
         typer.echo(f"  {name:<30}" + " ".join(f"{entry: .6g}" for entry in np.atleast_1d(value)))
 
 
-def check_table(path: Path) -> None:
-    """Raise if coefficients cannot be written to a file."""
-    if path.suffix not in ENDINGS:
+def check_table(path: Path | None) -> None:
+    """Raise if coefficients cannot be written to a file of this name."""
+    if path is not None and path.suffix not in ENDINGS:
         raise ValueError(f"--out {path}: expected a file that ends in {' or '.join(ENDINGS)}")
-    if not path.resolve().parent.is_dir():
-        raise ValueError(f"--out {path}: there is no folder {path.resolve().parent}")
 
 
-def check_report(path: Path, asked: Fit) -> None:
-    """Raise if a report cannot be written."""
+def check_report(path: Path | None, asked: Fit) -> None:
+    """Raise if a report cannot be written to a file of this name."""
+    if path is None:
+        return
     if not asked.of_text:
         raise ValueError(f"--report {path}: expected a CSV file, since other files are not read into memory")
-    if path.suffix != ".html" or not path.resolve().parent.is_dir():
-        raise ValueError(f"--report {path}: expected a file that ends in .html, in a folder that exists")
+    if path.suffix != ".html":
+        raise ValueError(f"--report {path}: expected a file that ends in .html")
 
 
 def write_table(path: Path, model: Any) -> None:
     """Write the intercept and the coefficients by name; one column per class if there are more than two."""
     content = told(model)
     if path.suffix == ".json":
-        path.write_text(json.dumps(content, indent=2))
+        with replacing_text(path) as stream:
+            json.dump(content, stream, indent=2)
         return
     table = {"intercept": content["intercept"], **content["coefficients"]}
     count = np.atleast_1d(content["intercept"]).size
-    with path.open("w", newline="") as stream:
+    with replacing_text(path) as stream:
         writer = csv.writer(stream)
         writer.writerow(["name", *(["coefficient"] if count == 1 else content["classes"])])
         for name, value in table.items():

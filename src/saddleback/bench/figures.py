@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+from ..common.outputs import replacing
 from .growth import slope
 
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
@@ -27,7 +28,8 @@ def draw_ratios(ratios: Mapping[str, list[float]], path: Path) -> None:
     axes.axvline(1, color="k", linewidth=1)
     axes.set_xlabel("time of the fastest other library / ours (to the right we are faster)")
     axes.grid(alpha=0.3, axis="x")
-    figure.savefig(path, dpi=100)
+    with replacing(path) as stream:
+        figure.savefig(stream, format="png", dpi=100)
 
 
 def draw_growth(record: dict[str, Any], path: Path) -> None:
@@ -51,7 +53,8 @@ def draw_growth(record: dict[str, Any], path: Path) -> None:
     axes.set_ylabel("seconds of a pass")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=100)
+    with replacing(path) as stream:
+        figure.savefig(stream, format="png", dpi=100)
 
 
 def _figure(width: float, height: float) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+from ..common.outputs import replacing_text
 from . import figures
 from .growth import slope
 from .race import OURS, ratio
@@ -90,7 +91,8 @@ def write(folder: Path, records: Records) -> None:
     figures.draw_ratios({name: ratios(record) for name, record in races(records).items()}, pictures / RATIOS)
     if "growth" in records:
         figures.draw_growth(records["growth"], pictures / GROWTH)
-    (folder / "benchmarks.md").write_text(document(records))
+    with replacing_text(folder / "benchmarks.md") as stream:
+        stream.write(document(records))
 
 
 def document(records: Records) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..common.outputs import replacing_text
+
 Say = Callable[[str], None]
 """Prints a line about the latest result."""
 
@@ -21,4 +23,5 @@ def load(path: Path) -> Records:
 
 def save(path: Path, records: Records) -> None:
     """Write the records to a file."""
-    path.write_text(json.dumps(records, indent=1) + "\n")
+    with replacing_text(path) as stream:
+        stream.write(json.dumps(records, indent=1) + "\n")

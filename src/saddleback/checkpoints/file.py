@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .atomic_file import replacing
+from ..common.outputs import replacing
 from .check import DTYPES
 from .graph import Graph
 

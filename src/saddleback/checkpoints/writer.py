@@ -13,8 +13,8 @@ from traceback import walk_tb
 from typing import Any, NamedTuple, Protocol
 
 from ..common.checks import ProbeError
+from ..common.outputs import clear
 from ..places.mpi.communicator import Communicator
-from .atomic_file import clear
 from .check import Unreadable
 from .file import Stored, is_checkpoint, read, readable, write
 from .fingerprint import differences

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,16 @@ SQUARABLE = 1e150
 
 class ProbeError(ValueError):
     """A function or an operator of the user breaks an identity that it has to satisfy."""
+
+
+def distinct_names(where: str, names: Iterable[str]) -> None:
+    """Raise if two features have the same name, as a column ``city=Paris`` and the category ``Paris`` of ``city``."""
+    name, count = max(Counter(names).items(), key=lambda item: item[1])
+    if count > 1:
+        raise ValueError(
+            f"{where}: {count} features have the name {name!r}, by which they cannot be told apart (a category b of a "
+            "column a has the name 'a=b'): rename a column, or leave one out"
+        )
 
 
 def rounding_of(dtype: np.dtype[Any]) -> float:

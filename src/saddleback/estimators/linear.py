@@ -20,6 +20,7 @@ import saddleback as sb
 
 from ..checkpoints import compare
 from ..common.arrays import Vector
+from ..common.checks import distinct_names
 from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
 from ..tall.dask_rows import DaskRows, is_dask, predicted
@@ -99,7 +100,8 @@ class LinearModel(FromRows, ABC):
         check_is_fitted(self)
         coef = self.coef_.reshape(-1, self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
-        named = map(str, range(self.n_features_in_) if names is None else names)
+        named = list(map(str, range(self.n_features_in_) if names is None else names))
+        distinct_names("coef_by_name_", named)
         return dict(zip(named, coef[0].tolist() if coef.shape[0] == 1 else coef.T, strict=True))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array
 
 import saddleback as sb
@@ -98,7 +98,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def predict(self, X: Any) -> Any:
         """Return the predictions for samples: with a log link, the means exp(x'w + b)."""
-        scores = self._scores(X)  # lazy if X is
+        return self._means(self._scores(X))  # lazy if X is
+
+    def _means(self, scores: Any) -> Any:
+        """Return the predictions for values of the linear predictor."""
         return np.exp(scores) if self._objective().log_link else scores
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -106,13 +109,17 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
         The deviance is that of the loss: of Poisson counts, or of gamma or Tweedie targets.
         """
+        if is_dask(X) and not self._objective().log_link:
+            return self._score_in_blocks(X, in_blocks(y), sample_weight)
+        return self._explained(y, self.predict(X), sample_weight)
+
+    def _explained(self, y: Any, predicted: Any, sample_weight: ArrayLike | None) -> float:
+        """Return the share of the variance, or of the deviance, that predictions explain."""
         objective = self._objective()
         if objective.log_link:
             power = objective.variance_power
-            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=power))
-        if is_dask(X):
-            return self._score_in_blocks(X, in_blocks(y), sample_weight)
-        return float(super().score(X, y, sample_weight))
+            return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=power))
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _score_in_blocks(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Return R^2 for data of Dask, by two passes over them."""
@@ -122,7 +129,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
 
 class WithOffset(LinearRegressor):
-    """Base of the regressors without cross-validation: ``fit`` takes an offset."""
+    """Base of the regressors without cross-validation: ``fit``, ``predict`` and ``score`` take an offset."""
+
+    _with_offset = False
+    """Whether the model was fitted with one."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None) -> Any:
         """Fit the model.
@@ -133,22 +143,51 @@ class WithOffset(LinearRegressor):
             As in ``SparseClassifier.fit``: samples by features, the targets, and a weight per sample.
         offset : array-like, optional
             A known part of the linear predictor x'w + b + offset, one value per sample: for losses with a log link,
-            such as "poisson", the logarithm of the exposure. ``predict`` does not add it.
+            such as "poisson", the logarithm of the exposure. ``predict`` adds the one that it is given, and ``score``
+            asks for one.
 
         Returns
         -------
         self : object
             The fitted model.
         """
+        self._with_offset = offset is not None
         if offset is None:
             return super().fit(X, y, sample_weight)
         table, y, weight = self._check_data(X, y, sample_weight)
         return self._fit_table(table, *self._without_offset(table, y, weight, offset))
 
+    def _fit_rows(self, rows: Rows) -> Any:
+        self._with_offset = False
+        return super()._fit_rows(rows)
+
+    def predict(self, X: Any, offset: ArrayLike | None = None) -> Any:
+        """Return the predictions x'w + b + offset for samples, with an offset of 0 by default.
+
+        With a log link they are the means exp(x'w + b + offset).
+        """
+        scores = self._scores(X)  # lazy if X is
+        return self._means(scores if offset is None else scores + self._checked_offset(offset, scores))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None) -> float:
+        """Return R^2 of the predictions; with a log link, D^2, the share of the deviance that is explained.
+
+        The deviance is that of the loss: of Poisson counts, or of gamma or Tweedie targets. A model that was fitted
+        with an offset needs that of the samples here.
+        """
+        if offset is None:
+            if self._with_offset:
+                raise ValueError(
+                    "offset is missing: the model was fitted with one, without which its predictions are those of "
+                    "another exposure; expected one value per sample, as in fit"
+                )
+            return super().score(X, y, sample_weight)
+        return self._explained(y, self.predict(X, offset), sample_weight)
+
     def _without_offset(
         self, table: Table, y: Any, weight: Vector | None, offset: ArrayLike
     ) -> tuple[Any, Vector | None, float | None]:
-        known = self._checked_offset(offset, table, y)
+        known = self._checked_offset(offset, y)
         objective = self._objective()
         if objective.of_residuals:
             return y - known, weight, None
@@ -161,12 +200,14 @@ class WithOffset(LinearRegressor):
         return y * np.exp(-known), scaled, total
 
     @staticmethod
-    def _checked_offset(offset: ArrayLike, X: Table, y: Vector) -> Vector:
-        """Return an offset with one value per sample in the shape of y."""
+    def _checked_offset(offset: ArrayLike, beside: Any) -> Vector:
+        """Return an offset with one value per sample, to be added to targets or predictions."""
         known: Vector = check_array(on_host(offset), ensure_2d=False, dtype=np.float64, input_name="offset")
-        if known.shape != (X.shape[0],):
-            raise ValueError(f"offset has shape {known.shape}: expected one value for each of the {X.shape[0]} samples")
-        return known.reshape(-1, *(1,) * (y.ndim - 1))
+        if known.shape != beside.shape[:1]:
+            raise ValueError(
+                f"offset has shape {known.shape}: expected one value for each of the {beside.shape[0]} samples"
+            )
+        return known.reshape(-1, *(1,) * (beside.ndim - 1))
 
 
 @documented(FITTED)

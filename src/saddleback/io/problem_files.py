@@ -16,6 +16,7 @@ from scipy import sparse
 
 from .. import functions
 from ..common.arrays import Vector
+from ..common.outputs import replacing, replacing_text
 from ..functions import Box, Interval, Linear, Loss
 from ..functions.by_columns import ByColumns
 from ..functions.concave import Concave
@@ -125,12 +126,10 @@ def read_together(path: str | Path, team: Communicator) -> LoadedProblem:
     raise ValueError(f"{path.name} has no known ending: expected .npz, .mps or .mps.gz")
 
 
-def check_writable(path: Path) -> None:
+def check_ending(path: Path | None) -> None:
     """Raise if a solution could not be written to a file of this name; called before the solve."""
-    if path.suffix.lower() not in (".npz", ".csv", ""):
+    if path is not None and path.suffix.lower() not in (".npz", ".csv", ""):
         raise ValueError(f"--out {path} has no known ending: expected .npz for arrays or .csv for a table")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"--out {path}: there is no folder {path.parent}")
 
 
 def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Communicator = SERIAL) -> None:
@@ -174,7 +173,7 @@ def write_solution(path: Path, loaded: LoadedProblem, result: Result, team: Comm
     if solved:
         found |= {"x": result.x, "y": result.y}
     columns, rows = (np.array(names, dtype=str) for names in (loaded.column_names, loaded.row_names))
-    with path.open("wb") as stream:  # savez would add an ending to a name
+    with replacing(path) as stream:  # savez would add an ending to a name
         np.savez(stream, status=result.status.name, **found, column_names=columns, row_names=rows)
 
 
@@ -186,7 +185,7 @@ def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapp
         ("column", loaded.column_names or range(columns), ("x", "reduced_costs", None, direction)),
         ("row", loaded.row_names or range(rows), ("activity", None, "shadow_prices", conflict)),
     )
-    with path.open("w", newline="") as stream:
+    with replacing_text(path) as stream:
         table = csv.writer(stream)
         table.writerow(("kind", "name", "value", "reduced_cost", "shadow_price", "ray"))
         table.writerow(("status", result.status.name, "", "", "", ""))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.outputs import replacing
 from .experiment import Panel, Picture
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
@@ -38,7 +39,8 @@ def draw(picture: Picture, folder: Path) -> Path | None:
         [lines[label] for label in styles], list(styles), loc="outside right upper", fontsize=8, frameon=False
     )
     path = folder / f"{picture.name}.png"
-    figure.savefig(path, dpi=90)
+    with replacing(path) as stream:
+        figure.savefig(stream, format="png", dpi=90)
     return path
 
 

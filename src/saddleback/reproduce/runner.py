@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..common.outputs import replacing_text
 from . import group_lasso, lasso, rpca, steps
 from .experiment import Experiment, Outcome, Runs, Say, Settings
 from .figures import draw
@@ -32,7 +33,8 @@ def run(name: str, settings: Settings, out: Path, say: Say) -> tuple[Outcome, li
     files = []
     for table in outcome.tables:
         files += [write_csv(table, out), out / f"{table.name}.md"]
-        files[-1].write_text(markdown(table) + "\n")
+        with replacing_text(files[-1]) as stream:
+            stream.write(markdown(table) + "\n")
     for picture in outcome.pictures:
         path = draw(picture, out)
         if path is None:

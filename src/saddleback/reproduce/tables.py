@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from ..common.outputs import replacing_text
 from .experiment import Runs, Table
 from .trace import Optimum
 
@@ -53,7 +54,7 @@ def _full(value: Any) -> str:
 def write_csv(table: Table, folder: Path) -> Path:
     """Write a table with all digits of its numbers, and return the path."""
     path = folder / f"{table.name}.csv"
-    with path.open("w", newline="") as file:
+    with replacing_text(path) as file:
         writer = csv.writer(file)
         writer.writerow(table.columns)
         writer.writerows([_full(entry) for entry in row] for row in table.rows)

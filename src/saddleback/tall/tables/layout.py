@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...common.checks import distinct_names
 from ..columns import Columns
 from ..rows import Chunk
 from .column_types import NARROW, comparable, is_category, is_number
@@ -133,6 +134,7 @@ class Choice:
             feature = Category(name, start, sorted_labels(labels[name])) if name in labels else Number(name, start)
             features.append(feature)
             start += len(feature.names)
+        distinct_names("columns", (name for feature in features for name in feature.names))
         kinds = [str(self.schema.field(name).type) for name in self.columns if name not in labels]
         dtype = np.dtype(np.float32 if all(kind in NARROW for kind in kinds) else np.float64)
         text = is_category(self.schema.field(self.target).type)
