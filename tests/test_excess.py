@@ -127,6 +127,20 @@ def check(found, oracle, point, slope, value):
 
 
 @every_function
+def test_the_gap_far_away_is_not_too_small(name, rng):
+    """Exponentials of -745 have one binary digit, and those of -760 none."""
+    f = bound(name, False)
+    oracle, slopes = exact(f), f.conjugate().domain
+    for distance in (690.0, 740.0, 744.9, 745.1, 800.0):
+        p = f.domain.project(distance * rng.choice([-1.0, 1.0], SIZE))
+        s = slopes.project(rng.uniform(-0.6, 0.6, SIZE))
+        found = f.excess(p, None, Rounded.around(s))
+        if oracle is not None:
+            given = exactly(p)
+            check(found, oracle, given, with_sums(exactly(s), oracle.sums), oracle.value(given))
+
+
+@every_function
 @both_sides
 @pytest.mark.parametrize("scale", [0.0, 1e-9])
 def test_the_multiple_of_a_slope_is_inside(name, conjugate, scale, rng):

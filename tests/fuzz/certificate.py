@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .functions import Array, Loss, Penalty, Real, norm
+from .functions import Array, Loss, Penalty, Real, largest_share, norm
 
 ROUNDING = 1e-12
 """Rounding error of a sum in float64, relative to the sum of the absolute terms: some thousand ulps."""
@@ -19,13 +19,38 @@ error of up to half of that. The error of 1e15 operations is less than this numb
 same size before it is multiplied by its coefficient."""
 
 
+UNKNOWN = 4.0
+"""Factor by which the size that is assumed of the terms of an operator may exceed the mean over all vectors."""
+
+RESOLVED = Real(2) ** -36
+"""Relative change of the data of a loss that is taken as their resolution."""
+
+CANCELLED = Real(2) ** -20
+"""Share of the terms of both objectives below which an objective counts as cancelled."""
+
+
 @dataclass
 class Statement:
-    """A problem over flat vectors: penalties, the matrix of each, and the loss."""
+    """A problem over flat vectors: penalties, the matrix of each, and the loss.
+
+    ``unknown`` says of which matrices only products are known: their terms count as if all entries were equally large.
+    """
 
     penalties: Sequence[Penalty]
     matrices: Sequence[Array]
     loss: Loss
+    unknown: Sequence[bool] = ()
+
+    def sizes(self, transposed: bool, vectors: Sequence[Array]) -> list[Array]:
+        """Return the sums of the absolute values of the terms of Ax or of A'y, for each matrix."""
+        found = []
+        for k, (A, v) in enumerate(zip(self.matrices, vectors, strict=True)):
+            B = A.T if transposed else A
+            size = np.abs(B) @ np.abs(v)
+            if k < len(self.unknown) and self.unknown[k]:
+                size = np.maximum(size, UNKNOWN * norm(B.ravel()) * norm(v) / np.sqrt(Real(B.size)))
+            found.append(size)
+        return found
 
 
 @dataclass
@@ -33,21 +58,21 @@ class Judgement:
     """The values and infeasibilities of a pair of points.
 
     ``primal`` and ``dual`` are the two values, each with a bound on its rounding error in float64. ``off_*`` are the
-    distances from the domains of f, g, f* and g*. ``floor`` is the smallest denominator of the relative gap. The
-    penalty is evaluated at x itself, without its indicator functions.
+    distances from the domains of g, g* and f*, and the infeasibilities are the largest of them relative to the terms
+    of their own row or column. ``floor`` is the smallest denominator of the relative gap. The penalty is evaluated at x
+    itself, without its indicator functions.
     """
 
     primal: Real
     dual: Real
     primal_rounding: Real
     dual_rounding: Real
-    off_x: Real
     off_u: Real
     off_y: Real
     off_z: Real
-    u_rounding: Real
+    primal_infeasibility: Real
+    dual_infeasibility: Real
     floor: Real
-    z_rounding: Real
     scaling: Real
     """Relative loss of the dual value if z, after rounding, is scaled back into its domain."""
 
@@ -56,43 +81,43 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
     """Return the values and infeasibilities of both sides; conjugates are evaluated at projections on their domains."""
     x, y = [np.asarray(each, dtype=Real).ravel() for each in x], np.asarray(y, dtype=Real).ravel()
     u = np.sum([A @ part for A, part in zip(problem.matrices, x, strict=True)], axis=0)
-    u_size = np.sum([np.abs(A) @ np.abs(part) for A, part in zip(problem.matrices, x, strict=True)], axis=0)
+    u_size = np.sum(problem.sizes(False, x), axis=0)
     u_missed = problem.loss.missed(u)
     at_u = problem.loss.terms(u - u_missed)
     dual_loss = problem.loss.conjugate(y)
     primal, dual = at_u.sum(), -dual_loss.terms.sum()
-    primal_size = np.abs(at_u).sum() + problem.loss.slope(u, ROUNDING * u_size) @ u_size
-    dual_size = np.abs(dual_loss.terms).sum()
-    lost = UNDERFLOW
-    off_x, off_z, z_size, z_norm = [Real(0)], [Real(0)], [Real(0)], [Real(0)]
-    for penalty, A, part in zip(problem.penalties, problem.matrices, x, strict=True):
+    primal_terms, dual_terms = np.abs(at_u).sum(), np.abs(dual_loss.terms).sum()
+    moved, lost, scaling = Real(0), UNDERFLOW, Real(0)
+    outside, off_slopes = [largest_share(u_missed, problem.loss.data() + u_size)], [Real(0)]
+    off_z = [Real(0)]
+    sizes = problem.sizes(True, [y] * len(x))
+    for penalty, A, part, size in zip(problem.penalties, problem.matrices, x, sizes, strict=True):
         terms = penalty.terms(part)
-        z, size = -(A.T @ y), np.abs(A).T @ np.abs(y)
+        z = -(A.T @ y)
         conjugate = penalty.conjugate(z)
         primal, dual = primal + terms.sum(), dual - conjugate.terms.sum()
-        primal_size += np.abs(terms).sum()
+        primal_terms += np.abs(terms).sum()
+        dual_terms += np.abs(conjugate.terms).sum()
+        moved += np.abs(conjugate.attained) @ size
         lost += UNDERFLOW * np.sum(getattr(penalty, "curvature", Real(0)))
-        dual_size += np.abs(conjugate.terms).sum() + np.abs(conjugate.attained) @ size
-        off_x.append(norm(penalty.missed(part)))
+        missed = penalty.missed(part)
+        outside.append(largest_share(missed, np.maximum(np.abs(part), np.abs(part - missed))))
         off_z.append(norm(conjugate.missed))
-        z_size.append(norm(size))
-        z_norm.append(norm(z))
-    lengths = [np.abs(part) @ np.array([norm(a) for a in A.T]) for A, part in zip(problem.matrices, x, strict=True)]
-    distance = Real(2) ** -31 * max(problem.loss.data_norm(), norm(u), np.sum(lengths))
-    z_rounding, length = ROUNDING * norm(np.array(z_size)), norm(np.array(z_norm))
+        off_slopes.append(penalty.violation(conjugate.missed, size))
+        near = penalty.conjugate(z + np.sign(z) * ROUNDING * size).missed != 0  # rounding may move these outside
+        scaling = max(scaling, largest_share(ROUNDING * size[near], np.abs(z[near])))
     return Judgement(
         primal=primal,
         dual=dual,
-        primal_rounding=ROUNDING * primal_size + lost,
-        dual_rounding=ROUNDING * dual_size,
-        off_x=norm(np.array(off_x)),
+        primal_rounding=ROUNDING * (primal_terms + problem.loss.slope(u, ROUNDING * u_size) @ u_size) + lost,
+        dual_rounding=ROUNDING * (dual_terms + moved),
         off_u=norm(u_missed),
         off_y=norm(dual_loss.missed),
         off_z=norm(np.array(off_z)),
-        u_rounding=ROUNDING * norm(u_size),
-        floor=max(problem.loss.rise(distance), norm(y) * distance),
-        z_rounding=z_rounding,
-        scaling=dual_size * min(Real(1), z_rounding / length) if length else Real(0),
+        primal_infeasibility=max(outside),
+        dual_infeasibility=max(off_slopes),
+        floor=max(problem.loss.rise(RESOLVED * problem.loss.data()), CANCELLED * min(primal_terms, dual_terms)),
+        scaling=(dual_terms + moved) * min(Real(1), scaling),
     )
 
 
@@ -133,4 +158,4 @@ def repaired(problem: Statement, y: Array) -> Array:
 def feasible(problem: Statement, y: Array) -> bool:
     """Return whether y and -A'y are in the domains of the conjugates, up to rounding."""
     found = judge(problem, [np.zeros(A.shape[1]) for A in problem.matrices], y)
-    return bool(found.off_z <= found.z_rounding and found.off_y <= ROUNDING * norm(y))
+    return bool(found.dual_infeasibility <= ROUNDING and found.off_y <= ROUNDING * norm(y))

@@ -4,20 +4,33 @@ Everything is evaluated in numpy's longdouble. On x86 it has more range and digi
 measures the rounding errors of the library and not its own.
 
 A penalty has its terms, the violation of its domain, and its conjugate. A loss also has a bound on its slope within
-``off`` of a point, and its largest value (``rise``) at a distance from a minimiser. The conjugate is evaluated at the
-projection of its argument on the domain, and returns the violation.
+``off`` of a point, and how far it can rise if its data change by some distances (``rise``). The conjugate is evaluated
+at the projection of its argument on the domain, and returns the violation.
+
+Units are factors of rows, of columns and of the objective. ``together`` says which entries have to have the same one,
+as a number per entry, or that they have none at all (``FIXED``); ``in_units`` returns the function in other units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Real = np.longdouble
 Array = NDArray[np.longdouble]
+
+FIXED = -1
+"""Group of the entries that have a unit by definition, such as exponents."""
+
+
+def largest_share(missed: Array, size: Array) -> Real:
+    """Return the largest violation relative to a size; 0 of 0 is 0."""
+    with np.errstate(divide="ignore"):
+        shares = np.divide(np.abs(missed), size, out=np.zeros_like(missed), where=missed != 0)
+    return np.max(shares, initial=Real(0))
 
 
 @dataclass
@@ -75,6 +88,18 @@ class Separable:
         terms = np.concatenate([w * best, -self.slope * np.abs(best), -self.curvature / 2 * best * best])
         return Conjugate(terms, missed, best)
 
+    def violation(self, missed: Array, size: Array) -> Real:
+        """Return the largest violation of a slope, relative to its terms."""
+        return largest_share(missed, size + np.abs(self.linear) + self.slope)
+
+    def together(self) -> NDArray[np.int64]:
+        return np.arange(self.linear.size)
+
+    def in_units(self, units: Array, objective: Real) -> Separable:
+        slopes = {name: getattr(self, name) * units * objective for name in ("slope", "linear")}
+        bounds = {name: getattr(self, name) / units for name in ("lower", "upper")}
+        return Separable(**slopes, **bounds, curvature=self.curvature * units**2 * objective)
+
 
 @dataclass
 class Grouped:
@@ -112,6 +137,23 @@ class Grouped:
                 missed[g] = w[g] * (1 - weight / length)
         return Conjugate(np.zeros_like(w), missed, np.zeros_like(w))
 
+    def violation(self, missed: Array, size: Array) -> Real:
+        """Return the largest violation of a group, relative to its terms."""
+        size = size + np.abs(self.linear) + self.slope
+        lengths = [(norm(missed[g]), norm(size[g]) + w) for g, w in zip(self.groups, self.weights, strict=True)]
+        return largest_share(*np.array(lengths, dtype=Real).T)
+
+    def together(self) -> NDArray[np.int64]:
+        found = np.zeros(self.linear.size, dtype=np.int64)
+        for number, g in enumerate(self.groups):
+            found[g] = number
+        return found
+
+    def in_units(self, units: Array, objective: Real) -> Grouped:
+        slopes = {name: getattr(self, name) * units * objective for name in ("slope", "linear")}
+        weights = self.weights * np.array([units[g[0]] for g in self.groups]) * objective
+        return replace(self, **slopes, weights=weights)
+
 
 @dataclass
 class Nuclear:
@@ -138,6 +180,17 @@ class Nuclear:
         missed = ((U * np.maximum(s - self.alpha, 0)) @ Vt).ravel()
         return Conjugate(np.zeros_like(z), missed, np.zeros_like(z))
 
+    def violation(self, missed: Array, size: Array) -> Real:
+        """Return the violation of the matrix, relative to its terms."""
+        return largest_share(np.array([norm(missed)]), np.array([norm(size + np.abs(self.linear)) + self.alpha]))
+
+    def together(self) -> NDArray[np.int64]:
+        return np.zeros(self.linear.size, dtype=np.int64)
+
+    def in_units(self, units: Array, objective: Real) -> Nuclear:
+        factor = units[0] * objective
+        return replace(self, alpha=self.alpha * factor, linear=self.linear * factor)
+
     def _factors(self, x: Array) -> tuple[Array, Array, Array]:
         scale = np.max(np.abs(x), initial=Real(0)) or Real(1)  # LAPACK has no longdouble
         U, s, Vt = np.linalg.svd(np.asarray((x / scale).reshape(self.shape), dtype=float), full_matrices=False)
@@ -157,16 +210,26 @@ class Target:
     b: Array
     strength: Array
 
+    degree = 1
+
     def missed(self, u: Array) -> Array:
         return np.zeros_like(u)
 
-    def data_norm(self) -> Real:
-        return norm(self.b)
+    def data(self) -> Array:
+        return np.abs(self.b)
+
+    def together(self) -> NDArray[np.int64]:
+        return np.arange(self.b.size)
+
+    def in_units(self, units: Array, objective: Real) -> Target:
+        return replace(self, b=self.b * units, strength=self.strength * objective / units**self.degree)
 
 
 @dataclass
 class Squared(Target):
     """(u - b)^2 / 2."""
+
+    degree = 2
 
     def terms(self, u: Array) -> Array:
         return self.strength * (u - self.b) ** 2 / 2
@@ -174,8 +237,8 @@ class Squared(Target):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * (np.abs(u - self.b) + off)
 
-    def rise(self, distance: Real) -> Real:
-        return np.max(self.strength) * distance**2 / 2
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * distances**2 / 2)
 
     def conjugate(self, y: Array) -> Conjugate:
         return _quadratic(self, y, -np.inf, np.inf)
@@ -185,7 +248,9 @@ class Squared(Target):
 class Huber(Target):
     """(u - b)^2 / 2 up to delta, then linear."""
 
-    delta: Real
+    delta: Real | Array
+
+    degree = 2
 
     def terms(self, u: Array) -> Array:
         r = np.abs(u - self.b)
@@ -194,14 +259,17 @@ class Huber(Target):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.minimum(np.abs(u - self.b) + off, self.delta)
 
-    def rise(self, distance: Real) -> Real:
-        return min(np.max(self.strength) * distance**2 / 2, norm(self.strength * self.delta) * distance)
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * np.minimum(distances**2 / 2, self.delta * distances))
 
     def conjugate(self, y: Array) -> Conjugate:
         return _quadratic(self, y, -self.delta, self.delta)
 
+    def in_units(self, units: Array, objective: Real) -> Huber:
+        return replace(self, **vars(super().in_units(units, objective)) | {"delta": self.delta * units})
 
-def _quadratic(loss: Target, y: Array, lower: Real, upper: Real) -> Conjugate:
+
+def _quadratic(loss: Target, y: Array, lower: Real | Array, upper: Real | Array) -> Conjugate:
     """Return b y + y^2 / 2s on s [lower, upper]; a row of strength 0 allows only y = 0."""
     counted = loss.strength > 0
     with np.errstate(invalid="ignore"):
@@ -216,7 +284,7 @@ class Tilted(Target):
 
     left: Real
     right: Real
-    epsilon: Real
+    epsilon: Real | Array
 
     def terms(self, u: Array) -> Array:
         r = u - self.b
@@ -227,13 +295,16 @@ class Tilted(Target):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.maximum(self.left, self.right)
 
-    def rise(self, distance: Real) -> Real:
-        return norm(self.strength * max(self.left, self.right)) * distance
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * max(self.left, self.right) * distances)
 
     def conjugate(self, y: Array) -> Conjugate:
         inside = np.clip(y, -self.strength * self.left, self.strength * self.right)
         terms = np.concatenate([self.b * inside, self.epsilon * np.abs(inside)])
         return Conjugate(terms, y - inside, np.zeros_like(y))
+
+    def in_units(self, units: Array, objective: Real) -> Tilted:
+        return replace(self, **vars(super().in_units(units, objective)) | {"epsilon": self.epsilon * units})
 
 
 @dataclass
@@ -246,8 +317,14 @@ class Labels:
     def missed(self, u: Array) -> Array:
         return np.zeros_like(u)
 
-    def data_norm(self) -> Real:
-        return norm(self.z)
+    def data(self) -> Array:
+        return np.abs(self.z)
+
+    def together(self) -> NDArray[np.int64]:
+        return np.full(self.z.size, FIXED)
+
+    def in_units(self, units: Array, objective: Real) -> Labels:
+        return replace(self, strength=self.strength * objective)
 
 
 @dataclass
@@ -260,8 +337,8 @@ class Hinge(Labels):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength
 
-    def rise(self, distance: Real) -> Real:
-        return norm(self.strength) * distance
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * distances)
 
     def conjugate(self, y: Array) -> Conjugate:
         inside = self.z * np.clip(self.z * y, -self.strength, 0)
@@ -278,8 +355,8 @@ class SquaredHinge(Labels):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength * np.maximum(0, 1 + off - self.z * u)
 
-    def rise(self, distance: Real) -> Real:
-        return np.max(self.strength) * distance**2 / 2
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * distances**2 / 2)
 
     def conjugate(self, y: Array) -> Conjugate:
         counted = self.strength > 0
@@ -298,8 +375,8 @@ class Logistic(Labels):
     def slope(self, u: Array, off: Array) -> Array:
         return self.strength
 
-    def rise(self, distance: Real) -> Real:
-        return norm(self.strength) * distance
+    def rise(self, distances: Array) -> Real:
+        return np.sum(self.strength * distances)
 
     def conjugate(self, y: Array) -> Conjugate:
         """Return s (p log p + (1 - p) log(1 - p)) at p = -z y / s in [0, 1]."""
@@ -328,14 +405,20 @@ class Norm2:
     def missed(self, u: Array) -> Array:
         return np.zeros_like(u)
 
-    def data_norm(self) -> Real:
-        return norm(self.b)
+    def data(self) -> Array:
+        return np.abs(self.b)
 
     def slope(self, u: Array, off: Array) -> Array:
         return self.scale * np.sqrt(self.weight)
 
-    def rise(self, distance: Real) -> Real:
-        return self.scale * np.sqrt(np.max(self.weight)) * distance
+    def rise(self, distances: Array) -> Real:
+        return self.scale * norm(np.sqrt(self.weight) * distances)
+
+    def together(self) -> NDArray[np.int64]:
+        return np.zeros(self.b.size, dtype=np.int64)
+
+    def in_units(self, units: Array, objective: Real) -> Norm2:
+        return replace(self, b=self.b * units, scale=self.scale * objective / units[0])
 
     def conjugate(self, y: Array) -> Conjugate:
         """Return b y on the ellipsoid sum y_i^2 / weight_i <= scale^2; only rounding may leave the ellipsoid."""
@@ -360,14 +443,20 @@ class Interval:
     def missed(self, u: Array) -> Array:
         return u - np.clip(u, self.lower, self.upper)
 
-    def data_norm(self) -> Real:
-        return np.hypot(*(norm(np.where(np.isfinite(side), side, 0)) for side in (self.lower, self.upper)))
+    def data(self) -> Array:
+        return np.maximum(*(np.where(np.isfinite(side), np.abs(side), 0) for side in (self.lower, self.upper)))
 
     def slope(self, u: Array, off: Array) -> Array:
         return np.zeros_like(u)
 
-    def rise(self, distance: Real) -> Real:
+    def rise(self, distances: Array) -> Real:
         return Real(0)
+
+    def together(self) -> NDArray[np.int64]:
+        return np.arange(self.lower.size)
+
+    def in_units(self, units: Array, objective: Real) -> Interval:
+        return Interval(self.lower * units, self.upper * units)
 
     def conjugate(self, y: Array) -> Conjugate:
         bound = np.where(y > 0, self.upper, self.lower)

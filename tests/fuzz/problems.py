@@ -328,7 +328,8 @@ def draw(rng: Draw, units: Units) -> Drawn:
     near = np.clip(np.sum(list(images), axis=0), -1e300, 1e300).astype(float)
     g = loss(rng, y_shape, near, units.b)
     matrices = [A.astype(Real) for _, _, A, _ in blocks]
-    statement = Statement([term.statement for term in terms], matrices, g.statement)
+    unknown = [stored is not None and stored.name == "LinearOperator" for _, stored, _, _ in blocks]
+    statement = Statement([term.statement for term in terms], matrices, g.statement, unknown)
     slack = g.statement.missed(np.sum([A @ x.ravel() for A, x in zip(matrices, inside, strict=True)], axis=0))
     given = [A for A, _, _, _ in blocks]
     arrays = [array for term in (*terms, g) for array in term.arrays]

@@ -29,6 +29,9 @@ LIBM = 8 * UNIT
 LOST = 2.0**-1060
 """More than underflow takes from the few products of one number."""
 
+SHORTEST = 2.0**-900
+"""Numbers that are smaller may have lost digits to underflow in products and exponentials."""
+
 FORGIVEN = 4 * UNIT
 """Violation, relative to the terms of its own product, that is their rounding."""
 
@@ -399,19 +402,23 @@ def split_at_box(vector: Rounded, low: Vector, high: Vector) -> tuple[Rounded, R
     )
 
 
-def relative_entropy(mass: Vector, other: Vector) -> tuple[Vector, Vector]:
+def relative_entropy(mass: Vector, other: Vector, logarithm: Vector) -> tuple[Vector, Vector]:
     r"""Return :math:`c\,(q - 1 - \log q)` with the quotient q = other / mass, and what its rounding scales with.
 
     Both may have relative errors of 12 roundings, and the result has at most 24 of the second number: they change it by
-    their product with c |q - 1|, which is small if both are nearly equal. Without mass it is ``other``.
+    their product with c |q - 1|, which is small if both are nearly equal. Without mass it is ``other``. If ``other``
+    has nearly underflowed, its digits are lost, and its ``logarithm`` stands for it.
     """
-    some = mass > 0
+    some, lost = mass > 0, other < SHORTEST
+    own = np.log(np.where(some, mass, 1.0))
     quotient = np.divide(other, mass, out=np.ones_like(other), where=some)
     off = quotient - 1.0
     close = np.abs(off) <= 0.5
-    logarithm = np.where(close, np.log1p(np.where(close, off, 0.0)), np.log(np.where(close, 1.0, quotient)))
-    size = mass * (np.abs(off) + np.abs(logarithm) + 8 * UNIT)
-    return np.where(some, mass * (off - logarithm), other), np.where(some, size, other)
+    of_quotient = np.where(close, np.log1p(np.where(close, off, 0.0)), np.log(np.where(close | lost, 1.0, quotient)))
+    of_quotient = np.where(lost, logarithm - own, of_quotient)
+    terms = np.where(lost, np.abs(logarithm) + np.abs(own), np.abs(of_quotient))
+    size = mass * (np.abs(off) + terms + 8 * UNIT)
+    return np.where(some, mass * (off - of_quotient), other), np.where(some, size, other)
 
 
 # --- sums over blocks -----------------------------------------------------------------------------------------------

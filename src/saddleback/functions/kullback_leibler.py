@@ -132,7 +132,9 @@ class DivergenceLoss(CurvedRows):
         return self._near(self.b * (logarithm - 1.0), self.b * (np.abs(logarithm) + 1.0))
 
     def row_excess(self, u: Vector, y: Vector) -> Near:
-        return self._near(*relative_entropy(self.b, u * self._rest(y)))
+        rest = self._rest(y)
+        u_log, rest_log = (np.log(np.where(self.b > 0, np.maximum(factor, 0.0), 1.0)) for factor in (u, rest))
+        return self._near(*relative_entropy(self.b, u * rest, u_log + rest_log))
 
     def _rest(self, y: Vector) -> Vector:
         """Return 1 - y / s, with a relative error of two roundings; 1 in rows of weight 0."""

@@ -122,8 +122,8 @@ class LogisticLoss(CurvedRows, Enclosed):
     def row_excess(self, u: Vector, y: Vector) -> Near:
         margin = self.labels * u
         own, rest = self._shares(y)
-        terms, size = relative_entropy(own, sigmoid(-margin))
-        other_terms, other_size = relative_entropy(rest, sigmoid(margin))
+        terms, size = relative_entropy(own, sigmoid(-margin), -np.logaddexp(0.0, margin))
+        other_terms, other_size = relative_entropy(rest, sigmoid(margin), -np.logaddexp(0.0, -margin))
         return self._near(terms + other_terms, size + other_size)
 
     def _shares(self, y: Vector) -> tuple[Vector, Vector]:

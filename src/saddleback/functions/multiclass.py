@@ -337,10 +337,11 @@ class SoftmaxLoss(SumOverClasses, Smooth):
     def row_excess(self, u: Near, shares: tuple[Vector, ...]) -> Near:
         """Return the divergence of the shares from those at u, which have relative errors of ``rounding``."""
         touching, off = self.shares(u.value), _largest(u.value)[:, None] - u.value
+        logarithm = -off - np.log(_total(np.exp(-off)))[:, None]
         rounding = UNIT * (touching.shape[1] + off + _total(touching * off)[:, None])
         terms, errors, distances = [], [], []
         for share in shares:
-            term, size = relative_entropy(share, touching)
+            term, size = relative_entropy(share, touching, logarithm)
             distance = np.abs(touching - share)
             terms.append(term)
             errors.append(24 * UNIT * size + 2.0 * rounding * distance + rounding * rounding * share)
