@@ -131,6 +131,12 @@ class Certificate:
         rounding = self.rounding if self.rounding >= 1 else min(self.rounding, ROUGH)
         return self.relative_gap <= max(tol, rounding) and max(violations) <= max(tol, rounding)
 
+    def status(self, tol: float) -> Status | None:
+        """Return how a run to a tolerance ends with this pair; None if the pair is not good enough."""
+        if self.within(tol):
+            return Status.OPTIMAL
+        return Status.ROUNDING_LIMIT if self.limited(tol) else None
+
     def agrees_with(self, other: Certificate) -> bool:
         """Return whether values and error are the same up to rounding."""
         pairs = (self.primal_value, other.primal_value), (self.dual_value, other.dual_value)

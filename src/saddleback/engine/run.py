@@ -195,9 +195,7 @@ class Run:
         self.history.end(self.passes, clock.seconds(), certificate)
         self.history.notes = self.state.notes
         if status in LIMITS and tol > 0:  # rounding had hidden it during the run
-            if certificate.within(tol):
-                return Status.OPTIMAL
-            return Status.ROUNDING_LIMIT if certificate.limited(tol) else status
+            return certificate.status(tol) or status
         return status
 
     def _cross_over(self, tol: float, ends: bool) -> bool:

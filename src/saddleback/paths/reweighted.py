@@ -208,9 +208,11 @@ class Rounds:
                 here = self._objective(certificate, v, v)
                 if v is best.x:
                     here = min(here, best.value)  # the same, but for rounding
-                if certificate.error <= tol and here <= best.value:
-                    return self._told(replace(result, x=self._shaped(v), certificate=certificate), here)
-                rises |= certificate.error <= tol
+                ending = certificate.status(tol)
+                if ending is not None and here <= best.value:
+                    found = replace(result, x=self._shaped(v), certificate=certificate, status=ending)
+                    return self._told(found, here)
+                rises |= ending is not None
             best = better
             if rises:
                 self.memory, v = Memory(), best.x
@@ -269,7 +271,7 @@ class Rounds:
         """Return the result at x if the rounds end before x has settled."""
         convex, shaped = self._majorised(x), self._shaped(x)
         certificate = certify(convex, shaped, result.y)
-        ended = replace(result, x=shaped, certificate=certificate, status=status)
+        ended = replace(result, x=shaped, certificate=certificate, status=ending)
         return self._told(ended, self._objective(certificate, x, x))
 
     def _told(self, result: Result, value: float) -> Result:
@@ -292,7 +294,7 @@ class Rounds:
         if self.last is not None:
             return "This certifies the convex problem with the weights of the solution before it."
         figures = "These figures are those of the convex majoriser at x"
-        if status is Status.OPTIMAL:
+        if status.solved:
             figures += ", which x minimises: a stationary point"
         return f"{figures}. The penalty is not convex, and it is not proved that x is a global minimum."
 
