@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzz import __main__ as fuzz
+from fuzz import exact, hard, twins
 from fuzz.cases import case
+from fuzz.certificate import judge
 from fuzz.check import Failure, check
 from fuzz.functions import Real
 from fuzz.problems import Units, draw
@@ -62,6 +64,42 @@ def test_domains_of_the_oracle_are_not_too_small() -> None:
                 assert values[1] > values[0] + abs(values[0]) / 2
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_other_units_change_values_by_the_unit_of_the_objective_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = draw(rng, Units()) if seed % 2 else hard.draw(rng)
+    here = twins.in_float64(drawn.statement)
+    units = twins.Units.drawn(rng, here)
+    x, y = [block.ravel() for block in drawn.inside], rng.standard_normal(here.matrices[0].shape[0])
+    there = units.statement(here)
+    one, other = judge(here, x, y), judge(there, *units.point(x, y))
+    assert other.primal == pytest.approx(one.primal * units.objective, rel=1e-15)
+    assert other.dual == pytest.approx(one.dual * units.objective, rel=1e-15)
+    # the library states the same problem
+    found = twins.certified(twins.problem(there, "F"), here, *units.point(x, y))
+    assert found.primal_value == pytest.approx(float(other.primal), rel=1e-8)
+
+
+def test_exact_optima_are_those_of_the_library() -> None:
+    solved = 0
+    for seed in range(300):
+        drawn = hard.draw(np.random.default_rng(seed))
+        found = exact.optimum(drawn.statement)
+        if found is None:
+            continue
+        result = sb.solve(drawn.make(), tol=1e-9, max_passes=3000)
+        certificate = result.certificate
+        assert not exact.refuted(result.status, certificate, found, 1e-9)
+        if result.status is sb.Status.OPTIMAL and certificate.proved and certificate.attained:
+            solved += 1
+            for wrong in (
+                certified(result, dual_value=float(found[1]) + 1e-6 * certificate.floor + 1e-9),
+                certified(result, primal_value=float(found[1]) - 1e-9),
+            ):
+                assert exact.refuted(result.status, wrong.certificate, found, 1e-9)
+    assert solved >= 5
+
+
 @cache
 def solved_seed() -> int:
     """Return the seed of a simple case that ends OPTIMAL with nonzero x and a nonzero lower bound."""
@@ -110,6 +148,21 @@ def test_the_oracle_detects_a_point_that_is_not_optimal(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sb, "solve", spoiled)
     with pytest.raises(Failure, match=r"^optimal: gap"):
+        check(drawn)
+
+
+@pytest.mark.parametrize("name", ["relative_gap", "primal_infeasibility", "dual_value", "proved"])
+def test_the_oracle_detects_a_certificate_that_depends_on_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, judged = case(solved_seed()), twins.certified
+    calls = []
+
+    def spoiled(*given: Any) -> sb.Certificate:
+        calls.append(given)
+        found = judged(*given)
+        return found if len(calls) == 1 else replace(found, **{name: getattr(found, name) - 1})
+
+    monkeypatch.setattr(twins, "certified", spoiled)
+    with pytest.raises(Failure, match=r"^units: the same points in other units"):
         check(drawn)
 
 

@@ -209,6 +209,16 @@ def test_products_that_underflow_prove_nothing() -> None:
     assert certificate.error >= 0.9
 
 
+def test_an_optimum_of_zero_is_recognised_next_to_a_bound_that_rounds() -> None:
+    """The columns prove 0 up to the rounding of y, and no term of the objective says what that is relative to."""
+    problem = sb.Problem(
+        sb.Linear([-1.1, 1.0]) + sb.NonNegative(), [[-0.7, 0.6], [1.6, -0.7]], sb.Interval([0.0, -1.0], [0.7, 0.0])
+    )
+    result = sb.solve(problem, max_passes=200)
+    assert result.status.solved
+    assert result.x.tolist() == [0.0, 0.0]
+
+
 # --- the same in other units ------------------------------------------------------------------------------------------
 
 
@@ -227,6 +237,17 @@ def test_a_length_just_above_a_power_of_two_has_no_special_unit(power: int) -> N
         for w in (np.ones(2), unit)
     )
     assert figures(here) == pytest.approx(figures(there), rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("power", [-60, -40, 0, 40])
+def test_a_small_linear_term_beside_a_group_is_no_0(power: int) -> None:
+    """Without a weight the group is free, and the objective falls along its linear term."""
+    unit = 2.0**power
+    penalty = sb.GroupL2(1.0, [2], [0.0]) + sb.Linear([unit, unit])
+    problem = sb.Problem(penalty, np.zeros((1, 2)), sb.Absolute([1.0]))
+    assert not sb.certify(problem, np.zeros(2), np.zeros(1)).proved
+    assert sb.certify(problem, np.zeros(2), np.zeros(1)).dual_infeasibility == 1.0
+    assert sb.solve(problem).status is sb.Status.UNBOUNDED
 
 
 @pytest.mark.parametrize("power", [-40, -2, 2, 40])

@@ -10,6 +10,7 @@ from scipy import sparse
 
 import saddleback as sb
 
+from .hard import draw as draw_hard
 from .problems import Drawn, Units, draw
 
 METHODS = [
@@ -18,7 +19,8 @@ METHODS = [
 ]
 
 KINDS = {
-    "plain": 0.62,
+    "units": 0.2,
+    "plain": 0.42,
     "scaled": 0.1,
     "extreme": 0.06,
     "wrong": 0.08,
@@ -28,10 +30,11 @@ KINDS = {
 }
 """The kinds of cases, and the share of each.
 
-``plain`` problems and those in other units (``scaled``, 1e-12 to 1e12) must be solved. ``extreme`` units (up to 1e300),
-``wrong`` arguments and ``malformed`` sparse matrices may be rejected by an error that names an argument. ``resumed``
-cases continue from a checkpoint and ``threads`` cases run with one and with three threads; both must give the same
-bits.
+``units`` are problems that are hard to certify, of ``hard.py``. They, ``plain`` problems and those in other units
+(``scaled``, 1e-12 to 1e12) must be solved, and are solved again in units of 2^-40 to 2^40 per row and column.
+``extreme`` units (up to 1e300), ``wrong`` arguments and ``malformed`` sparse matrices may be rejected by an error that
+names an argument. ``resumed`` cases continue from a checkpoint and ``threads`` cases run with one and with three
+threads; both must give the same bits.
 """
 
 TIME_LIMIT = 3.0
@@ -71,7 +74,8 @@ def case(seed: int) -> Case:
     reach = {"scaled": 12, "extreme": 300}.get(kind, 0)
     powers = rng.uniform(-reach, reach, 3) * (rng.random(3) < 0.6)
     with np.errstate(all="ignore"):
-        drawn = draw(rng, Units(*(float(10.0**power) for power in powers)))
+        hard = kind == "units"
+        drawn = draw_hard(rng) if hard else draw(rng, Units(*(float(10.0**power) for power in powers)))
     made = Case(seed, kind, drawn, options(rng, drawn))
     if kind == "wrong":
         spoil(rng, made)

@@ -103,14 +103,16 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         missed = penalty.missed(part)
         outside.append(largest_share(missed, np.maximum(np.abs(part), np.abs(part - missed))))
         off_z.append(norm(conjugate.missed))
-        off_slopes.append(penalty.violation(conjugate.missed, size))
+        least = ROUNDING * np.array([norm(column) for column in A.T]) * norm(y)  # the rounding of y, in units near 1
+        counted = np.sign(conjugate.missed) * np.maximum(np.abs(conjugate.missed) - least, 0)
+        off_slopes.append(penalty.violation(counted, size))
         near = penalty.conjugate(z + np.sign(z) * ROUNDING * size).missed != 0  # rounding may move these outside
         scaling = max(scaling, largest_share(ROUNDING * size[near], np.abs(z[near])))
     return Judgement(
         primal=primal,
         dual=dual,
         primal_rounding=ROUNDING * (primal_terms + problem.loss.slope(u, ROUNDING * u_size) @ u_size) + lost,
-        dual_rounding=ROUNDING * (dual_terms + moved),
+        dual_rounding=ROUNDING * (dual_terms + moved + norm(y) * norm(problem.loss.data())),  # y may be moved, too
         off_u=norm(u_missed),
         off_y=norm(dual_loss.missed),
         off_z=norm(np.array(off_z)),
@@ -131,20 +133,25 @@ def value(problem: Statement, x: Sequence[Array]) -> tuple[Real, Array]:
 
 
 def repaired(problem: Statement, y: Array) -> Array:
-    """Return y moved onto -A_0'y = c_0 for the unpenalised columns A_0, and then scaled until it is feasible.
+    """Return y moved onto the ends of the columns that no factor of y can mend, and then scaled until it is feasible.
 
-    The library evaluates an infeasible y in this way, but returns the original y. Its moved point is not known; this is
-    one possible point, whose bound is valid as well.
+    These are the unpenalised columns, and all violated ones if y = 0 is not feasible. The library evaluates an
+    infeasible y in this way, but returns the original y. Its moved point is not known; this is one possible point,
+    whose bound is valid as well.
     """
     y = np.asarray(y, dtype=Real).ravel()
-    free = [penalty.unpenalised() for penalty in problem.penalties]
-    A = np.concatenate([A[:, own] for A, own in zip(problem.matrices, free, strict=True)], axis=1)
-    c = np.concatenate([penalty.linear[own] for penalty, own in zip(problem.penalties, free, strict=True)])
-    if A.shape[1]:
-        scale = np.max(np.abs(A)) or Real(1)
-        inverse = np.linalg.pinv(np.asarray(A / scale, dtype=float).T).astype(Real) / scale
-        for _ in range(3):  # each step refines the solution of the float64 inverse
-            y = y - inverse @ (A.T @ y + c)
+    A = np.concatenate(problem.matrices, axis=1)
+    ends = np.cumsum([0, *(A.shape[1] for A in problem.matrices)])
+    moved = np.concatenate([a + penalty.unpenalised() for a, penalty in zip(ends, problem.penalties, strict=False)])
+    rigid, scale = not feasible(problem, 0 * y), np.max(np.abs(A), initial=Real(0)) or Real(1)
+    for _ in range(4):
+        z = np.split(-(A.T @ y), ends[1:-1])
+        missed = np.concatenate([f.conjugate(part).missed for f, part in zip(problem.penalties, z, strict=True)])
+        moved = np.union1d(moved, np.flatnonzero(missed)) if rigid else moved
+        rows = np.flatnonzero(y)
+        if moved.size and rows.size:
+            inverse = np.linalg.pinv(np.asarray(A[np.ix_(rows, moved)] / scale, dtype=float).T).astype(Real) / scale
+            y[rows] += inverse @ missed[moved]
         y = y - problem.loss.conjugate(y).missed
     low, high = Real(0), Real(1)
     for _ in range(60):

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 import saddleback as sb
 
+from . import twins
 from .cases import TIME_LIMIT, CallbackError, Case
 from .certificate import ROUNDING, UNDERFLOW, feasible, judge, repaired, value
+from .exact import optimum, refuted
 from .functions import Real, norm
 
 LATE = 1.0
@@ -102,7 +104,39 @@ def _solved(case: Case) -> str:
         raise Failure(f"status {result.status!r}")
     if case.kind not in ("malformed",) and not case.drawn.replacements:
         _certified(case, problem, result)
+        if case.kind in ("plain", "scaled", "units"):
+            _in_other_units(case, result)
     return str(result.status.name)
+
+
+def _in_other_units(case: Case, result: sb.Result) -> None:
+    """Compare the result with those of the same problem in other units and in rational arithmetic."""
+    rng, tol = np.random.default_rng([case.seed, 1]), case.options["tol"]
+    here = twins.in_float64(case.drawn.statement)
+    units, storage = twins.Units.drawn(rng, here), str(rng.choice(list(twins.STORAGES)))
+    problem, twin = twins.problem(here, storage), twins.problem(units.statement(here), storage)
+    x, y = (
+        [np.asarray(block, dtype=Real).ravel() for block in _list(result.x)],
+        np.asarray(result.y, dtype=Real).ravel(),
+    )
+    stated = twins.certified(problem, here, x, y)
+    if found := twins.disagreement(
+        stated, twins.certified(twin, here, *units.point(x, y)), float(units.objective), tol
+    ):
+        raise Failure(f"units: the same points in other units: {found}")
+    exact = optimum(here)
+    if exact is not None and (found := refuted(result.status, stated, exact, tol)):
+        raise Failure(f"exact: {found}")
+    options = {name: value for name, value in case.options.items() if name in ("tol", "max_passes", "method")}
+    try:
+        other = sb.solve(twin, **options, time_limit=TIME_LIMIT)
+    except Exception as error:
+        _refused(case, error)
+        return
+    if found := twins.disagreement(stated, other.certificate, float(units.objective), tol, same_points=False):
+        raise Failure(f"units: solved in other units: {found}")
+    if found := twins.refuted(result, other):
+        raise Failure(f"units: {found}")
 
 
 def _resumed(case: Case, problem: sb.Problem) -> sb.Result:
@@ -160,7 +194,8 @@ def _certified(case: Case, problem: sb.Problem, result: sb.Result) -> None:
     undecided = DECISIVE * max(abs(found.primal), abs(found.dual))  # each value is a bound that may be off by this
     _agrees("primal_value", stated.primal_value, found.primal, rounding, rounding + undecided)
     if found.off_z == 0 and found.off_y == 0:  # any other y is moved before it is evaluated
-        _agrees("dual_value", stated.dual_value, found.dual, rounding + found.scaling + undecided, rounding)
+        weaker = Real(np.inf) if case.kind == "extreme" else rounding + found.scaling + undecided  # squares underflow
+        _agrees("dual_value", stated.dual_value, found.dual, weaker, rounding)
     _bounds_every_point(case, y, found.dual, rounding)
     if stated.dual_infeasibility == 0:
         _bounds_every_point(case, y, Real(stated.dual_value), rounding)

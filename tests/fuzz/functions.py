@@ -57,6 +57,11 @@ class Separable:
     lower: Array
     upper: Array
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of x."""
+        return self.linear.shape
+
     def terms(self, x: Array) -> Array:
         return np.concatenate([self.slope * np.abs(x), self.curvature / 2 * x * x, self.linear * x])
 
@@ -110,6 +115,11 @@ class Grouped:
     groups: Sequence[NDArray[np.int64]]
     weights: Array
     sign: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of x."""
+        return self.linear.shape
 
     def terms(self, x: Array) -> Array:
         norms = np.array([weight * norm(x[g]) for g, weight in zip(self.groups, self.weights, strict=True)], dtype=Real)

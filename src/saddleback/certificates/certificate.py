@@ -500,9 +500,10 @@ class _Pair:
         outside = _outside(self.given, self.x)
         least = self._floor()
         scale = max(abs(highest), abs(bound), least) if math.isfinite(bound) else np.inf
-        # only the rounding of Ax, and not that of the bound, can be all that there is of an objective
-        of_bound = min(ROUGH, _share(ROUNDINGS * max(gap - exact, 0.0), scale))
-        of_objective = _share(rise_within(model.g, ROUNDINGS * UNIT * self.image.size), scale)
+        of_bound = _share(ROUNDINGS * max(gap - exact, 0.0), scale)
+        of_objective = rise_within(model.g, ROUNDINGS * UNIT * self.image.size)
+        if abs(highest) > of_objective:  # next to an objective that is known, a bound that is all rounding says nothing
+            of_bound = min(ROUGH, of_bound)
         certificate = Certificate(
             primal_value=highest,
             dual_value=bound,
@@ -514,7 +515,7 @@ class _Pair:
             proved=proved,
             attained=known and rows.slope_inside and columns.point_inside and outside == 0,
             floor=least,
-            rounding=of_bound + of_objective,
+            rounding=of_bound + _share(of_objective, scale),
             forgiven=forgiven and math.isfinite(bound),
         )
         return SumOfExcesses(certificate, self.x, self.y, self.radius, self.slope, self.image)

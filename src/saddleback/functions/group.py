@@ -536,7 +536,7 @@ class BoxPlusBall(Ball, PartlyFixed):
 
     def holds(self, x: Vector) -> bool:
         norms = self.of.norms(shrink(x, self.of.left, self.of.right))
-        return bool(np.all(norms <= self.of.radius + ROUNDING * (1.0 + self.of.norms(x))))
+        return bool(np.all(norms <= self.of.radius + ROUNDING * (self.of.radius + self.of.norms(x))))
 
     def project(self, x: Vector) -> Vector:
         if self.everything:
