@@ -271,7 +271,7 @@ class Rounds:
         """Return the result at x if the rounds end before x has settled."""
         convex, shaped = self._majorised(x), self._shaped(x)
         certificate = certify(convex, shaped, result.y)
-        ended = replace(result, x=shaped, certificate=certificate, status=ending)
+        ended = replace(result, x=shaped, certificate=certificate, status=status)
         return self._told(ended, self._objective(certificate, x, x))
 
     def _told(self, result: Result, value: float) -> Result:
