@@ -11,7 +11,7 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.runnable)
 ADELIE := .venv-adelie/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-backends test-adelie lint format stubs bench tolerances reproduce grid compare compare-time measure-house clean clang tidy sanitize fuzz docs check-docs
+.PHONY: help setup demo test test-all test-backends test-adelie lint format stubs bench tolerances reproduce grid compare compare-time measure-house clean clang tidy sanitize sanitize-native fuzz soundness docs check-docs
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 15
@@ -97,6 +97,13 @@ tidy: setup  ## run clang-tidy on the core; it is installed in .venv if it is mi
 THREADED := $(patsubst %,tests/test_%.py, threads blas native lazy descent pure_cd solve streamed finish interior \
     singular working_set path checkpoints interrupts cpus)
 
+# what reaches the core directly: its matrices, products, factors and functions
+NATIVE := $(patsubst %,tests/test_%.py, native rounded_products malformed_matrices sparse_factors sorted total_variation)
+
+sanitize-native: setup  ## run the tests of the core alone with these sanitizers, about ten minutes
+	.ci/sanitize address $(NATIVE)
+	.ci/sanitize thread tests/test_native.py tests/test_threads.py
+
 sanitize: setup  ## run the fast tests with Address-, UndefinedBehavior- and ThreadSanitizer, about an hour
 	.ci/sanitize address
 	.ci/sanitize thread $(THREADED)
@@ -106,6 +113,10 @@ JOBS ?= 1
 fuzz: setup  ## run random cases and keep the seeds of failures: SEED=0 CASES=2000 or MINUTES=60, JOBS=1
 	PYTHONPATH=tests $(BIN)/python -m fuzz --keep --seed $(SEED) --jobs $(JOBS) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KINDS),--kinds $(KINDS))
+
+soundness: setup  ## a campaign against the certificates: CASES=300 SEED=0 KINDS=units,bounds,exact,complete BASE=commit
+	PYTHONPATH=tests:tools $(BIN)/python tools/soundness.py --seed $(SEED) \
+	    $(if $(CASES),--cases $(CASES)) $(if $(KINDS),--kinds $(KINDS)) $(if $(filter-out HEAD,$(BASE)),--base $(BASE))
 
 bench: setup $(ADELIE)  ## race other libraries and time our passes, about 80 minutes; writes docs/benchmarks.md: DATA=folder of real data
 	$(BIN)/saddleback bench --out docs $(if $(DATA),--data $(DATA))
