@@ -56,19 +56,21 @@ inline Triangle triangle_of(const SparseView& rows, const SparseView& columns, c
 }
 
 /// w with B'w = d on the rows of the triangle, in place of w; with `bound`, an upper bound on |w| for any |d'| <= d.
+///
+/// The rounding of a bound is that of its own column: two operations and a product that may underflow for each entry.
 inline void solve_triangle(const Triangle& triangle, const SparseView& columns, const double* d, bool bound,
                            double* w) {
-  constexpr double up = 1 + 0x1p-40;  // for the roundings of a column, which has fewer than 4096 terms
   for (Index k = length(triangle.row) - 1; k >= 0; --k) {
     const Index i = triangle.row[k], j = triangle.column[k];
     double rest = d[j], own = 0;
     for (Index q = columns.start[j]; q < columns.start[j + 1]; ++q) {
       const Index other = columns.index[q];
       if (other == i) own += columns.value[q];
-      else if (bound) rest += std::abs(columns.value[q]) * w[other];
+      else if (bound) rest += std::abs(columns.value[q]) * w[other] + 0x1p-1074 * (w[other] > 0);
       else rest -= columns.value[q] * w[other];
     }
-    w[i] = bound ? rest / std::abs(own) * up + 0x1p-1060 * (rest > 0) : rest / own;
+    const double up = 1 + 0x1p-52 * static_cast<double>(columns.start[j + 1] - columns.start[j] + 8);
+    w[i] = bound ? rest / std::abs(own) * up + 0x1p-1074 * (rest > 0) : rest / own;
   }
 }
 

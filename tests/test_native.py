@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -810,3 +811,30 @@ _, status = os.waitpid(child, 0)
 sys.exit(status != 0 or not same)
 """
     assert subprocess.run([sys.executable, "-c", script], timeout=30, check=False).returncode == 0
+
+
+# ---------------------------------------------------------------- triangles of rows
+
+
+def star(leaves: int) -> tuple[sp.csr_array, sp.csc_array]:
+    """Return a row for the hub, and one for the difference between the hub and each leaf."""
+    hub, leaf = np.zeros(leaves, dtype=int), np.arange(1, leaves + 1)
+    data = np.concatenate([np.ones(leaves + 1), -np.ones(leaves)])
+    at = np.concatenate([[0], leaf, leaf]), np.concatenate([[0], hub, leaf])
+    rows = sp.csr_array((data, at), shape=(leaves + 1, leaves + 1))
+    return rows, sp.csc_array(rows)
+
+
+@pytest.mark.parametrize("leaves", [3, 4_095, 20_000])
+def test_the_bound_of_a_triangle_counts_the_entries_of_each_column(leaves):
+    """Each of the leaves adds less than half a unit in the last place of the hub, which rounding takes away."""
+    rows, columns = star(leaves)
+    parts = [(each.indptr.astype(np.int64), each.indices.astype(np.int64), each.data) for each in (rows, columns)]
+    nothing = np.zeros(leaves + 1, dtype=bool)
+    row, column = _native.triangular_rows(*parts, ~nothing, nothing)
+    assert np.array_equal(np.sort(column), np.arange(leaves + 1))
+    rest = np.append(1.0, np.full(leaves, 0.9 * 2.0**-53))
+    w = _native.solve_triangular_rows(row, column, parts[1], leaves + 1, rest, True)
+    assert Fraction(w[0]) >= Fraction(rest[0]) + leaves * Fraction(rest[1])
+    assert w[0] <= 1 + 4 * leaves * 2.0**-53 + 1e-14
+    assert np.all(w[1:] >= rest[1:])

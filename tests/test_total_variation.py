@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional import optional
 from profiles import examples
+from scipy import sparse
+from scipy.optimize import minimize_scalar
 
 import saddleback as sb
 from saddleback import _native
@@ -228,3 +230,23 @@ def test_a_matrix_in_a_file_keeps_the_total_variation_as_its_penalty(tmp_path):
     streamed = sb.Streamed(np.load(tmp_path / "A.npy", mmap_mode="r"))
     one, other = (sb.Problem(sb.TotalVariation1D(5.0), matrix, sb.Absolute(b)) for matrix in (streamed, A))
     assert sb.solve(one, tol=1e-4).objective == pytest.approx(sb.solve(other).objective, rel=2e-4)
+
+
+def test_the_bound_of_a_graph_with_a_hub_is_a_theorem(rng):
+    """A star whose hub has 5,000 neighbours: each leaf with data costs a Huber function of its distance to the hub."""
+    leaves, alpha = 5_000, 0.1
+    seen = np.append(0, rng.choice(np.arange(1, leaves + 1), 30, replace=False))
+    b = rng.standard_normal(seen.size)
+    data = sparse.csr_array((np.ones(seen.size), (np.arange(seen.size), seen)), shape=(seen.size, leaves + 1))
+    edges = np.column_stack([np.zeros(leaves, dtype=int), np.arange(1, leaves + 1)])
+    problem = sb.Problem(sb.Zero(), [data, sb.Differences(edges=edges)], [sb.Squared(b), sb.L1(alpha)])
+    result = sb.solve(problem, tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.proved
+
+    def cost(hub: float) -> float:
+        far = np.abs(b[1:] - hub)
+        return 0.5 * (hub - b[0]) ** 2 + np.sum(np.where(far <= alpha, far**2 / 2, alpha * (far - alpha / 2)))
+
+    best = minimize_scalar(cost, bounds=(b.min(), b.max()), options={"xatol": 1e-12}).fun
+    assert best * (1 - 1e-6) <= result.certificate.dual_value <= best * (1 + 1e-15)

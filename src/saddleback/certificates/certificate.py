@@ -333,6 +333,7 @@ def _ways(
         yield Fresh(model.A, False)  # the rounding of a user's operator is assumed
         return
     if not sized and max(model.A.shape) <= LONGEST:
+        # u is the image of x as given: if x is projected, its violation asks for products with the sizes of terms
         u, z = products or (model.A.matvec(x), -model.A.rmatvec(y))
         yield Plain(model, y, u, z)
     yield Fresh(model.A, False)
