@@ -383,6 +383,29 @@ def test_several_classes(classes):
     assert np.allclose(one.coef_[0], model.coef_[1], atol=1e-6)
 
 
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_weights_that_cannot_be_computed_with_are_named(weight, everywhere, rng):
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    weights = np.full(30, weight if everywhere else 1.0)
+    weights[3] = weight
+    for model in (se.Lasso(0.1), se.LassoCV(), se.QuantileRegressor(alpha=0.1)):
+        with pytest.raises(ValueError, match=r"sample_weight has the value .*: expected (0 or )?numbers of at"):
+            model.fit(X, y, sample_weight=weights)
+    weights[:] = 1e100
+    weights[3] = 1e-100
+    with pytest.raises(ValueError, match=r"sample_weight, divided by its sum, has the value"):
+        se.Lasso(0.1).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_features_that_cannot_be_computed_with_are_named(storage, rng):
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    X[:2, 1] = 1e308, -1e308
+    with pytest.raises(ValueError, match=r"X has the value -?1e\+308 at .*expected numbers of at most 1e\+120 in size"):
+        se.Lasso(0.1).fit(storage(X), y)
+
+
 def test_class_weights_are_sample_weights(classes):
     X, y = classes
     weight = {"ape": 1.0, "bee": 2.0, "cat": 0.5}

@@ -274,6 +274,35 @@ def test_a_file_is_read_in_time_that_grows_as_it_does(kind, tmp_path, monkeypatc
     assert process_time() - begun < 20.0  # with a square of the columns, minutes
 
 
+def test_alpha_that_cannot_be_chosen_is_asked_for(houses, tmp_path):
+    frame, _ = houses
+    few, one = tmp_path / "few.csv", tmp_path / "one.csv"
+    frame.head(4).to_csv(few, index=False)
+    frame.assign(weight=np.arange(80) == 7).to_csv(one, index=False)
+    for words in ([few, "--column", "area"], [one, "--weights", "weight"]):
+        found = fit(*words, "--target", "price")
+        assert found.exit_code == 2
+        said = " ".join(found.stderr.split())
+        assert said.startswith("Error: --alpha is missing, and cannot be chosen: ")
+        assert "cv" not in said
+        assert fit(*words, "--target", "price", "--alpha", "0.1").exit_code == 0
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "1e200"])
+def test_numbers_that_cannot_be_computed_with_are_named(value, houses, tmp_path):
+    frame, _ = houses
+    path = tmp_path / "large.csv"
+    for name in ("area", "price", "weight"):
+        changed = frame.astype({name: object})
+        changed.loc[7, name] = value
+        changed.to_csv(path, index=False)
+        found = fit(path, "--target", "price", "--weights", "weight", "--alpha", "0.1")
+        assert found.exit_code == 2
+        said = " ".join(found.stderr.split())
+        assert f"column '{name}' has the value" in said
+        assert "expected numbers of at most 1e+120 in size" in said
+
+
 def test_class_labels_that_are_no_integers_are_texts(tmp_path):
     for labels in (["--5", "+3"], [str(10**30), "7"], ["1" * 5000, "2"], ["\u0661", "2"]):
         pd.DataFrame({"y": labels * 20, "x": np.arange(40.0)}).to_csv(tmp_path / "labels.csv", index=False)

@@ -8,7 +8,9 @@ import sklearn.linear_model as peers
 from scipy import sparse, stats
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold
 
 import saddleback as sb
 import saddleback.estimators as se
@@ -190,6 +192,23 @@ def test_criteria_of_groups_tasks_and_classes(data):
         se.SparseLogisticRegressionCV(criterion="aic", alphas=classes.alphas_).fit(X, labels == k) for k in range(3)
     ]
     assert np.allclose(classes.criterion_path_, sum(model.criterion_path_ for model in each), rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", [se.LassoCV(), se.SparseRegressorCV("quantile")])
+def test_a_training_part_without_weight_is_refused(model, rng):
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    weight = np.zeros(30)
+    weight[:4] = 1.0  # all in the first fold
+    with pytest.raises(ValueError, match="all samples with a positive weight are in one fold"):
+        model.fit(X, y, sample_weight=weight)
+    spread = clone(model).set_params(cv=KFold(2, shuffle=True, random_state=0)).fit(X, y, sample_weight=weight)
+    assert np.isfinite(spread.coef_).all()
+
+
+def test_fewer_samples_than_folds_are_told_as_such(rng):
+    X, y = rng.standard_normal((4, 3)), rng.standard_normal(4)
+    with pytest.raises(ValueError, match=r"4 samples cannot be divided into folds .*: expected other folds, as cv, or"):
+        se.LassoCV().fit(X, y)
 
 
 def test_weights_are_counts(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from functools import partial
 
 import numpy as np
@@ -241,6 +242,8 @@ def test_limits_end_a_run_with_the_best_point():
     [
         (31_234, 2, np.nan, "column 'x2' has the value nan in row 31234"),
         (0, 0, np.inf, "column 'x0' has the value inf in row 0"),
+        (0, 0, -np.inf, "column 'x0' has the value -inf in row 0: expected finite numbers"),
+        (7, None, -1e200, "the target has the value -1e\\+200 in row 7: expected numbers of at most 1e\\+120 in size"),
         (39_999, None, np.nan, "the target has the value nan in row 39999"),
     ],
 )
@@ -255,11 +258,22 @@ def test_an_entry_that_is_not_finite_is_named(row, column, value, said):
         sb.solve(problem)
 
 
-def test_a_negative_weight_is_named():
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (-2.0, "weights of at least 0"),
+        (-np.inf, "finite numbers"),
+        (1e300, r"0, or weights from 1e-120 to 1e\+120"),
+        (5e-324, r"0, or weights from 1e-120 to 1e\+120"),
+    ],
+)
+def test_a_weight_that_cannot_be_used_is_named(value, expected):
     X, target = data()
     weight = np.ones(ROWS)
-    weight[777] = -2.0
-    with pytest.raises(ValueError, match=r"the weight has the value -2.0 in row 777: expected weights of at least 0"):
+    weight[777] = value
+    with pytest.raises(
+        ValueError, match=rf"the weight has the value {re.escape(str(value))} in row 777: expected {expected}"
+    ):
         sb.solve(sb.TallProblem(sb.L1(0.01), InChunks(X, target, weight), sb.Absolute))
 
 

@@ -14,6 +14,7 @@ import typer
 
 from .common.outputs import replacing_text
 from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
+from .estimators.cross_validation import FoldsError
 from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
 from .fit_report import page, remarks
 from .io.csv_tables import CsvTable, read_csv
@@ -119,7 +120,10 @@ class Fit:
                 "long: pass --alpha, as found on a part of the rows"
             )
         weight = None if table.weights is None else table.weights.values
-        model = self.model()(**self.given()).fit(X, table.target.values, sample_weight=weight)
+        try:
+            model = self.model()(**self.given()).fit(X, table.target.values, sample_weight=weight)
+        except FoldsError as error:
+            raise ValueError(f"--alpha is missing, and cannot be chosen: {error.reason}; pass --alpha") from None
         model.feature_names_in_ = np.array(list(table.features), dtype=object)
         if hasattr(model, "path_"):
             model.path_ = replace(model.path_, feature_names=list(table.features))

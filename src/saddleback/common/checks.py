@@ -97,6 +97,11 @@ def _unchangeable(array: Any) -> bool:
     return True
 
 
+def in_range(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of real numbers as it is, or raise if one is not finite or too large to be computed with."""
+    return _finite(name, array)
+
+
 def _finite(name: str, array: NDArray[Any], largest: float = LARGEST) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
         low, high = float(array.min()), float(array.max())  # NaN if one of them is; needs no temporary

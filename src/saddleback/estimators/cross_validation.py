@@ -31,9 +31,25 @@ from .table import Table
 
 RULES = ("best", "1se")
 
+Folds = list[tuple[Any, Any]]
+"""The samples to fit and those to judge by, for every fold."""
+
 
 class AlphaGridWarning(UserWarning):
     """The choice of alpha has taken an end of its grid, so that the best alpha may lie outside."""
+
+
+class FoldsError(ValueError):
+    """The samples cannot be divided into folds.
+
+    Attributes
+    ----------
+    reason : why.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}: expected other folds, as cv, or a model without cross-validation")
+        self.reason = reason
 
 
 class Pair(NamedTuple):
@@ -73,11 +89,13 @@ class CrossValidated(LinearModel):
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
         table, y, weight = self._check_data(X, y, sample_weight)
         self._check_choice()
+        folds = self._folds(table, y, weight) if self.criterion is None else None
         ready, (given, count) = self._prepare(table, y, weight), self._grid()
         fits = [ready.with_ratio(ratio) for ratio in self._ratios()]
         paths = [self._path(fit, given, count, self.eps) for fit in fits]
-        folds = self.criterion is None
-        chosen = self._by_folds(ready, table, y, weight, paths) if folds else self._by_criterion(fits, paths)
+        chosen = (
+            self._by_criterion(fits, paths) if folds is None else self._by_folds(folds, ready, table, y, weight, paths)
+        )
         fit, self.path_ = fits[chosen.ratio], paths[chosen.ratio]
         self.alphas_ = self._by_ratio([path.alphas for path in paths])
         self.alpha_ = float(self.path_.alphas[chosen.alpha])
@@ -130,9 +148,10 @@ class CrossValidated(LinearModel):
         """Return an array with one row per l1_ratio; without that axis if ``l1_ratio`` is a number."""
         return np.asarray(found) if np.ndim(self._objective().l1_ratio) else np.asarray(found)[0]
 
-    def _by_folds(self, ready: Fit, table: Table, y: Any, weight: Vector | None, paths: list[Path]) -> Pair:
+    def _by_folds(
+        self, folds: Folds, ready: Fit, table: Table, y: Any, weight: Vector | None, paths: list[Path]
+    ) -> Pair:
         """Return the choice by the losses on held-out samples."""
-        folds = check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y)
         worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
         for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
             if hasattr(self, known):
@@ -157,6 +176,18 @@ class CrossValidated(LinearModel):
         if self.rule == "best":
             return best
         return best._replace(alpha=int(np.argmax(mean[best.ratio] <= mean[best] + error[best])))
+
+    def _folds(self, table: Table, y: Any, weight: Vector | None) -> Folds:
+        """Return the samples to fit and those to judge by, for every fold."""
+        try:
+            folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(table.for_folds(), y))
+        except ValueError as error:
+            raise FoldsError(
+                f"{table.shape[0]} samples cannot be divided into folds ({str(error).rstrip('.')})"
+            ) from None
+        if weight is not None and not all(np.any(weight[train]) for train, _ in folds):
+            raise FoldsError("all samples with a positive weight are in one fold, so that the others give no model")
+        return folds
 
     def _held_out(
         self,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from ..common.arrays import Indices, Vector
-from ..common.checks import unmasked
+from ..common.checks import unmasked, weights
 from ..places.torch import on_host
 from .table import Keys, Table, bits
 
@@ -94,4 +94,6 @@ def check_weight(sample_weight: ArrayLike | None, X: Table) -> Vector | None:
         raise ValueError(f"sample_weight has {weight.size} values: expected one for each of the {X.shape[0]} samples")
     if not np.any(weight):
         raise ValueError("sample_weight is zero everywhere: expected at least one positive weight")
+    weights("sample_weight", weight)
+    weights("sample_weight, divided by its sum,", weight / weight.sum())
     return weight

@@ -19,7 +19,7 @@ import saddleback as sb
 
 from ..common.arrays import Indices, Vector
 from ..common.cached import cached_property
-from ..common.checks import unmasked
+from ..common.checks import in_range, unmasked
 from ..operators import as_operator
 from ..operators.sparse_input import canonical
 from ..places.files.operator import is_streamed
@@ -260,6 +260,7 @@ def checked(model: Any, X: Any, y: Any, least_samples: int, **of_y: Any) -> tupl
         least = {"ensure_min_samples": least_samples}
         with explained(X, y):
             X, y = validate_data(model, X, y, accept_sparse="csc", dtype=types, **least, **of_y)
+        in_range("X", X.data if sparse.issparse(X) else X)
         return _in_memory(X), y
     table = OnDisk(_streamed(X))
     validate_data(model, table, y, skip_check_array=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.cached import cached_property
-from ..common.checks import distinct_names
+from ..common.checks import distinct_names, in_range
 
 MISSING = frozenset(
     [
@@ -371,7 +371,7 @@ def _number(text: str) -> float | None:
 def _numbers(path: Path, name: str, written: Written, otherwise: str = "") -> Column:
     """Return a column of numbers, or raise; ``otherwise`` says what to do with texts."""
     if written.plain is not None:
-        return Column(name, written.plain)
+        return Column(name, in_range(f"{path}: column {name!r}", written.plain))
     _check_punctuation(path, name, written)
     odd, value = next(
         pair for pair in zip(written.texts, written.numbers, strict=True) if pair[1] is None or not np.isfinite(pair[1])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..common.arrays import Indices
+from ..common.checks import LARGEST
 from .rows import Chunk, Rows, blocks
 
 MOST_CLASSES = 1000
@@ -23,11 +24,21 @@ TARGET, WEIGHT = -1, -2
 
 
 class BadEntry(ValueError):
-    """An entry that is not finite, or a negative weight: number of the chunk, row in it, column and value."""
+    """An entry that cannot be computed with: number of the chunk, row in it, column and value."""
 
     def __init__(self, number: int, row: int, column: int, value: float) -> None:
         super().__init__(number, row, column, value)
         self.number, self.row, self.column, self.value = number, row, column, value
+
+    def expected(self) -> str:
+        """Return what would be right."""
+        if not np.isfinite(self.value):
+            return "finite numbers; remove or fill in such rows first"
+        if self.column == WEIGHT and self.value < 0:
+            return "weights of at least 0"
+        if self.column == WEIGHT:
+            return f"0, or weights from {1 / LARGEST:.0e} to {LARGEST:.0e}"
+        return f"numbers of at most {LARGEST:.0e} in size, which can be computed with; change the units"
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class Look:
         check_targets(chunk, self.labelled)
         rows = self.sample.keep(chunk)
         part = chunk.part(rows)
-        if not self.checked and not np.all(np.isfinite(part.X.data if sparse.issparse(part.X) else part.X)):
+        if not self.checked and not np.all(usable(part.X.data if sparse.issparse(part.X) else part.X)):
             check_entries(chunk)
         counted = len(chunk) if chunk.weight is None else np.count_nonzero(chunk.weight)
         factor = counted / max(rows.size, 1)
@@ -122,25 +133,36 @@ def _distinct(target: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
 
 
 def check_targets(chunk: Chunk, labelled: bool = False) -> None:
-    """Raise if a target or a weight of a chunk is not finite, or a weight is negative."""
+    """Raise if a target or a weight of a chunk is not finite or too large, or a weight is negative or too small."""
     if not labelled and chunk.target.dtype.kind not in "biuf":
         raise ValueError(
             f"the target has values such as {chunk.target[0]!r}: expected numbers; for classes use a classifier"
         )
     numbers = {WEIGHT: chunk.weight, TARGET: None if labelled else chunk.target}
     for column, values in numbers.items():
-        if values is not None and not np.all(fine := np.isfinite(values)):
+        if values is None:
+            continue
+        fine = usable(values)
+        if column == WEIGHT:
+            fine &= (values == 0) | (values >= 1 / LARGEST)
+        if not np.all(fine):
             row = int(np.argmin(fine))
             raise BadEntry(chunk.number, row, column, float(values[row]))
-    if chunk.weight is not None and np.any(chunk.weight < 0):
-        raise BadEntry(chunk.number, int(np.argmax(chunk.weight < 0)), WEIGHT, float(chunk.weight.min()))
+
+
+def usable(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers are finite, and not too large to be computed with."""
+    fine: NDArray[np.bool_] = np.isfinite(values)
+    if values.dtype == np.float64:  # numbers of other types are smaller
+        fine &= np.abs(values) <= LARGEST
+    return fine
 
 
 def check_entries(chunk: Chunk) -> None:
-    """Raise if an entry of the rows of a chunk is not finite."""
+    """Raise if an entry of the rows of a chunk is not finite or too large."""
     for start, block in blocks(chunk, chunk.X.shape[1]):
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
-        if not np.all(fine := np.isfinite(X)):
+        if not np.all(fine := usable(X)):
             at = np.argwhere(~fine)[0]
             raise BadEntry(chunk.number, start + int(at[0]), int(at[1]), float(X[tuple(at)]))
 
@@ -154,5 +176,4 @@ def named_error(rows: Rows) -> Iterator[None]:
         names = {TARGET: "the target", WEIGHT: "the weight"}
         what = names.get(error.column) or f"column {rows.names[error.column]!r}"
         where = rows.place(error.number, error.row)
-        expected = "weights of at least 0" if error.value < 0 else "finite numbers; remove or fill in such rows first"
-        raise ValueError(f"{what} has the value {error.value} in {where}: expected {expected}") from None
+        raise ValueError(f"{what} has the value {error.value} in {where}: expected {error.expected()}") from None
