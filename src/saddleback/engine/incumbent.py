@@ -10,7 +10,7 @@ import numpy as np
 from ..certificates.candidates import Candidates, evaluate
 from ..certificates.certificate import Gap, certified, without_dust
 from ..certificates.probes import probe_certificate
-from ..certificates.sides import DualSide, PrimalSide, dual_side, pair, primal_side, trivial_side
+from ..certificates.sides import FAR, DualSide, PrimalSide, dual_side, pair, primal_side, trivial_side
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
 from ..crossover import Crossing, Solution, Work, applies, crossings, proximal_step
@@ -252,11 +252,15 @@ class Incumbent:
         return Crossing(said="no crossover: the vertex that was found would not keep the tolerance")
 
     def _replace_x(self, vector: Vector, limit: float) -> bool:
-        """Let another x take the place of the confirmed one, if its error is within a limit; return whether it is."""
+        """Let another x take the place of the confirmed one, if its error is within a limit; return whether it is.
+
+        Relative gaps of points that are far from an optimum are all about 1: then the gap itself must not grow.
+        """
         assert self._point is not None
         x, y = DensePoint(vector), self._point[1]
         gap = self._gap(x, y)
-        if not gap.certificate.error <= limit:
+        error = gap.certificate.error
+        if not error <= limit or (error > FAR and gap.certificate.gap > self.certificate.gap):
             return False
         self._confirmed, self._point, self.certificate = gap, (x, y), gap.certificate
         return True
