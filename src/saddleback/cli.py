@@ -359,10 +359,12 @@ def fit(
         check_report(report, asked)
         check_outputs({"--out": out, "--report": report}, {"FILES": files})
         if asked.of_text:
+            clock = asked.clock()
             table = asked.table(comm)
             X = np.column_stack(list(table.features.values()))
-            model = asked.fitted_to(table, X)
+            model = asked.fitted_to(table, X, clock)
             if report is not None:
+                model.set_params(time_limit=clock.share())
                 page = asked.report(model, table, X, ["saddleback", *sys.argv[1:]])
                 with replacing_text(report) as stream:
                     stream.write(page)

@@ -125,7 +125,7 @@ class JointQuantileRegressor(Certified):
         design = Design(samples.X, samples.weight, self.fit_intercept)
         shift, A = design.shift(samples.y, samples.weight), _with_ones(design)
         problem = self._problem(A, samples, shift, quantiles)
-        result = sb.solve(problem, **self._options())
+        result = sb.solve(problem, **self._options(self._clock()))
         self._warn([result])
         if self.non_crossing and self.fit_intercept:
             result = _apart(problem, A, result)
