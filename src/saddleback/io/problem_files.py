@@ -16,6 +16,7 @@ from scipy import sparse
 
 from .. import functions
 from ..common.arrays import Vector
+from ..common.damage import damage
 from ..common.outputs import replacing, replacing_text
 from ..functions import Box, Interval, Linear, Loss
 from ..functions.by_columns import ByColumns
@@ -27,7 +28,7 @@ from ..places.mpi.communicator import SERIAL, Communicator, MPICommunicator
 from ..places.mpi.distribute import read_by_parts
 from ..problem import Problem
 from ..result import Result, Status
-from .archives import READ_AT_ONCE, Archive, damage
+from .archives import READ_AT_ONCE, Archive
 from .column_files import ColumnFile
 
 OTHERS = (ByColumns, Concave)
