@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from .common.outputs import replacing_text
+from .common.outputs import as_text, replacing_text
 from .engine.clock import Clock
 from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
 from .estimators.cross_validation import FoldsError
@@ -249,6 +249,6 @@ def write_table(path: Path, model: Any) -> None:
     count = np.atleast_1d(content["intercept"]).size
     with replacing_text(path) as stream:
         writer = csv.writer(stream)
-        writer.writerow(["name", *(["coefficient"] if count == 1 else content["classes"])])
+        writer.writerow(["name", *(["coefficient"] if count == 1 else map(as_text, content["classes"]))])
         for name, value in table.items():
-            writer.writerow([name, *np.atleast_1d(value).tolist()])
+            writer.writerow([as_text(name), *np.atleast_1d(value).tolist()])

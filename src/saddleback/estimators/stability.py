@@ -29,7 +29,7 @@ import saddleback as sb
 
 from ..common.arrays import Indices, Vector
 from ..common.checks import integer, scalar
-from ..common.pictures import label
+from ..common.pictures import label, plain
 from ..engine.clock import Clock
 from ..places.mpi.communicator import SERIAL
 from .certified import Certified, calling_level
@@ -148,7 +148,7 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"feature {j}" for j in range(self.n_features_in_)])
         order = np.argsort(-self.selection_probabilities_, kind="stable")[:SHOWN]
         colours = ["C0" if chosen else "0.8" for chosen in self.get_support()[order]]
-        axis.bar([str(names[j]) for j in order], self.selection_probabilities_[order], color=colours)
+        axis.bar([plain(names[j]) for j in order], self.selection_probabilities_[order], color=colours)
         axis.axhline(self.threshold, color="black", linestyle=":", label=f"threshold {self.threshold:g}")
         axis.tick_params(axis="x", rotation=90, labelsize="small")
         bound = f"at most {self.false_selection_bound_:.2g} of the selected are expected to be false"

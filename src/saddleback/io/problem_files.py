@@ -17,7 +17,7 @@ from scipy import sparse
 from .. import functions
 from ..common.arrays import Vector
 from ..common.damage import damage
-from ..common.outputs import replacing, replacing_text
+from ..common.outputs import as_text, replacing, replacing_text
 from ..functions import Box, Interval, Linear, Loss
 from ..functions.by_columns import ByColumns
 from ..functions.concave import Concave
@@ -193,7 +193,7 @@ def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapp
         for kind, names, contents in kinds:
             stored = [arrays[each] if each else None for each in contents]
             listed = [[""] * len(names) if values is None else values.tolist() for values in stored]
-            table.writerows((kind, *line) for line in zip(names, *listed, strict=True))
+            table.writerows((kind, *line) for line in zip(map(as_text, names), *listed, strict=True))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
