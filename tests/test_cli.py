@@ -135,7 +135,7 @@ def test_the_exit_code_is_1_without_a_certificate(lasso):
         (["{lasso}", "--out", "x.npz", "--checkpoint", "x.npz"], "name two files"),
         (["{lasso}", "--out", "{lasso}"], "which would be overwritten: name two files"),
         (["{lasso}", "--checkpoint", "{lasso}"], "which would be overwritten: name two files"),
-        (["{lasso}", "--out", "run", "--resume", "run"], "--out and --resume are both run"),
+        (["{lasso}", "--out", "run", "--resume", "run"], "--resume and --out are both run"),
         (["tol=5.npz"], "Error: tol=5.npz"),
         (["{lasso}", "--resume", "tol=nothing"], "--resume 'tol=nothing' is not a file"),
     ],

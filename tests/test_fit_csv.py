@@ -146,6 +146,41 @@ def test_the_report_has_the_remarks_and_counts_of_the_terminal(rng, tmp_path):
     assert "4 of 4" not in page  # with the intercept
 
 
+def test_names_that_matplotlib_takes_for_formulas_are_drawn(houses, tmp_path):
+    frame, _ = houses
+    path, names = tmp_path / "names.csv", {"area": r"$\frac{$", "price": "a$b$c", "rooms": r"$\$"}
+    frame["city"] = "$" + frame["city"]
+    frame.rename(columns=names).to_csv(path, index=False)
+    check([path, "--alpha", "0.01"], "a$b$c", tmp_path)
+    of_classes = ["--loss", "logistic", "--alpha", "0.01", "--report", tmp_path / "out.html"]
+    assert fit(path, "--target", "city", *of_classes).exit_code == 0
+
+
+def test_a_report_that_fails_does_not_lose_the_fit(houses, tmp_path, monkeypatch):
+    def failing(*args):
+        raise ValueError("no picture")
+
+    monkeypatch.setattr(fit_report.pictures, "label", failing)
+    out, report = tmp_path / "out.json", tmp_path / "r.html"
+    found = fit(houses[1], "--target", "price", "--alpha", "0.1", "--out", out, "--report", report)
+    assert found.exit_code == 2
+    assert "OPTIMAL" in found.stdout
+    assert "no picture" in found.stderr
+    assert json.loads(out.read_text())["status"] == ["OPTIMAL"]
+    assert not report.exists()
+
+
+def test_names_that_spreadsheets_take_for_formulas_are_texts(houses, tmp_path):
+    frame, _ = houses
+    path, out = tmp_path / "names.csv", tmp_path / "out.csv"
+    frame.rename(columns={"area": "=cmd|' /C calc'!A1", "rooms": "@SUM(A1)"}).to_csv(path, index=False)
+    assert fit(path, "--target", "price", "--alpha", "0.1", "--out", out).exit_code == 0
+    with out.open(newline="") as stream:
+        names = [row[0] for row in csv.reader(stream)]
+    assert "'=cmd|' /C calc'!A1" in names
+    assert not any(name.startswith(("=", "+", "-", "@")) for name in names)
+
+
 def test_categories_and_weights(houses, tmp_path):
     _, path = houses
     words = [path, "--weights", "weight", "--alpha", "0.02", "--loss", "absolute", "--category", "rooms"]

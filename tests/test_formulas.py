@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,20 @@ def test_a_formula_is_the_fit_to_its_columns():
     few = TABLE.loc[TABLE["region"] == "c", ["income", "region"]]  # one level, and another order of the columns
     assert_allclose(model.predict(few), same.predict(BY_HAND.loc[few.index]))
     assert_allclose(model.predict(model.formula_.features_of(TABLE)), model.predict(TABLE))
+
+
+def test_a_formula_is_code_and_all_pages_say_so(tmp_path):
+    """Whoever writes a formula runs a program, also when the model predicts."""
+    table = pd.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0) ** 2})
+    formula = f"y ~ x + I(x**2 + 0 * len(__import__('os').makedirs('{tmp_path}/made', exist_ok=True) or '1'))"
+    model = se.Lasso(0.01).fit_formula(formula, table)
+    (tmp_path / "made").rmdir()
+    model.predict(table)
+    assert (tmp_path / "made").is_dir()
+    root = Path(__file__).parents[1]
+    texts = [(root / name).read_text(encoding="utf-8") for name in ("SECURITY.md", "docs/inference.md")]
+    for said in [*texts, se.Lasso.fit_formula.__doc__]:
+        assert "of Python" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

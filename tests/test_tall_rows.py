@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -629,20 +630,77 @@ def test_files_that_are_replaced(tmp_path, rng, small_chunks, kind):
     WRITERS[kind](frame_of(rng, 300), tmp_path / f"t.{kind}", 30)
     rows = RowFiles(tmp_path, "y", columns=["f4", "city"])
     WRITERS[kind](frame_of(rng, 20), tmp_path / f"t.{kind}", 10)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match=r"is another file by now, with other rows"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match=r"is another file by now, or was changed"):
         pool.submit(rows.chunk, 1).result()
     assert everything(RowFiles(tmp_path, "y"))[0].shape[0] == 20
 
 
-def test_new_categories_after_a_change(tmp_path):
-    for value in ("b", "c"):
-        pq.write_table(pa.table({"c": ["a", value], "y": [1, 2]}), tmp_path / "t.parquet")
-        rows = RowFiles(tmp_path, "y") if value == "b" else rows  # noqa: F821
-    with (
-        ThreadPoolExecutor(1) as pool,
-        pytest.raises(ValueError, match=r"column 'c' has the new category 'c': its file was changed"),
-    ):
-        pool.submit(rows.chunk, 0).result()
+@pytest.mark.parametrize("how", ["renamed", "in place", "in place with the old time"])
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_files_that_are_replaced_by_equal_numbers_of_rows(tmp_path, rng, small_chunks, kind, how):
+    """Two data sets would be mixed in one certificate."""
+    path, other = tmp_path / f"t.{kind}", tmp_path / "other"
+    frame = frame_of(rng, 300)
+    WRITERS[kind](frame, path, 30)
+    rows = RowFiles(path, "y", columns=["f4", "city"])
+    rows.chunk(0)
+    times = path.stat()
+    WRITERS[kind](frame.assign(y=frame["y"] + 1.0), other, 30)
+    if how == "renamed":
+        other.replace(path)
+    else:
+        path.write_bytes(other.read_bytes())
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + ("old" not in how)))
+    with pytest.raises(ValueError, match="is another file by now, or was changed"):
+        ThreadPoolExecutor(1).submit(rows.chunk, 1).result()
+    if "old" not in how:
+        with pytest.raises(ValueError, match="is another file by now, or was changed"):
+            rows.chunk(1)
+    assert everything(RowFiles(path, "y"))[0].shape[0] == 300
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_file_that_is_cut_while_it_is_read_is_named(tmp_path, rng, small_chunks, kind):
+    path = tmp_path / f"t.{kind}"
+    WRITERS[kind](frame_of(rng, 300), path, 30)
+    rows = RowFiles(path, "y", columns=["f4"])
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(ValueError, match=rf"t.{kind} is another file by now, or was changed"):
+        rows.chunk(0)
+    path.unlink()
+    with pytest.raises(ValueError, match=rf"t.{kind} is another file by now, or was changed"):
+        rows.chunk(0)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_garbled_files_are_named(tmp_path, rng, small_chunks, kind):
+    """Whatever bytes are wrong, the file has rows or its error names it."""
+    path = tmp_path / f"t.{kind}"
+    WRITERS[kind](frame_of(rng, 300), path, 100)
+    whole, refused = path.read_bytes(), []
+    for place in range(40):
+        garbled = bytearray(whole)
+        at = len(whole) - 12 - 20 * place if place < 30 else int(rng.integers(8, len(whole)))
+        garbled[at : at + 8] = rng.bytes(8)
+        path.write_bytes(garbled)
+        try:
+            everything(RowFiles(path, "y", columns=["f4", "city"]))
+        except (ValueError, TypeError) as error:
+            refused.append(str(error))
+    assert refused
+    for said in refused:  # a name or a type of a column may have been changed
+        assert f"t.{kind}" in said or "column" in said
+
+
+def test_a_damaged_chunk_of_zarr_is_named(tmp_path, rng):
+    X, y = rng.standard_normal((1000, 3)), rng.standard_normal(1000)
+    array = zarr.create_array(tmp_path / "damaged.zarr", shape=X.shape, chunks=(100, 3), dtype=float)
+    array[:] = X
+    chunks = [file for file in (tmp_path / "damaged.zarr").rglob("*") if file.is_file() and "json" not in file.name]
+    for file in chunks:
+        file.write_bytes(b"no zstd")
+    with pytest.raises(ValueError, match=r"damaged.zarr.* cannot be read"):
+        everything(as_rows(tmp_path / "damaged.zarr", y))
 
 
 def test_arguments_of_arrays_and_stored_matrices(tmp_path, small_chunks):

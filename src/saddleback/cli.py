@@ -359,13 +359,10 @@ def fit(
         check_report(report, asked)
         check_outputs({"--out": out, "--report": report}, {"FILES": files})
         if asked.of_text:
+            clock = asked.clock()
             table = asked.table(comm)
             X = np.column_stack(list(table.features.values()))
-            model = asked.fitted_to(table, X)
-            if report is not None:
-                page = asked.report(model, table, X, ["saddleback", *sys.argv[1:]])
-                with replacing_text(report) as stream:
-                    stream.write(page)
+            model = asked.fitted_to(table, X, clock)
         else:
             model = asked.fitted(comm, progress and not as_json)
         if aloud and out is not None:
@@ -378,8 +375,13 @@ def fit(
         )
     elif aloud:
         print_model(model)
-        if report is not None:
-            typer.echo(f"The report is {report}.")
+    if report is not None:  # last, so that no error in a picture loses the fit
+        with _input_errors(), _quiet_warnings():
+            page = asked.report(model.set_params(time_limit=clock.share()), table, X, ["saddleback", *sys.argv[1:]])
+            with replacing_text(report) as stream:
+                stream.write(page)
+    if report is not None and not as_json:
+        typer.echo(f"The report is {report}.")
     _exit_by_status(*results)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import typer
 
-from .common.outputs import replacing_text
+from .common.outputs import as_text, replacing_text
+from .engine.clock import Clock
 from .estimators import SparseClassifier, SparseClassifierCV, SparseRegressor, SparseRegressorCV
 from .estimators.cross_validation import FoldsError
 from .estimators.objective import CLASSIFICATION, PENALTIES, REGRESSION, Choice
@@ -101,9 +102,14 @@ class Fit:
             return SparseClassifierCV if self.chooses else SparseClassifier
         return SparseRegressorCV if self.chooses else SparseRegressor
 
+    def clock(self) -> Clock:
+        """Return the clock of the command, which begins with the reading of a CSV file."""
+        self.check()
+        clock: Clock = self.model()(**self.given())._clock()
+        return clock
+
     def table(self, comm: Any) -> CsvTable:
         """Return the columns of a CSV file."""
-        self.check()
         if len(self.files) > 1:
             raise ValueError(f"FILES are {' '.join(self.files)}: expected one CSV file, or files of Parquet or Arrow")
         if comm is not None and comm.size > 1:
@@ -112,16 +118,17 @@ class Fit:
         path = Path(self.files[0])
         return read_csv(path, self.target, self.weights, self.columns, classes, self.categories)
 
-    def fitted_to(self, table: CsvTable, X: Any) -> Any:
-        """Return the model fitted to the features X of a CSV file."""
+    def fitted_to(self, table: CsvTable, X: Any, clock: Clock) -> Any:
+        """Return the model fitted to the features X of a CSV file, in what is left of the time."""
         if self.chooses and X.size > MOST_VALUES:
             raise ValueError(
                 f"--alpha is missing, and cross-validation on {X.shape[0]} rows and {X.shape[1]} features would take "
                 "long: pass --alpha, as found on a part of the rows"
             )
         weight = None if table.weights is None else table.weights.values
+        model = self.model()(**self.given()).set_params(time_limit=clock.share())
         try:
-            model = self.model()(**self.given()).fit(X, table.target.values, sample_weight=weight)
+            model.fit(X, table.target.values, sample_weight=weight)
         except FoldsError as error:
             raise ValueError(f"--alpha is missing, and cannot be chosen: {error.reason}; pass --alpha") from None
         model.feature_names_in_ = np.array(list(table.features), dtype=object)
@@ -242,6 +249,6 @@ def write_table(path: Path, model: Any) -> None:
     count = np.atleast_1d(content["intercept"]).size
     with replacing_text(path) as stream:
         writer = csv.writer(stream)
-        writer.writerow(["name", *(["coefficient"] if count == 1 else content["classes"])])
+        writer.writerow(["name", *(["coefficient"] if count == 1 else map(as_text, content["classes"]))])
         for name, value in table.items():
-            writer.writerow([name, *np.atleast_1d(value).tolist()])
+            writer.writerow([as_text(name), *np.atleast_1d(value).tolist()])

@@ -142,7 +142,7 @@ def _coefficients(model: Any, X: Any) -> str:
         size = 0.8 / len(coefs)
         for k, own in enumerate(coefs):
             places = np.arange(len(largest)) + k * size
-            axis.barh(places, (own * spread)[largest], size, label=classes[k] if classes else None)
+            axis.barh(places, (own * spread)[largest], size, label=pictures.plain(classes[k]) if classes else None)
         axis.set_yticks(np.arange(len(largest)) + 0.4 - size / 2, [_short(names[j]) for j in largest])
         axis.invert_yaxis()
         axis.axvline(0.0, color="black", linewidth=0.8)
@@ -154,7 +154,8 @@ def _coefficients(model: Any, X: Any) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 28 else f"{name[:25]}..."
+    """Return a name for a picture."""
+    return pictures.plain(name if len(name) <= 28 else f"{name[:25]}...")
 
 
 def _choice(model: Any, X: Any, table: CsvTable) -> str:

@@ -48,7 +48,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Itera
         for file in chain.from_iterable(map(_files, given)):
             for name, path in written.items():
                 if _same(path, file):
-                    raise ValueError(f"{name} and {source} are both {path}, which would be overwritten: name two files")
+                    raise ValueError(f"{source} and {name} are both {path}, which would be overwritten: name two files")
     for path in written.values():
         clear(path)
 
@@ -98,6 +98,12 @@ def replacing_text(path: Path) -> Iterator[TextIO]:
             yield text
         finally:
             text.detach()  # writes what is left, and leaves the file open
+
+
+def as_text(name: object) -> str:
+    """Return a name for a cell of a CSV file: after an apostrophe if a spreadsheet would take it for a formula."""
+    text = str(name)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _begin(path: Path) -> tuple[Path, BinaryIO]:

@@ -8,6 +8,11 @@ GREY, BAND = "0.75", "0.88"
 """Colours of lines and areas in the background."""
 
 
+def plain(name: object) -> str:
+    """Return a name that a user gave as matplotlib has to see it: a dollar sign would begin a formula in LaTeX."""
+    return str(name).replace("$", r"\$")
+
+
 def label(axis: Any, x: str, y: str, title: str = "") -> None:
     """Label a matplotlib axis, and give it the style of all pictures."""
     axis.set(xlabel=x, ylabel=y)

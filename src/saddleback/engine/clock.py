@@ -19,6 +19,10 @@ VISITS = 1 << 22
 """Largest number of block visits per call of a method: it limits the memory of the draws."""
 
 
+LEAST_SECONDS = 1e-6
+"""Time limit of a part of the work if the others have used up the time: it ends at its first certificate."""
+
+
 class Clock:
     """Wall time since the start, and whether the limit has passed; the clock of the first process decides for all.
 
@@ -38,6 +42,14 @@ class Clock:
     def left(self) -> float:
         """Return the seconds until the limit, at least 0, on the clock of this process."""
         return float(max(self.limit - (time.perf_counter() - self.begin), 0.0))
+
+    def share(self, parts: int = 1) -> float | None:
+        """Return the time limit of the next of some parts of what is left of the work; None without a limit."""
+        return None if self.limit == np.inf else max(self.left() / parts, LEAST_SECONDS)
+
+    def part(self, parts: int) -> Clock:
+        """Return the clock of the next of some parts of what is left of the work."""
+        return Clock(self.share(parts), self.team)
 
     def expired(self) -> bool:
         """Return whether the limit has passed."""

@@ -42,6 +42,8 @@ class Session:
 
     Attributes
     ----------
+    clock : Clock
+        The time of the call; all solves together end at its limit.
     stopped : bool
         Whether a callback has returned True.
     """
@@ -54,6 +56,7 @@ class Session:
         self._open = ExitStack()
         with self.team:
             options.check()
+        self.clock = Clock(options.time_limit, self.team)
 
     def __enter__(self) -> Session:
         with self.team:
@@ -120,7 +123,7 @@ class Task:
         path = writable(options.checkpoint) if team.rank == 0 else options.checkpoint  # the first process writes
         problem = gathered(problem, team)
         self.drawn = drawn_blocks(options.blocks_per_iteration, problem.n_blocks)
-        self.clock = Clock(options.time_limit, team)
+        self.clock = Clock(session.clock.share(), team)
         self.limits = Limits(options.tol, options.max_passes, self.clock)
         place = problem.tensors if options.device is None else open_device(options.device)
         if place is not None and options.checkpoint is not None and problem.model.A.traits.identity_scales is not None:

@@ -19,7 +19,9 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 from .._native import MOST_THREADS
+from ..engine.clock import Clock
 from ..machine.cpus import available
+from ..places.mpi.communicator import SERIAL
 
 OF_OTHERS = {
     "C": "the penalty is measured by alpha, which is 1 / (C * n_samples)",
@@ -91,14 +93,18 @@ class Certified(BaseEstimator):
     passes_parameter = "max_iter"
     """The parameter that limits the passes."""
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options of ``solve``."""
-        passes = getattr(self, self.passes_parameter)
-        if not isinstance(passes, (int, float, np.number)) or not passes > 0:
-            raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
+    def _clock(self) -> Clock:
+        """Return the clock of a call, which all solves of the call share; raise if the time limit is none."""
         limit = self.time_limit
         if limit is not None and (not isinstance(limit, (int, float, np.number)) or not limit > 0):
             raise ValueError(f"time_limit={limit!r}: expected None or a positive number of seconds")
+        return Clock(limit, SERIAL)
+
+    def _options(self, clock: Clock, parts: int = 1) -> dict[str, Any]:
+        """Return the options of ``solve`` for the next of some parts of what is left of a call."""
+        passes = getattr(self, self.passes_parameter)
+        if not isinstance(passes, (int, float, np.number)) or not passes > 0:
+            raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, (int, np.integer)) or jobs == 0 or jobs > MOST_THREADS):
             raise ValueError(
@@ -107,7 +113,7 @@ class Certified(BaseEstimator):
         return {
             "tol": self.tol,
             "max_passes": passes,
-            "time_limit": self.time_limit,
+            "time_limit": clock.share(parts),
             "seed": seed_of(self.random_state),
             "threads": self._threads(),
             "progress": bool(self.verbose),
@@ -126,6 +132,14 @@ class Certified(BaseEstimator):
         told = self._shortfall(furthest(results))
         if told:
             warnings.warn(f"{type(self).__name__}: {told}", ConvergenceWarning, stacklevel=calling_level())
+
+    def _cut_short(self, done: int, asked: int, what: str) -> None:
+        """Warn that the time limit has ended a call of several parts."""
+        warnings.warn(
+            f"{type(self).__name__}: time_limit={self.time_limit:g} was enough for {done} of {asked} {what}",
+            ConvergenceWarning,
+            stacklevel=calling_level(),
+        )
 
     def _shortfall(self, result: sb.Result) -> str:
         """Return how far a result is from the requested accuracy, and what to do; empty if it is optimal."""

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..engine.clock import Clock
 from ..tall.dask_rows import in_blocks, is_dask, mean_of, predicted
 from ..tall.retargeted import Retargeted
 from ..tall.rows import Rows
@@ -73,10 +74,11 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     class_weight: Any = None
     losses = CLASSIFICATION
 
-    def _can_be_tall(self, table: Table, y: Any) -> bool:
-        return super()._can_be_tall(table, y) and (not _is_endless(self._objective()) or self._has_a_minimum(table, y))
+    def _can_be_tall(self, table: Table, y: Any, clock: Clock) -> bool:
+        possible = super()._can_be_tall(table, y, clock)
+        return possible and (not _is_endless(self._objective()) or self._has_a_minimum(table, y, clock))
 
-    def _has_a_minimum(self, table: Table, y: Any) -> bool:
+    def _has_a_minimum(self, table: Table, y: Any, clock: Clock) -> bool:
         """Return whether a loss with probabilities, without a penalty, has a minimum, as a sample shows.
 
         If its classes are not separable, then those of all samples are not. A gap below the objective proves it, since
@@ -88,7 +90,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             return False
         trial = self._unfitted(tol=POSITIVE)
         trial.classes_ = self.classes_
-        return all(result.status.solved for result in trial._solve(trial._prepare(table.rows(rows), y[rows], None)))
+        ready = trial._prepare(table.rows(rows), y[rows], None)
+        return all(result.status.solved for result in trial._solve(ready, clock))
 
     def _check_data(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Table, Any, Vector | None]:
         self._objective().check(self.losses)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
@@ -21,6 +21,8 @@ from sklearn.model_selection import check_cv
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..engine.clock import Clock
+from ..places.mpi.communicator import SERIAL
 from . import criteria, many_alphas
 from .certified import calling_level, furthest
 from .displays import CVDisplay, given_axes
@@ -59,6 +61,18 @@ class Pair(NamedTuple):
     alpha: int
 
 
+class Judged(NamedTuple):
+    """How the models of a fold predict its held-out samples.
+
+    ``losses`` are means, with one row per l1_ratio and one column per alpha that the time has allowed; ``weight`` is
+    the weight of the samples. ``least_certain`` is the result that is furthest from its optimum.
+    """
+
+    losses: Vector
+    weight: float
+    least_certain: sb.Result
+
+
 def _smallest(values: Vector) -> Pair:
     ratio, alpha = divmod(int(np.argmin(values)), values.shape[1])
     return Pair(ratio, alpha)
@@ -87,15 +101,25 @@ class CrossValidated(LinearModel):
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Choose alpha and fit the model; parameters as in the model without cross-validation."""
+        clock = self._clock()
         table, y, weight = self._check_data(X, y, sample_weight)
         self._check_choice()
         folds = self._folds(table, y, weight) if self.criterion is None else None
         ready, (given, count) = self._prepare(table, y, weight), self._grid()
         fits = [ready.with_ratio(ratio) for ratio in self._ratios()]
-        paths = [self._path(fit, given, count, self.eps) for fit in fits]
-        chosen = (
-            self._by_criterion(fits, paths) if folds is None else self._by_folds(folds, ready, table, y, weight, paths)
-        )
+        rounds = 0 if folds is None else -(-len(folds) // effective_n_jobs(self.n_jobs))
+        parts = len(fits) * (1 + rounds) + bool(self.relaxed)  # of about the same work
+        paths = [self._path(fit, given, count, self.eps, clock.part(parts - k)) for k, fit in enumerate(fits)]
+        judged = []
+        if folds is not None:
+            limit = clock.share(rounds + bool(self.relaxed))
+            judged = self._judged(folds, table, y, weight, [path.alphas for path in paths], ready, limit)
+        reached = min([path.alphas.size for path in paths] + [each.losses.shape[1] for each in judged])
+        asked = count if given is None else np.size(given)
+        if reached < asked:
+            self._cut_short(reached, asked, "values of alpha")
+        paths = [path.first(reached) for path in paths]
+        chosen = self._by_folds(judged, paths) if judged else self._by_criterion(fits, paths)
         fit, self.path_ = fits[chosen.ratio], paths[chosen.ratio]
         self.alphas_ = self._by_ratio([path.alphas for path in paths])
         self.alpha_ = float(self.path_.alphas[chosen.alpha])
@@ -103,12 +127,12 @@ class CrossValidated(LinearModel):
             self.l1_ratio_ = float(fit.objective.l1_ratio) if fit.objective.has_ratio else None
         results = penalised = [along[chosen.alpha] for along in self.path_.by_problem()]
         if self.relaxed:
-            results = [self._relaxed(fit, k, result) for k, result in enumerate(results)]
+            results = [self._relaxed(fit, k, result, clock.part(len(results) - k)) for k, result in enumerate(results)]
             self._warn(results)
         self._store(results, table.dtype)
         self.constraint_multipliers_ = ready.multipliers(results)
         self._select(fit.with_alpha(self.alpha_), penalised)
-        self._warn_of_grid(chosen.alpha)
+        self._warn_of_grid(chosen.alpha, reached < asked)
         return self
 
     def _check_choice(self) -> None:
@@ -148,21 +172,32 @@ class CrossValidated(LinearModel):
         """Return an array with one row per l1_ratio; without that axis if ``l1_ratio`` is a number."""
         return np.asarray(found) if np.ndim(self._objective().l1_ratio) else np.asarray(found)[0]
 
-    def _by_folds(
-        self, folds: Folds, ready: Fit, table: Table, y: Any, weight: Vector | None, paths: list[Path]
-    ) -> Pair:
-        """Return the choice by the losses on held-out samples."""
+    def _judged(
+        self,
+        folds: Folds,
+        table: Table,
+        y: Any,
+        weight: Vector | None,
+        alphas: Sequence[Vector],
+        ready: Fit,
+        limit: float | None,
+    ) -> list[Judged]:
+        """Return how the models of every fold predict the samples that they have not seen."""
         worker = self._unfitted(cv=None)  # given folds may be a generator, which cannot be pickled
         for known in ("classes_", "feature_names_in_"):  # a fold may lack a class, and has no names
             if hasattr(self, known):
                 setattr(worker, known, getattr(self, known))
-        alphas, merged = [path.alphas for path in paths], ready.samples.row_of is not None
-        judged = Parallel(n_jobs=self.n_jobs)(
-            delayed(worker._held_out)(table, y, weight, train, test, alphas, merged) for train, test in folds
+        merged = ready.samples.row_of is not None
+        found: list[Judged] = Parallel(n_jobs=self.n_jobs)(
+            delayed(worker._held_out)(table, y, weight, train, test, alphas, merged, limit) for train, test in folds
         )
+        return found
+
+    def _by_folds(self, judged: list[Judged], paths: list[Path]) -> Pair:
+        """Return the choice by the losses on held-out samples."""
         parts, totals, least_certain = zip(*judged, strict=True)
         self._warn([result for path in paths for result in path.flat()] + list(least_certain))
-        losses = np.stack(parts, axis=-1)
+        losses = np.stack([part[:, : paths[0].alphas.size] for part in parts], axis=-1)
         # folds are weighted by their samples, so that repeated and weighted samples choose the same alpha
         mean = np.average(losses, axis=-1, weights=totals)
         counted = np.count_nonzero(totals)
@@ -198,25 +233,29 @@ class CrossValidated(LinearModel):
         test: Any,
         alphas: Sequence[Vector],
         merged: bool,
-    ) -> tuple[Vector, float, sb.Result]:
-        """Return the mean losses on held-out samples, their weight, and the least certain result.
+        limit: float | None,
+    ) -> Judged:
+        """Return how the models of a fold predict its held-out samples.
 
-        The losses have one row per l1_ratio, and one column per alpha. ``merged`` says whether some samples are equal.
+        ``merged`` says whether some samples are equal, and ``limit`` how many seconds a fold may take.
         """
+        clock = Clock(limit, SERIAL)
         train, test = (np.arange(len(y))[part] for part in (train, test))
         of_train, of_test = (None if weight is None else weight[part] for part in (train, test))
         ready = self._prepare(X.rows(train), y[train], of_train, merged=merged)
         few = many_alphas.compressed(ready, sum(each.size for each in alphas))
         paths = [
-            self._path(few.with_ratio(ratio), each, each.size, self.eps)
-            for ratio, each in zip(self._ratios(), alphas, strict=True)
+            self._path(few.with_ratio(ratio), each, each.size, self.eps, clock.part(len(alphas) - k))
+            for k, (ratio, each) in enumerate(zip(self._ratios(), alphas, strict=True))
         ]
+        reached = min(path.alphas.size for path in paths)
+        paths = [path.first(reached) for path in paths]
         least_certain = furthest([result for path in paths for result in path.flat()])
         if of_test is not None and not np.any(of_test):
-            return np.zeros((len(alphas), alphas[0].size)), 0.0, least_certain
+            return Judged(np.zeros((len(alphas), reached)), 0.0, least_certain)
         held_out, targets = X.rows(test), self._targets(y[test], of_test, ready.design)
         losses = [ready.mean_losses(held_out, targets, of_test, path).sum(axis=0) for path in paths]
-        return np.stack(losses), float(len(test) if of_test is None else of_test.sum()), least_certain
+        return Judged(np.stack(losses), float(len(test) if of_test is None else of_test.sum()), least_certain)
 
     def _by_criterion(self, fits: list[Fit], paths: list[Path]) -> Pair:
         """Return the choice by an information criterion; with several problems, by the sum of theirs."""
@@ -251,7 +290,7 @@ class CrossValidated(LinearModel):
             total += criteria.values(self.criterion, fit.objective.likelihood, mean, size, fit.objective.of_loss)
         return total
 
-    def _relaxed(self, fit: Fit, k: int, result: sb.Result) -> sb.Result:
+    def _relaxed(self, fit: Fit, k: int, result: sb.Result, clock: Clock) -> sb.Result:
         """Return the fit without a penalty of the features that a solution of problem k selects."""
         coef, _ = coefficients(result)
         kept, n = fit.selected(coef), fit.samples.y.shape[0]
@@ -264,17 +303,19 @@ class CrossValidated(LinearModel):
                 f"determine {kept.size} coefficients{also} without a penalty. Choose a larger alpha: pass rule='1se' "
                 "or larger alphas"
             )
-        found = self._solve_one(fit.without_penalty(kept), fit.targets[k], None, self._options())
+        found = self._solve_one(fit.without_penalty(kept), fit.targets[k], None, self._options(clock))
         own, intercept = coefficients(found)
         whole = np.zeros(coef.shape)
         whole[kept] = own
         x = [whole, intercept.reshape(1, *coef.shape[1:])] if fit.design.intercept else whole
         return replace(found, x=x)
 
-    def _warn_of_grid(self, best: int) -> None:
-        """Warn if the chosen alpha is an end of the grid beyond which there are other models."""
+    def _warn_of_grid(self, best: int, cut: bool) -> None:
+        """Warn if the chosen alpha is an end of the grid, which may be cut, beyond which there are other models."""
         last = self.path_.alphas.size - 1
         if last < 2 or best not in (0, last):  # a grid of two has only ends
+            return
+        if best == last and cut:  # the grid goes on
             return
         if best == 0 and not np.any(self.path_.coefs[..., 0]):  # a larger alpha would give the same model
             return

@@ -112,7 +112,7 @@ class PathDisplay:
         axes = given_axes(ax, self.path.n_panels, "one per class or target")
         for each, lines, title in zip(axes, self.path.by_panel(), self.path.panels or [""], strict=True):
             self._draw(each, lines)
-            each.set_title(title, fontsize="medium")
+            each.set_title(pictures.plain(title), fontsize="medium")
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -127,7 +127,7 @@ class PathDisplay:
             axis.plot(path.alphas, lines[own].T, color=GREY, **style)
         for (name, own), colour in zip(families, COLOURS, strict=False):
             drawn = axis.plot(path.alphas, lines[own].T, color=colour, zorder=3, **style)
-            drawn[0].set_label(name)
+            drawn[0].set_label(pictures.plain(name))
         _prepare(axis, "coefficient")
         if families:
             axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

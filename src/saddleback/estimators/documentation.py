@@ -95,8 +95,8 @@ max_iter : float
 max_passes : float
     Most work, in passes over the columns of X. ``n_iter_`` may exceed it by a few.
 time_limit : float
-    Most seconds for a ``fit``; ``path`` takes it for each of its solutions. A fit that ends there warns with the gap
-    that it has reached, and the model is the best point so far.
+    Most seconds for a call: ``fit``, ``path``, ``bootstrap`` and others. A fit that ends there warns with the gap that
+    it has reached, and the model is the best point so far; a path has the solutions up to there.
 n_jobs : int
     Most threads; None and -1 take as many as the process may keep busy (see ``saddleback.solve``).
 random_state : int or RandomState
@@ -137,7 +137,8 @@ n_jobs : int
 l1_ratio : float or list of float
     Share of the L1 norm in the penalty, between 0 and 1. Of a list the best one is chosen, together with alpha.
 time_limit : float
-    Most seconds for each of the n_alphas x (n_folds + 1) solutions.
+    Most seconds for a ``fit``. If it ends there, the best of the largest alphas is chosen, as far as the time has
+    allowed for all samples and in all folds, and a warning says how many.
 """)
 """Parameters that have another meaning with cross-validation."""
 

@@ -109,7 +109,9 @@ class Formulated(Certified):
         formula : str
             Target and features in the language of formulaic, as in R: "y ~ C(region) + income". With a group penalty
             and ``groups=None``, the columns that a term makes, such as a factor or an interaction, are one group. The
-            intercept of the formula is that of the model: a model with ``fit_intercept=False`` needs "- 1".
+            intercept of the formula is that of the model: a model with ``fit_intercept=False`` needs "- 1". A formula
+            is code: its terms are expressions of Python, which run here and in ``predict``. Never pass one that comes
+            from somebody whom you would not let run a program.
         data : DataFrame
             A DataFrame of pandas. Missing values are an error.
         sample_weight : str or array-like, optional

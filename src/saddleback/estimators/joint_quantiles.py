@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..common.pictures import plain
 from .certified import Certified
 from .design import Design
 from .displays import given_axes
@@ -125,7 +126,7 @@ class JointQuantileRegressor(Certified):
         design = Design(samples.X, samples.weight, self.fit_intercept)
         shift, A = design.shift(samples.y, samples.weight), _with_ones(design)
         problem = self._problem(A, samples, shift, quantiles)
-        result = sb.solve(problem, **self._options())
+        result = sb.solve(problem, **self._options(self._clock()))
         self._warn([result])
         if self.non_crossing and self.fit_intercept:
             result = _apart(problem, A, result)
@@ -207,7 +208,7 @@ class JointQuantileRegressor(Certified):
             colour = f"C{min(k, quantiles.size - 1 - k) % 10}"  # quantiles at the same distance from the median
             axis.plot(values[order], predicted[order, k], color=colour, linewidth=1, label=f"{quantiles[k]:g}")
         names = getattr(self, "feature_names_in_", None)
-        axis.set(xlabel=f"feature {feature}" if names is None else str(names[feature]), ylabel="quantiles")
+        axis.set(xlabel=f"feature {feature}" if names is None else plain(names[feature]), ylabel="quantiles")
         axis.grid(alpha=0.3)
         axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return axis

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import saddleback as sb
 from ..checkpoints import compare
 from ..common.arrays import Vector
 from ..common.checks import distinct_names
+from ..engine.clock import Clock
 from ..paths.path import grid
 from ..places.mpi.communicator import communicator_of
 from ..tall.dask_rows import DaskRows, is_dask, predicted
@@ -39,9 +39,6 @@ from .selection import Selection
 from .table import Table, checked_samples
 from .tall_fit import TallFit
 from .tall_model import FromRows
-
-LEAST_SECONDS = 1e-6
-"""Time limit of a problem if the others have used up the time: it ends at its first certificate."""
 
 
 class LinearModel(FromRows, ABC):
@@ -89,10 +86,11 @@ class LinearModel(FromRows, ABC):
             raises KeyboardInterrupt. So does Ctrl-C in a fit that scikit-learn runs, such as those of a search; the
             model keeps the point in that case too.
         """
+        clock = self._clock()
         if is_dask(X):
-            return self._fit_rows(DaskRows(X, y, sample_weight))
+            return self._fit_rows(DaskRows(X, y, sample_weight), clock)
         table, y, weight = self._check_data(X, y, sample_weight)
-        return self._fit_table(table, y, weight)
+        return self._fit_table(clock, table, y, weight)
 
     @property
     def coef_by_name_(self) -> dict[str, Any]:
@@ -114,20 +112,19 @@ class LinearModel(FromRows, ABC):
         """Prepare to decide which coefficients are in every solution."""
         self._selection = Selection(ready, results, self.coef_)
 
-    def _fit_table(self, table: Table, y: Any, weight: Vector | None, total: float | None = None) -> Any:
+    def _fit_table(self, clock: Clock, table: Table, y: Any, weight: Vector | None, total: float | None = None) -> Any:
         """Fit the model to checked data; ``total`` is as in ``_prepare``."""
         here = total is None and self.comm is None and self.device is None and not self.warm_start
-        if here and tall_fit.pays(table, y) and self._can_be_tall(table, y):
+        if here and tall_fit.pays(table, y) and self._can_be_tall(table, y, clock):
             targets = [ArrayRows(table.matrix, own, weight, checked=True) for own in self._columns(y)]
             total = float(y.size if weight is None else weight.sum())
-            return self._fit(
-                table.dtype, TallFit(self._with_indices(table.shape[1]), targets, total, self.fit_intercept)
-            )
-        return self._fit(table.dtype, self._prepare(table, y, weight, total))
+            ready = TallFit(self._with_indices(table.shape[1]), targets, total, self.fit_intercept)
+            return self._fit(table.dtype, ready, clock)
+        return self._fit(table.dtype, self._prepare(table, y, weight, total), clock)
 
-    def _fit(self, dtype: Any, ready: Fit | TallFit) -> Any:
+    def _fit(self, dtype: Any, ready: Fit | TallFit, clock: Clock) -> Any:
         """Solve the problems of checked data, and set the fitted attributes."""
-        results = self._solve(ready)
+        results = self._solve(ready, clock)
         self._warn(results)
         self._store(results, dtype)
         self.constraint_multipliers_ = ready.multipliers(results)
@@ -158,20 +155,17 @@ class LinearModel(FromRows, ABC):
         intercepts = [self.intercept_] if single else list(np.broadcast_to(self.intercept_, len(coefs)))
         return ready.posed(coefs, intercepts)
 
-    def _solve(self, ready: Fit | TallFit) -> list[sb.Result]:
+    def _solve(self, ready: Fit | TallFit, clock: Clock) -> list[sb.Result]:
         """Return the result of every problem; problems share the time limit."""
         starts: Iterable[sb.Result | None] = [None] * len(ready.targets)
         if self.warm_start and hasattr(self, "result_"):
             before = self.result_ if isinstance(self.result_, list) else [self.result_]
             starts = before if len(before) == len(ready.targets) else starts
-        options, begun = self._options(), perf_counter()
         results: list[sb.Result] = []
         for target, start in zip(ready.targets, starts, strict=True):
             if results and results[-1].status is sb.Status.INTERRUPTED:
                 raise KeyboardInterrupt  # the model would have no coefficients for the other targets
-            if self.time_limit is not None:
-                rest = self.time_limit - (perf_counter() - begun)
-                options["time_limit"] = max(rest / (len(ready.targets) - len(results)), LEAST_SECONDS)
+            options = self._options(clock, len(ready.targets) - len(results))
             results.append(self._solve_one(ready, target, start, options))
         return results
 
@@ -207,10 +201,11 @@ class LinearModel(FromRows, ABC):
         Returns
         -------
         Path
-            The solutions with their certificates.
+            The solutions with their certificates. If the time limit ends it, those up to there.
         """
-        other, X = self._unfitted(), self._features(X)
-        along: Path = other._path(other._prepare(*other._check_data(X, y, sample_weight)), alphas, n_alphas, eps)
+        clock, other, X = self._clock(), self._unfitted(), self._features(X)
+        ready = other._prepare(*other._check_data(X, y, sample_weight))
+        along: Path = other._path(ready, alphas, n_alphas, eps, clock)
         self._warn(along.flat())
         return along
 
@@ -258,8 +253,9 @@ class LinearModel(FromRows, ABC):
             return objective
         return replace(objective, groups=encoding.groups)
 
-    def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float) -> Path:
-        options = self._options() | {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
+    def _path(self, ready: Fit, alphas: ArrayLike | None, n_alphas: int, eps: float, clock: Clock) -> Path:
+        """Return the solutions for many alphas: the same for all problems, as far as the time lasts."""
+        options: dict[str, Any] = {"alphas": alphas, "n_alphas": n_alphas, "eps": eps}
         shares = grid(1.0, n_alphas, eps) if alphas is None else np.asarray(alphas)
         few = many_alphas.compressed(ready, shares.size)
         if alphas is None:
@@ -267,7 +263,10 @@ class LinearModel(FromRows, ABC):
             # any grid if all coefficients are 0; one grid for all classes; that of the data as given
             if largest == 0 or len(ready.targets) > 1 or few is not ready or not ready.objective.convex:
                 options["alphas"] = (largest or 1.0) * shares
-        results = [many_alphas.path(ready, k, few, options) for k in range(len(ready.targets))]
+        count = len(ready.targets)
+        results = [many_alphas.path(ready, k, few, self._options(clock, count - k) | options) for k in range(count)]
+        reached = min(map(len, results))
+        results = [along[:reached] for along in results]
         pairs = [[coefficients(result) for result in along] for along in results]
         coefs = np.stack([np.stack([coef.T for coef, _ in along], axis=-1) for along in pairs])
         intercepts = np.stack([np.stack([intercept for _, intercept in along], axis=-1) for along in pairs])

@@ -10,7 +10,10 @@ import numpy as np
 import saddleback as sb
 
 from ..batches.form import certificate_of
+from ..engine.clock import Clock
 from ..machine.threads import limited
+from ..paths.path import ENDED
+from ..places.mpi.communicator import SERIAL
 from . import rotation
 from .fit import Fit, Target
 from .samples import Samples
@@ -37,8 +40,9 @@ def compressed(fit: Fit, problems: int) -> Fit:
 
 def path(fit: Fit, k: int, few: Fit, options: dict[str, Any]) -> list[sb.Result]:
     """Return the solutions of problem k for many alphas, for the data as given; ``few`` is the fit to solve for."""
+    clock = Clock(options["time_limit"], SERIAL)
     results = (
-        _along(few, few.targets[k], options)
+        _along(few, few.targets[k], options, clock)
         if fit.objective.overlapping or not fit.objective.convex
         else sb.path(*few.terms(few.targets[k]), **options)
     )
@@ -46,11 +50,11 @@ def path(fit: Fit, k: int, few: Fit, options: dict[str, Any]) -> list[sb.Result]
         raise KeyboardInterrupt
     if few is not fit:
         with limited(options["threads"]):
-            results = _on_all_rows(fit, k, few, results, options)
+            results = _on_all_rows(fit, k, few, results, options, clock)
     return [fit.to_given(result, fit.targets[k]) for result in results]
 
 
-def _along(fit: Fit, target: Target, options: dict[str, Any]) -> list[sb.Result]:
+def _along(fit: Fit, target: Target, options: dict[str, Any], clock: Clock) -> list[sb.Result]:
     """Return the solutions for many alphas, each from the one before it, of penalties that ``sb.path`` refuses.
 
     They are not on x alone, or not convex.
@@ -60,14 +64,16 @@ def _along(fit: Fit, target: Target, options: dict[str, Any]) -> list[sb.Result]
     for alpha in np.sort(np.asarray(options.pop("alphas"), dtype=np.float64))[::-1]:
         one = fit.with_alpha(float(alpha))
         start = results[-1] if results else None
-        result = one.solved(target, start, options)
+        result = one.solved(target, start, options | {"time_limit": clock.share()})
         results.append(replace(result, settings={**result.settings, "alpha": float(alpha)}))
-        if result.status is sb.Status.INTERRUPTED:
+        if result.status in ENDED:
             break
     return results
 
 
-def _on_all_rows(fit: Fit, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any]) -> list[sb.Result]:
+def _on_all_rows(
+    fit: Fit, k: int, few: Fit, results: list[sb.Result], options: dict[str, Any], clock: Clock
+) -> list[sb.Result]:
     """Return solutions that were found on fewer rows with their dual points and certificates on all of them.
 
     Each dual point is the same multiple of the residuals on all rows, times their weights, as on the fewer ones.
@@ -88,7 +94,7 @@ def _on_all_rows(fit: Fit, k: int, few: Fit, results: list[sb.Result], options: 
         result = replace(result, y=one.shape_y(y), certificate=certificate)
         if result.status is sb.Status.OPTIMAL and certificate.error > options["tol"]:  # by rounding alone
             others = {name: value for name, value in options.items() if name not in ("alphas", "n_alphas", "eps")}
-            again = sb.solve(one, x0=result, **others)
+            again = sb.solve(one, x0=result, **others | {"time_limit": clock.share()})
             result = replace(again, settings={**again.settings, "alpha": result.settings["alpha"]})
         found.append(result)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,18 @@ class Path:
             facts,
             (f"{optimal} of {len(results)} OPTIMAL", GOOD if optimal == len(results) else FAIR),
             Curve(-np.log(self.alphas), selected, f"features that are not 0: from {selected[0]} to {selected[-1]}"),
+        )
+
+    def first(self, count: int) -> Path:
+        """Return the path of the first alphas."""
+        results = [along[:count] for along in self.by_problem()]
+        return replace(
+            self,
+            alphas=self.alphas[:count],
+            coefs=self.coefs[..., :count],
+            intercepts=self.intercepts[..., :count],
+            dual_gaps=self.dual_gaps[..., :count],
+            results=results if isinstance(self.results[0], list) else results[0],
         )
 
     def flat(self) -> list[sb.Result]:

@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..engine.clock import Clock
 from ..places.torch import on_host
 from ..tall.dask_rows import in_blocks, is_dask, mean_of
 from ..tall.rows import Rows
@@ -154,12 +155,13 @@ class WithOffset(LinearRegressor):
         self._with_offset = offset is not None
         if offset is None:
             return super().fit(X, y, sample_weight)
+        clock = self._clock()
         table, y, weight = self._check_data(X, y, sample_weight)
-        return self._fit_table(table, *self._without_offset(table, y, weight, offset))
+        return self._fit_table(clock, table, *self._without_offset(table, y, weight, offset))
 
-    def _fit_rows(self, rows: Rows) -> Any:
+    def _fit_rows(self, rows: Rows, clock: Clock) -> Any:
         self._with_offset = False
-        return super()._fit_rows(rows)
+        return super()._fit_rows(rows, clock)
 
     def predict(self, X: Any, offset: ArrayLike | None = None) -> Any:
         """Return the predictions x'w + b + offset for samples, with an offset of 0 by default.

@@ -410,7 +410,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         return _Data(np.where(gone, X.dtype.type(0), X), ~gone) if np.any(gone) else _Data(X, None)
 
     def _solve(self, problem: sb.Problem, **method: Any) -> sb.Result:
-        result = sb.solve(problem, **self._options(), **method)
+        result = sb.solve(problem, **self._options(self._clock()), **method)
         self._warn([result])
         return result
 
@@ -418,7 +418,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certified):
         """Solve for one row so accurately, where that is cheap, that it does not show which rows it came with."""
         accurate = self.noise == "gaussian" and self.sparsity != "row"
         tol = min(self.tol, ROW_TOL) if accurate else self.tol
-        result = sb.solve(problem, **self._options() | {"tol": tol, "time_limit": None, "device": None})
+        result = sb.solve(problem, **self._options(self._clock()) | {"tol": tol, "time_limit": None, "device": None})
         if result.status is sb.Status.INTERRUPTED:
             raise KeyboardInterrupt  # the other rows have no code yet
         if result.certificate.error > self.tol:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from ..places.torch import on_host
 from .certified import Certified
 from .displays import given_axes
 from .documentation import documented, entries
-from .linear import LEAST_SECONDS
 from .objective import REGRESSION, Objective
 
 FLAT, SMALL = 1e-9, 1e-6
@@ -104,15 +102,12 @@ class Smoother(Certified):
 
     def _solve(self, problems: list[sb.Problem]) -> list[sb.Result]:
         """Return the results of problems that share the time limit, after a warning if one is not optimal."""
-        options, begun = self._options(), perf_counter()
+        clock = self._clock()
         results: list[sb.Result] = []
         for problem in problems:
             if results and results[-1].status is sb.Status.INTERRUPTED:
                 raise KeyboardInterrupt  # the other columns would have no values
-            if self.time_limit is not None:
-                rest = self.time_limit - (perf_counter() - begun)
-                options["time_limit"] = max(rest / (len(problems) - len(results)), LEAST_SECONDS)
-            results.append(sb.solve(problem, **options))
+            results.append(sb.solve(problem, **self._options(clock, len(problems) - len(results))))
         self._warn(results)
         return results
 

@@ -14,11 +14,13 @@ any distribution, Theorem 1, and holds for any number of pairs.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
@@ -27,7 +29,10 @@ import saddleback as sb
 
 from ..common.arrays import Indices, Vector
 from ..common.checks import integer, scalar
-from ..common.pictures import label
+from ..common.pictures import label, plain
+from ..engine.clock import Clock
+from ..places.mpi.communicator import SERIAL
+from .certified import Certified, calling_level
 from .cross_validation import CrossValidated
 from .displays import given_axes
 from .linear import LinearModel
@@ -107,11 +112,19 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         if not 0.5 < scalar("threshold", self.threshold) <= 1.0:
             raise ValueError(f"threshold={self.threshold}: expected a share of the halves above 0.5 and at most 1")
         model = clone(self.estimator)
+        clock = model._clock() if isinstance(model, Certified) else Clock(None, SERIAL)
         together = isinstance(model, LinearModel) and not isinstance(model, CrossValidated)
         together = together and model.comm is None and getattr(model, "class_weight", None) is None
-        selected = self._together(model, X, y) if together else None
+        selected = self._together(model, X, y, clock) if together else None
         if selected is None:
-            selected = self._one_by_one(X, y)
+            selected = self._one_by_one(X, y, clock)
+        pairs = len(selected) // 2
+        if pairs < self.n_pairs:
+            told = f"the time_limit of the estimator was enough for {pairs} of {self.n_pairs} pairs of halves"
+            if not pairs:
+                raise TimeoutError(f"{told}: raise it")
+            warnings.warn(told, ConvergenceWarning, stacklevel=calling_level())
+            selected = selected[: 2 * pairs]
         self.selection_probabilities_ = selected.mean(axis=0)
         self.mean_selected_ = float(selected.sum(axis=1).mean())
         self.false_selection_bound_ = self.mean_selected_**2 / ((2.0 * self.threshold - 1.0) * self.n_features_in_)
@@ -135,7 +148,7 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"feature {j}" for j in range(self.n_features_in_)])
         order = np.argsort(-self.selection_probabilities_, kind="stable")[:SHOWN]
         colours = ["C0" if chosen else "0.8" for chosen in self.get_support()[order]]
-        axis.bar([str(names[j]) for j in order], self.selection_probabilities_[order], color=colours)
+        axis.bar([plain(names[j]) for j in order], self.selection_probabilities_[order], color=colours)
         axis.axhline(self.threshold, color="black", linestyle=":", label=f"threshold {self.threshold:g}")
         axis.tick_params(axis="x", rotation=90, labelsize="small")
         bound = f"at most {self.false_selection_bound_:.2g} of the selected are expected to be false"
@@ -159,7 +172,7 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             raise ValueError(f"X has {n} samples: halves need at least two, and two of every class")
         return halves
 
-    def _together(self, model: Any, X: Any, y: Any) -> NDArray[np.bool_] | None:
+    def _together(self, model: Any, X: Any, y: Any, clock: Clock) -> NDArray[np.bool_] | None:
         """Return the features that each half selects, from one problem with other weights; None if there are more."""
         table, targets, _ = model._check_data(X, y, None)
         ready = model._prepare(table, targets, None)
@@ -170,18 +183,26 @@ class StabilitySelection(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         weights = np.zeros((len(halves), table.shape[0]))
         for own, half in zip(weights, halves, strict=True):
             own[half] = 1.0
-        results = for_weights(ready, 0, weights, model._options())
-        model._warn(results)
+        results = for_weights(ready, 0, weights, model._options(clock))
         if results[-1].status is sb.Status.INTERRUPTED:
             raise KeyboardInterrupt
+        if results[-1].status is sb.Status.TIME_LIMIT:
+            results.pop()
+        if results:
+            model._warn(results)
         return _masks([ready.selected(coefficients(result)[0]) for result in results], self.n_features_in_)
 
-    def _one_by_one(self, X: Any, y: Any) -> NDArray[np.bool_]:
+    def _one_by_one(self, X: Any, y: Any, clock: Clock) -> NDArray[np.bool_]:
         """Return the features that each half selects, from one fit per half."""
         validate_data(self, X, y, skip_check_array=True)
         found = []
         for half in self._halves(y, _num_samples(X)):
-            model = clone(self.estimator).fit(_safe_indexing(X, half), _safe_indexing(y, half))
+            model = clone(self.estimator)
+            if clock.share() is not None:
+                model.set_params(time_limit=clock.share())
+            model.fit(_safe_indexing(X, half), _safe_indexing(y, half))
+            if clock.expired():
+                break
             found.append(np.flatnonzero(np.any(np.atleast_2d(model.coef_), axis=0)))
         self.n_features_in_ = model.n_features_in_
         return _masks(found, self.n_features_in_)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.clock import Clock
 from ..places.mpi.communicator import communicator_of
 from ..tall.from_user import as_rows
 from ..tall.rows import Rows
@@ -34,7 +35,7 @@ class FromRows(Inferential, ABC):
         """Return the objective with indices of columns in place of their names."""
 
     @abstractmethod
-    def _fit(self, dtype: Any, ready: Any) -> Any:
+    def _fit(self, dtype: Any, ready: Any, clock: Clock) -> Any:
         """Solve the problems of checked data, and set the fitted attributes."""
 
     def fit_files(
@@ -60,9 +61,10 @@ class FromRows(Inferential, ABC):
         self : object
             The fitted model, with the names of the features in ``feature_names_in_``.
         """
-        return self._fit_rows(as_rows(path, target, weights, columns))
+        clock = self._clock()
+        return self._fit_rows(as_rows(path, target, weights, columns), clock)
 
-    def _fit_rows(self, rows: Rows) -> Any:
+    def _fit_rows(self, rows: Rows, clock: Clock) -> Any:
         """Fit the model to rows that are read in chunks."""
         self.n_features_in_ = rows.n_columns
         if rows.named:
@@ -79,9 +81,9 @@ class FromRows(Inferential, ABC):
         with communicator_of(self.comm) as team:
             rows = spread(rows, team)
         targets, total = self._row_targets(rows)
-        return self._fit(np.float64, TallFit(objective, targets, total, self.fit_intercept))
+        return self._fit(np.float64, TallFit(objective, targets, total, self.fit_intercept), clock)
 
-    def _can_be_tall(self, table: Table, y: Any) -> bool:
+    def _can_be_tall(self, table: Table, y: Any, clock: Clock) -> bool:
         """Return whether a fit to rows in chunks has all that the model asks for."""
         n_features = table.shape[1]
         return not tall_fit.lacking(self._with_indices(n_features), n_features, self.constraints, None)

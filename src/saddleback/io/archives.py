@@ -12,6 +12,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from ..common.damage import damage
+
 READ_AT_ONCE = 1 << 24
 """Bytes of an archive that are read at a time."""
 
@@ -120,15 +122,3 @@ class Member:
         if not piece:
             raise ValueError(f"{self.name} ends too soon: the file is not complete")
         return piece
-
-
-@contextmanager
-def damage(name: str, expected: str = "the file is damaged") -> Iterator[None]:
-    """Turn any error of a library about bytes that it cannot read into a ValueError that names what was read."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:  # zipfile, zlib, lzma, gzip, struct, ast and tokenize all raise different errors
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{name} cannot be read ({said}): {expected}") from None

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..common.damage import damage
 from ..operators.sparse_input import SparseArrays, canonical
-from .archives import READ_AT_ONCE, Archive, damage
+from .archives import READ_AT_ONCE, Archive
 
 
 class ColumnFile:
@@ -82,10 +83,11 @@ class _Zarr:
             raise ImportError(f"{path.name} is a folder, as of a Zarr array: to read it, pip install zarr") from None
         with damage(path.name, "expected the folder of a Zarr array"):
             self.array = zarr.open_array(str(path), mode="r")
-        self.shape = _matrix_shape(tuple(self.array.shape), path)
+        self.name, self.shape = path.name, _matrix_shape(tuple(self.array.shape), path)
 
     def columns(self, first: int, stop: int) -> Any:
-        return np.asfortranarray(self.array[:, first:stop])
+        with damage(self.name):
+            return np.asfortranarray(self.array[:, first:stop])
 
 
 class _Stored:

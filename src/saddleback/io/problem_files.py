@@ -16,7 +16,8 @@ from scipy import sparse
 
 from .. import functions
 from ..common.arrays import Vector
-from ..common.outputs import replacing, replacing_text
+from ..common.damage import damage
+from ..common.outputs import as_text, replacing, replacing_text
 from ..functions import Box, Interval, Linear, Loss
 from ..functions.by_columns import ByColumns
 from ..functions.concave import Concave
@@ -27,7 +28,7 @@ from ..places.mpi.communicator import SERIAL, Communicator, MPICommunicator
 from ..places.mpi.distribute import read_by_parts
 from ..problem import Problem
 from ..result import Result, Status
-from .archives import READ_AT_ONCE, Archive, damage
+from .archives import READ_AT_ONCE, Archive
 from .column_files import ColumnFile
 
 OTHERS = (ByColumns, Concave)
@@ -192,7 +193,7 @@ def _write_table(path: Path, loaded: LoadedProblem, result: Result, arrays: Mapp
         for kind, names, contents in kinds:
             stored = [arrays[each] if each else None for each in contents]
             listed = [[""] * len(names) if values is None else values.tolist() for values in stored]
-            table.writerows((kind, *line) for line in zip(names, *listed, strict=True))
+            table.writerows((kind, *line) for line in zip(map(as_text, names), *listed, strict=True))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from ..engine.options import Options
 from ..engine.session import Session
 from ..functions import Loss
 from ..problem import Problem
-from ..result import Result, Status
-from .path import along
+from ..result import Result
+from .path import ENDED, along
 
 
 def solve_many(
@@ -52,13 +52,14 @@ def solve_many(
     alphas : array-like, optional
         The alpha of each problem, in any order, as in ``path``.
     **options : dict
-        Options of ``solve``, for every problem; ``x0`` and ``y0`` for the first solve.
+        Options of ``solve``, for every problem; ``x0`` and ``y0`` for the first solve. ``time_limit`` is for all
+        together.
 
     Returns
     -------
     list of Result
-        One per problem, in the order in which they were given. If a solve is interrupted, or a callback returns True,
-        the list ends with it; with ``alphas``, the solved ones are then the largest.
+        One per problem, in the order in which they were given. If a solve is interrupted, a callback returns True, or
+        the time limit ends a solve, the list ends with it; with ``alphas``, the solved ones are then the largest.
 
     Examples
     --------
@@ -88,14 +89,14 @@ def solve_many(
         found: list[Result] = []
         for result in results:
             found.append(result)
-            if result.status is Status.INTERRUPTED or session.stopped or interrupts.requested:
+            if result.status in ENDED or session.stopped or interrupts.requested:
                 break
     return found
 
 
 def _for_alphas(problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any]) -> list[Result]:
     values = finite("alphas", alphas)
-    results = along(problem, values, x0, y0, options)
+    results = along(problem, values, x0, y0, Session(Options.of(options)))
     order = np.argsort(-values, kind="stable")[: len(results)]
     return [results[place] for place in np.argsort(order, kind="stable")]
 

@@ -15,7 +15,6 @@ from ..engine.options import Options
 from ..engine.session import Session
 from ..functions.points import DensePoint
 from ..machine.threads import limited
-from ..places.mpi.communicator import communicator_of
 from ..places.torch import open_device
 from ..problem import Problem
 from ..result import Result, Status
@@ -26,6 +25,9 @@ from .vertex_path import along_vertices
 REACH = 2.0
 """Maximum length of the extrapolation, relative to the step between the last two solutions."""
 
+
+ENDED = (Status.INTERRUPTED, Status.TIME_LIMIT)
+"""How a solve ends that leaves no time for the next ones."""
 
 MOST_ALPHAS = 1_000_000
 """Maximum number of alphas on the default grid; a larger number is taken for a mistake."""
@@ -55,14 +57,14 @@ def path(
     eps : float, default 1e-3
         The last default value relative to the first.
     **options : dict
-        Options of ``solve``, for every value; ``x0`` and ``y0`` for the first.
+        Options of ``solve``, for every value; ``x0`` and ``y0`` for the first. ``time_limit`` is for all together.
 
     Returns
     -------
     list of Result
-        One per value, with its certificate and with the value as ``settings["alpha"]``. If a solve is interrupted, or
-        a callback returns True, its result is the last. Ctrl-C interrupts the current solve, or the next one if none is
-        running.
+        One per value, with its certificate and with the value as ``settings["alpha"]``. If a solve is interrupted, a
+        callback returns True, or the time limit ends a solve, its result is the last. Ctrl-C interrupts the current
+        solve, or the next one if none is running.
 
     Examples
     --------
@@ -75,16 +77,16 @@ def path(
     if not any(term.has_alpha() for term in problem.terms):
         raise ValueError(f"penalty={penalty!r} has no alpha that a path could change: expected a penalty with one")
     x0, y0 = options.pop("x0", None), options.pop("y0", None)
-    first = None
+    first, session = None, Session(Options.of(options))
     if alphas is None:
-        with limited(communicator_of(options.get("comm")).threads(options.get("threads"))):
+        with limited(session.team.threads(session.options.threads)):
             first = threshold(problem)
         alphas = grid(first.alpha, n_alphas, eps)
-    return along(problem, alphas, x0, y0, options, first)
+    return along(problem, alphas, x0, y0, session, first)
 
 
 def along(
-    problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, options: dict[str, Any], first: Threshold | None = None
+    problem: Problem, alphas: ArrayLike, x0: Any, y0: Any, session: Session, first: Threshold | None = None
 ) -> list[Result]:
     """Solve a problem for many alphas, the largest first; x0 and y0 are the start of the first solve.
 
@@ -95,10 +97,10 @@ def along(
     if first is not None:
         x0 = problem.shape_x(DensePoint(first.x)) if x0 is None else x0
         y0 = problem.shape_y(first.y) if y0 is None else y0
-    if options.get("device") is not None:
-        problem = problem.placed(open_device(options["device"]))  # once for all alphas
+    if session.options.device is not None:
+        problem = problem.placed(open_device(session.options.device))  # once for all alphas
     trusted = False
-    with Session(Options.of(options)) as session, Interrupts(session.team) as interrupts:
+    with session, Interrupts(session.team) as interrupts:
         results = _all_at_once(problem, values, session.options, interrupts) if anywhere else []
         if results and first is not None and not np.array_equal(problem.flatten_x(results[0].x).vector(), first.x):
             # there are several solutions at the first alpha, and this is the one to begin with
@@ -109,7 +111,7 @@ def along(
             result = session.solve(problem.with_alpha(alpha), x0, y0, trusted, alpha=float(alpha))
             trusted = bool(results) and _is_near(result.x, x0.x, session.options.tol)
             results.append(result)
-            if result.status is Status.INTERRUPTED or session.stopped:
+            if result.status in ENDED or session.stopped:
                 break
     return results
 

@@ -28,7 +28,6 @@ import numpy as np
 from ..common.arrays import Vector
 from ..common.checks import SQUARABLE, integer
 from ..engine.certify import certify
-from ..engine.clock import Clock
 from ..engine.diagnosis import message
 from ..engine.interrupts import Interrupts
 from ..engine.options import Options
@@ -46,7 +45,7 @@ MEMORY = 5
 LEAST_LENGTH = 1e-10
 """Differences of steps that are shorter than this, relative to the longest, are left out of an extrapolation."""
 
-LEAST_PASSES, LEAST_SECONDS = 1e-6, 1e-6
+LEAST_PASSES = 1e-6
 """Limits of a round if the others have used up the work or the time: it ends at its first certificate."""
 
 UNSOLVABLE = (Status.DIVERGED, Status.INFEASIBLE, Status.UNBOUNDED)
@@ -170,7 +169,6 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self.options = self.session.options
-        self.clock = Clock(self.options.time_limit, self.session.team)
         self.last = min((term.rounds for term in self.terms if term.rounds is not None), default=None)
         if self.last is None and self.session.team.size == 1:
             self.search = search_for(self.problem, self.terms)
@@ -225,7 +223,7 @@ class Rounds:
 
     def _exhausted(self) -> bool:
         """Return whether the time or the passes are used up."""
-        return self.clock.expired() or self.passes >= self.options.max_passes
+        return self.session.clock.expired() or self.passes >= self.options.max_passes
 
     def _next(self, v: Vector, x: Vector) -> Vector:
         """Return where the next round begins, after one that has led from v to x = T(v)."""
@@ -254,9 +252,7 @@ class Rounds:
     def _solved(self, convex: Problem, x0: Any, y0: Any) -> Result:
         """Return the solution of a convex problem, within what is left of the limits."""
         self.session.options = replace(
-            self.options,
-            max_passes=max(self.options.max_passes - self.passes, LEAST_PASSES),
-            time_limit=None if self.options.time_limit is None else max(self.clock.left(), LEAST_SECONDS),
+            self.options, max_passes=max(self.options.max_passes - self.passes, LEAST_PASSES)
         )
         result = self.session.solve(convex, x0, y0, trusted=self.search is not None)
         self.solved += result.passes
@@ -285,7 +281,7 @@ class Rounds:
             result,
             message=said if result.status in UNSOLVABLE else f"{said} {self._meaning(result.status)}",
             passes=self.passes,
-            seconds=self.clock.seconds(),
+            seconds=self.session.clock.seconds(),
             settings={**result.settings, "rounds": len(values), "objective": value, "objectives": values},
         )
 

@@ -90,7 +90,7 @@ def solve_tall(problem: TallProblem, options: Options) -> Result:
         path = writable(options.checkpoint) if team.rank == 0 else options.checkpoint
         if team.size > 1:
             compare(team, {"rows": problem.rows.n_rows, "penalty": repr(problem.penalty)} | options.same_everywhere())
-        clock = Clock(options.time_limit, team)
+        clock = session.clock
         problem = problem.spread(team)
         told = options.progress and team.rank == 0 and problem.rows.local
         bar = opened.enter_context(reading_bar(told, problem.rows.n_rows))
@@ -220,8 +220,7 @@ class Run:
             state.width, state.widest = start.widths(state.x)
 
     def _limits(self) -> dict[str, Any]:
-        left = self.clock.left()
-        return {"seed": self.options.seed, "time_limit": max(left, 1e-6) if np.isfinite(left) else None}
+        return {"seed": self.options.seed, "time_limit": self.clock.share()}
 
     def _inside(self, x: Vector) -> Vector:
         """Return x with its coefficients in the domain of the penalty."""

@@ -15,6 +15,7 @@ import saddleback as sb
 
 from ...common.arrays import Vector
 from ...common.checks import finite, integer
+from ...engine.clock import Clock
 from .. import many_weights
 from ..certified import furthest, seed_of
 from ..formulas import Formulated
@@ -159,6 +160,7 @@ class Inferential(Formulated, ABC):
         check_is_fitted(self)
         draws = integer("n_boot", n_boot, least=2)
         check_name("kind", kind, [*WEIGHTS, WILD])
+        clock = self._clock()
         X, y = self._data(X, y)
         other = self._unfitted()
         table, checked, weight = other._check_data(X, y, sample_weight)
@@ -166,11 +168,16 @@ class Inferential(Formulated, ABC):
         ready = replace(ready, objective=self._chosen(ready.objective), design=ready.design.with_column())
         rng, n = np.random.default_rng(seed_of(random_state)), table.shape[0]
         if kind == WILD:
-            results = [self._wild(ready, rng, draws, clusters, X, y)]
+            results = [self._wild(ready, rng, draws, clusters, X, y, clock)]
         else:
             units = np.arange(n) if clusters is None else cluster_numbers(clusters, n)
             factors = np.vstack([np.ones(n), drawn_weights(kind, rng, draws, units, weight)])
-            results = [many_weights.reweighted(ready, target, factors, self._options()) for target in ready.targets]
+            count = len(ready.targets)
+            results = [
+                many_weights.reweighted(ready, target, factors, self._options(clock, count - k))
+                for k, target in enumerate(ready.targets)
+            ]
+        results = self._within_time(results, 1 + draws)
         for given, own in zip(results, self._results(), strict=True):
             self._check_same(given[0].objective, ready.targets[0].values, own)
         self._warn([result for along in results for result in along])
@@ -334,7 +341,17 @@ class Inferential(Formulated, ABC):
             self._names(), own, covariance, data.degrees(how), how.kind, how.level, type(self).__name__, facts
         )
 
-    def _wild(self, ready: Any, rng: Any, draws: int, clusters: Any, X: Any, y: Any) -> list[sb.Result]:
+    def _within_time(self, results: list[list[sb.Result]], asked: int) -> list[list[sb.Result]]:
+        """Return as many fits of every problem as the time has allowed, and warn if those are not all."""
+        done = min(len(along) - (along[-1].status is sb.Status.TIME_LIMIT) for along in results)
+        if done == asked:
+            return results
+        if done < 3:
+            raise TimeoutError(f"time_limit={self.time_limit} was enough for {max(done - 1, 0)} draws: raise it")
+        self._cut_short(done - 1, asked - 1, "draws")
+        return [along[:done] for along in results]
+
+    def _wild(self, ready: Any, rng: Any, draws: int, clusters: Any, X: Any, y: Any, clock: Clock) -> list[sb.Result]:
         """Return the fits to wild targets, after that to the targets as given."""
         quantile = self._quantile()
         if quantile is None:
@@ -353,7 +370,7 @@ class Inferential(Formulated, ABC):
         (target,) = ready.targets
         drawn = np.vstack([data.target, wild_targets(rng, draws, data.predicted(own), residual, quantile)])
         losses = [ready.objective.loss_term(each - target.shift, None, ready.total) for each in drawn]
-        found: list[sb.Result] = many_weights.with_losses(ready, target, losses, self._options())
+        found: list[sb.Result] = many_weights.with_losses(ready, target, losses, self._options(clock))
         return found
 
     def _check_same(self, value: float, target: Vector, result: sb.Result | None = None) -> None:

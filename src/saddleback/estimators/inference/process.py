@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...common.arrays import Vector
-from ...common.pictures import BAND, label
+from ...common.pictures import BAND, label, plain
 from ..displays import given_axes
 from .asymptotic import QuantileInference
 
@@ -105,6 +105,6 @@ class QuantileProcess:
                 self.quantiles, self.coefficients[:, place], color="C0", marker=".", linewidth=1, label="coefficient"
             )
             axis.axhline(0.0, color="0.5", linewidth=0.5)
-            label(axis, "quantile of the target", "coefficient", name)
+            label(axis, "quantile of the target", "coefficient", plain(name))
         axes[0].legend(fontsize="small")
         return axes[0] if axes.size == 1 else axes

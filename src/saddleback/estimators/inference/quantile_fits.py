@@ -88,14 +88,14 @@ class QuantileData:
         matrix = table.matrix.astype(np.float64)
         ready = model._prepare(table, target, None)
         if not model.fit_intercept:
-            return cls(ready, matrix, np.zeros(matrix.shape[1]), matrix, target, False, model._options())
+            return cls(ready, matrix, np.zeros(matrix.shape[1]), matrix, target, False, model._options(model._clock()))
         ones = np.ones((matrix.shape[0], 1))
         if sparse.issparse(matrix):
             centre, design = np.zeros(matrix.shape[1]), sparse.hstack([ones, matrix], format="csr")
         else:
             centre = matrix.mean(axis=0)
             design = np.hstack([ones, matrix - centre])
-        return cls(ready, design, centre, matrix, target, True, model._options())
+        return cls(ready, design, centre, matrix, target, True, model._options(model._clock()))
 
     def solved(self, quantiles: Sequence[float]) -> dict[float, sb.Result]:
         """Return the fits of some quantiles, each from that of the next lower one."""
@@ -108,6 +108,11 @@ class QuantileData:
             for each in ordered
         ]
         results = with_losses(self.ready, target, losses, self.options) if losses else []
+        if len(results) < len(losses):
+            raise TimeoutError(
+                f"time_limit={self.options['time_limit']:.3g} was enough for {len(results)} of {len(losses)} "
+                "quantiles: raise it"
+            )
         return dict(zip(ordered, results, strict=True))
 
     def predicted(self, coefficients: Vector) -> Vector:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arrays import Indices, Vector
+from ...common.damage import damage
 from .read_at import open_to_read, read_at
 
 PROBES = 16
@@ -185,7 +186,8 @@ class Chunked(Store):
         columns = tile.columns
         together = bool(np.all(np.diff(columns) == 1))
         where = slice(int(columns[0]), int(columns[-1]) + 1) if together else columns
-        panel = np.asarray(self.array.oindex[tile.rows, where])
+        with damage(f"the Zarr array {getattr(self.array, 'store_path', self.array.name)}"):
+            panel = np.asarray(self.array.oindex[tile.rows, where])
         chunks = np.unique(columns // self.chunks[1]).size  # each is read whole
         width = min(chunks * self.chunks[1], self.shape[1])
         return np.asfortranarray(panel), panel.shape[0] * width * self.dtype.itemsize

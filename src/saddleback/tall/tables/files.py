@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs
@@ -18,19 +21,63 @@ from .source import Source, overlapping, trimmed
 BUFFER = 1 << 18
 """Bytes of a column of a Parquet file that are read at once, so that a large row group is never held as a whole."""
 
+ENDING = 1 << 16
+"""Bytes at the end of a file, where it describes its contents, that are compared when it is opened again."""
+
 _opened = threading.local()
 """The file that a thread has read last, and its reader: the footer of a file with many groups takes long to read."""
 
 
+class State(NamedTuple):
+    """What a file system says of a file; it changes if the file is written or replaced."""
+
+    inode: int | None
+    size: int | None
+    time: int | None
+
+
 class TableFile(Source):
-    """A table in a file."""
+    """A table in a file, which may not change as long as its rows are read."""
 
     def __init__(self, path: str, filesystem: pyarrow.fs.FileSystem, name: str) -> None:
         self.path, self.filesystem, self.name = path, filesystem, name
+        self._state = self._state_now()
         try:
             self._describe()
-        except ValueError as error:  # as those of pyarrow are
+            self._ending = self._ending_now()
+        except pa.ArrowMemoryError:
+            raise
+        except (pa.ArrowException, ValueError, OSError) as error:
             raise ValueError(f"path: {path} cannot be read ({error}): write the file again") from None
+
+    def _state_now(self) -> State:
+        info, inode = self.filesystem.get_file_info(self.path), None
+        if isinstance(self.filesystem, pyarrow.fs.LocalFileSystem):
+            with suppress(OSError):
+                inode = os.stat(self.path).st_ino
+        return State(inode, info.size, info.mtime_ns)
+
+    def _ending_now(self) -> bytes:
+        with self._open() as file:
+            size = file.size()
+            file.seek(max(size - ENDING, 0))
+            return hashlib.sha256(file.read()).digest()
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Raise if the file cannot be read, or changes before the end of a block."""
+        try:
+            if self._state_now() != self._state:
+                raise self._changed()
+            yield
+        except pa.ArrowMemoryError:
+            raise
+        except (pa.ArrowException, ValueError, OSError) as error:
+            if self._state_now() != self._state:
+                raise self._changed() from None
+            raise ValueError(f"{self.path} cannot be read ({error}): write the file again") from None
+        if self._state_now() != self._state:
+            raise self._changed()
 
     @abstractmethod
     def _describe(self) -> None:
@@ -44,13 +91,16 @@ class TableFile(Source):
         """Return the reader of the file in this thread; it is made if the thread has read another file since."""
         if getattr(_opened, "source", None) is not self:
             reader = make()
-            if lengths(reader) != self.lengths:
+            if lengths(reader) != self.lengths or self._ending_now() != self._ending:
                 raise self._changed()
             _opened.source, _opened.reader = self, reader
         return _opened.reader
 
     def _changed(self) -> ValueError:
-        return ValueError(f"{self.path} is another file by now, with other rows: make the rows of it again")
+        return ValueError(
+            f"{self.path} is another file by now, or was changed: make the rows of it again, and leave the file as it "
+            "is until the fit ends"
+        )
 
 
 class ParquetFile(TableFile):
@@ -68,9 +118,10 @@ class ParquetFile(TableFile):
 
     def batches(self, first: int, rows: int, columns: Sequence[str], height: int) -> Iterator[pa.RecordBatch]:
         groups, skipped = overlapping(self.lengths, first, rows)
-        reader = self._reader(self._make, _row_groups)
-        batches = reader.iter_batches(min(height, rows), row_groups=groups, columns=list(columns), use_threads=False)
-        yield from trimmed(batches, skipped, rows)
+        with self._unchanged():
+            reader = self._reader(self._make, _row_groups)
+            some = reader.iter_batches(min(height, rows), row_groups=groups, columns=list(columns), use_threads=False)
+            yield from trimmed(some, skipped, rows)
 
 
 class ArrowFile(TableFile):
@@ -95,8 +146,8 @@ class ArrowFile(TableFile):
 
     def batches(self, first: int, rows: int, columns: Sequence[str], height: int) -> Iterator[pa.RecordBatch]:
         groups, skipped = overlapping(self.lengths, first, rows)
-        with self._file(columns) as file:
-            if file.num_record_batches != len(self.lengths):
+        with self._unchanged(), self._file(columns) as file:
+            if file.num_record_batches != len(self.lengths) or self._ending_now() != self._ending:
                 raise self._changed()
             batches = (file.get_batch(group).select(list(columns)) for group in groups)
             yield from trimmed(batches, skipped, rows)
