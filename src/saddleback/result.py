@@ -49,6 +49,9 @@ class Status(Enum):
 ROUGH = 2.0**-10
 """Relative gap above which a point counts as unsolved, unless the objective itself is all rounding."""
 
+FEASIBLE = 2.0**-40
+"""Violation, relative to its terms, that may be due to rounding."""
+
 COLOURS = {
     Status.OPTIMAL: GOOD,
     Status.ROUNDING_LIMIT: GOOD,
@@ -125,11 +128,12 @@ class Certificate:
     def limited(self, tol: float) -> bool:
         """Return whether rounding is all that keeps the pair from a tolerance.
 
-        A large gap counts only if the objective itself is all rounding.
+        A large gap counts only if the objective itself is all rounding. Violations are relative to their own terms, and
+        hence hardly affected by rounding.
         """
-        violations = self.primal_infeasibility, self.dual_infeasibility, self.perturbation
         rounding = self.rounding if self.rounding >= 1 else min(self.rounding, ROUGH)
-        return self.relative_gap <= max(tol, rounding) and max(violations) <= max(tol, rounding)
+        gap, violation = (self.relative_gap, self.perturbation), (self.primal_infeasibility, self.dual_infeasibility)
+        return max(gap) <= max(tol, rounding) and max(violation) <= max(tol, FEASIBLE)
 
     def status(self, tol: float) -> Status | None:
         """Return how a run to a tolerance ends with this pair; None if the pair is not good enough."""

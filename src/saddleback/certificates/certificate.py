@@ -28,7 +28,7 @@ from ..common.arrays import Indices, Vector, constant, length
 from ..common.rebuildable import stored
 from ..common.rounded import SHORT, TINY, UNIT, Rounded
 from ..functions.domains import bounded
-from ..functions.excess import Excess, up
+from ..functions.excess import LOST, Excess, up
 from ..functions.points import DensePoint, Point
 from ..functions.traits import curvature, rise_within, subgradient_scale
 from ..linear_programs.program import as_linear_program
@@ -43,6 +43,9 @@ from .sides import DualSide, PrimalSide, dual_side, pair, primal_side
 
 RESOLVED = 2.0**-36
 """Relative change of the data of the loss that is taken as its resolution: the objective is not known any better."""
+
+NOTHING = 2.0**-44
+"""Relative change of the data of the loss that is as good as none: an objective that it explains is 0."""
 
 CANCELLED = 2.0**-20
 """Share of the terms of both objectives below which an objective counts as cancelled."""
@@ -97,15 +100,19 @@ class Gap(Protocol):
         """The image Ax."""
 
     def returned(self, y: Point) -> Point:
-        """Return the dual point that proves the bound: y itself if both are equal up to rounding."""
+        """Return the dual point with this certificate: y itself if it is equal."""
 
 
 @stored
 @dataclass(frozen=True)
 class SumOfExcesses:
-    """A gap as the sum of the excesses of all functions: a theorem in floating point."""
+    """A gap as the sum of the excesses of all functions: a theorem in floating point.
+
+    ``given`` is the dual point that was certified: y' is found from it, again and again.
+    """
 
     certificate: Certificate
+    given: Vector
     x: Vector
     y: Vector
     radius: Vector | None
@@ -113,10 +120,14 @@ class SumOfExcesses:
     image: Rounded
 
     def returned(self, y: Point) -> Point:
-        """Return the dual point that proves the bound: y itself if both are equal up to rounding."""
-        before = y.vector()
-        far = np.abs(self.y - before) > MOVED * np.maximum(np.abs(self.y), np.abs(before))
-        return DensePoint(self.y) if np.any(far) else y
+        """Return the dual point with this certificate: y itself if it is equal."""
+        return y if np.array_equal(y.vector(), self.given) else DensePoint(self.given)
+
+    @property
+    def moved(self) -> bool:
+        """Whether y' differs from the point that was given by more than rounding."""
+        far = np.abs(self.y - self.given) > MOVED * np.maximum(np.abs(self.y), np.abs(self.given))
+        return bool(np.any(far))
 
 
 @stored
@@ -163,7 +174,7 @@ class Difference:
         return Rounded.around(self.primal.u)
 
     def returned(self, y: Point) -> Point:
-        """Return the dual point that proves the bound."""
+        """Return the dual point with this certificate."""
         return self.dual.point
 
 
@@ -260,11 +271,15 @@ def certified(
     """
     if model.only_estimated:
         return Difference.of(model, x, y)
-    found = _sum_of_excesses(model, x.vector(), y.vector(), products, sized)
-    if found.returned(y) is not y:
-        again = _sum_of_excesses(model, x.vector(), found.y, None, sized)
-        if again.certificate.error <= found.certificate.error * (1 + MOVED):
-            return again
+    at, given = x.vector(), y.vector()
+    found = _sum_of_excesses(model, at, given, products, sized)
+    for _ in range(TRIES):
+        if not found.moved:
+            break
+        again = _sum_of_excesses(model, at, found.y, None, sized)
+        if not again.certificate.error <= found.certificate.error * (1 + MOVED):
+            break
+        found = again
     return found
 
 
@@ -280,7 +295,7 @@ def _sum_of_excesses(
         known = way.sized or not (certificate.primal_infeasibility or certificate.dual_infeasibility)
         if (certificate.proved or pair.assumed) and known and _decisive(certificate):
             break
-    if certificate.proved:
+    if certificate.proved and not certificate.dual_value < model.trivial_bound:
         return found
     others = []
     if model.trivial_bound > -np.inf:
@@ -356,7 +371,7 @@ class _Pair:
 
     def __init__(self, model: Model, x: Vector, y: Vector, products: Products) -> None:
         self.model, self.products = model, products
-        self.given = x
+        self.given_x, self.given_y = x, y
         self.x = model.f.domain.project(x)
         self.image = products.image(self.x)
         self.y = model.g_star.near(y, self.image.high)[0]
@@ -498,9 +513,10 @@ class _Pair:
         if not math.isfinite(gap) or (forgiven and not self._rounded()) or (strict and not columns.rounded):
             bound = -np.inf
         proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
-        outside = _outside(self.given, self.x)
+        outside = _outside(self.given_x, self.x)
         least = self._floor()
         scale = max(abs(highest), abs(bound), least) if math.isfinite(bound) else np.inf
+        gap = gap if math.isfinite(bound) else np.inf
         of_bound = _share(ROUNDINGS * max(gap - exact, 0.0), scale)
         of_objective = rise_within(model.g, ROUNDINGS * UNIT * self.image.size)
         if abs(highest) > of_objective:  # next to an objective that is known, a bound that is all rounding says nothing
@@ -508,8 +524,8 @@ class _Pair:
         certificate = Certificate(
             primal_value=highest,
             dual_value=bound,
-            gap=gap if math.isfinite(bound) else np.inf,
-            relative_gap=_share(gap, scale) if math.isfinite(bound) else np.inf,
+            gap=gap,
+            relative_gap=0.0 if self._is_nothing(highest, bound) else _share(gap, scale),
             primal_infeasibility=max(rows.infeasibility, outside),
             dual_infeasibility=columns.infeasibility,
             perturbation=_share(columns.missed + rows.missed, scale),
@@ -519,7 +535,13 @@ class _Pair:
             rounding=of_bound + _share(of_objective, scale),
             forgiven=forgiven and math.isfinite(bound),
         )
-        return SumOfExcesses(certificate, self.x, self.y, self.radius, self.slope, self.image)
+        return SumOfExcesses(certificate, self.given_y, self.x, self.y, self.radius, self.slope, self.image)
+
+    def _is_nothing(self, highest: float, bound: float) -> bool:
+        """Return whether the objective is 0 up to the rounding of the data of the loss, at x and at the optimum."""
+        data = np.broadcast_to(subgradient_scale(self.model.g_star), self.y.shape)
+        underflow = LOST * (self.x.size + self.y.size)
+        return max(abs(highest), abs(bound)) <= rise_within(self.model.g, NOTHING * data) + underflow
 
     def _floor(self) -> float:
         """Return the least denominator of the relative gap: the resolution of the data, and of cancelled terms."""

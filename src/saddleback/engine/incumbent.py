@@ -262,7 +262,7 @@ class Incumbent:
         error = gap.certificate.error
         if not error <= limit or (error > FAR and gap.certificate.gap > self.certificate.gap):
             return False
-        self._confirmed, self._point, self.certificate = gap, (x, y), gap.certificate
+        self._confirmed, self._point, self.certificate = gap, (x, gap.returned(y)), gap.certificate
         return True
 
     def _image(self, model: Model, x: Point) -> Point:
