@@ -267,7 +267,7 @@ def _missing(case: Case, x: list[NDArray[np.float64]], y: NDArray[Any]) -> str:
     apart = found.off_u / (1 + norm(np.concatenate([part.ravel() for part in x])))
     if not min(found.primal_infeasibility, apart if together else np.inf) <= tol + ROUNDING:
         return f"primal infeasibility {float(found.primal_infeasibility):.3g} with tol={case.options['tol']}"
-    if not found.dual_infeasibility <= tol + ROUNDING:
+    if not found.dual_infeasibility <= tol + ROUNDING and not found.off_z < SHORTEST:
         return f"dual infeasibility {float(found.dual_infeasibility):.3g} with tol={case.options['tol']}"
     # the ends of the domain of g* are rounded products, such as scale * delta, and y may lie on them
     if not found.off_y <= ROUNDING * norm(y.ravel()):

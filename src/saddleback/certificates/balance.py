@@ -40,6 +40,9 @@ SETTLED = 64 * UNIT
 FASTER = 2.0**-4
 """Share to which a step should reduce the rest; otherwise the next step has a new factorisation."""
 
+STANDING = 0.75
+"""Share to which a step with a new factorisation has to reduce the rest; otherwise no further step helps."""
+
 DEPENDENT = 2.0**-40
 """Columns count as dependent if elimination leaves less than this of their length; then that is verified."""
 
@@ -140,7 +143,7 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
     rows = np.arange(y.size) if columns.rows is None else columns.rows
     y, least, previous = y.copy(), VANISHED * np.abs(y[rows]), np.inf
     room = limits.room(y)[rows]
-    factors = _factored(room, B)
+    factors, fresh = _factored(room, B), False
     for _ in range(ROUNDS):
         rest = columns.product(y).part(used)
         delta = (rest.high - target) + rest.low
@@ -148,10 +151,13 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
             return None
         size = rest.size + np.abs(target)
         share = float(np.max(np.divide(np.abs(delta), size, out=np.zeros_like(size), where=size > 0)))
-        if share > FASTER * previous:
+        if share <= SETTLED or (fresh and share > STANDING * previous):
+            break
+        fresh = share > FASTER * previous
+        if fresh:
             room = limits.room(y)[rows]
             factors = _factored(room, B)
-        if share <= SETTLED or factors.rank == 0:
+        if factors.rank == 0:
             break
         previous = share
         kept, own = factors.order[: factors.rank], factors.R[: factors.rank, : factors.rank]
