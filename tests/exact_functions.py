@@ -35,6 +35,7 @@ SLACK = Decimal(10) ** -45
 """More than the rounding of this file."""
 
 Numbers = list[Decimal]
+Sums = tuple[tuple[list[int], Decimal], ...]
 
 
 def exactly(values: object) -> Numbers:
@@ -56,13 +57,19 @@ def length(a: Sequence[Decimal]) -> Decimal:
 class Exact:
     """A function and its conjugate. ``nearest`` returns the nearest slope of the domain, if that is known here.
 
-    ``sums`` are coordinates, of which the sum of a slope has to be a number.
+    ``sums`` are coordinates, of which the sum of a slope has to be a number, and ``sums_of_points`` those of a point.
     """
 
     value: Callable[[Numbers], Decimal]
     conjugate: Callable[[Numbers], Decimal]
     nearest: Callable[[Numbers], Numbers] | None = None
-    sums: tuple[tuple[list[int], Decimal], ...] = ()
+    sums: Sums = ()
+    sums_of_points: Sums = ()
+
+    @classmethod
+    def conjugate_of(cls, known: Exact | None) -> Exact | None:
+        """Return the oracle of a conjugate: points are slopes of the function, and slopes are its points."""
+        return None if known is None else cls(known.conjugate, known.value, sums_of_points=known.sums)
 
 
 @singledispatch
@@ -73,8 +80,7 @@ def exact(function: Convex) -> Exact | None:
 
 @exact.register
 def _(function: Conjugate) -> Exact | None:
-    known = exact(function.of)
-    return None if known is None else Exact(known.conjugate, known.value)
+    return Exact.conjugate_of(exact(function.of))
 
 
 def over_coordinates(
@@ -406,7 +412,8 @@ def _(function: SumOverClasses) -> Exact | None:
             total += w * (sum(x_log(p, Decimal(1)) for p in shares) if smooth else shares[z] - 1)
         return total
 
-    return Exact(value, conjugate)
+    rows = [list(range(i * q, (i + 1) * q)) for i, w in enumerate(weight) if w > 0]
+    return Exact(value, conjugate, sums=tuple((row, Decimal(0)) for row in rows))
 
 
 @exact.register
@@ -424,8 +431,7 @@ def _(function: Tilted) -> Exact | None:
 
 @exact.register
 def _(function: TiltedConjugate) -> Exact | None:
-    known = exact(function.of)
-    return None if known is None else Exact(known.conjugate, known.value)
+    return Exact.conjugate_of(exact(function.of))
 
 
 @exact.register
