@@ -107,7 +107,8 @@ def test_bounds_contain_the_exact_numbers(name, conjugate, scale, rng):
             continue
         middle, reach = exactly(p), exactly(0 * p if radius is None else radius)
         points = [middle] if radius is None else list(samples(rng, middle, reach))
-        centre, error = [h + t for h, t in zip(exactly(slope.high), exactly(slope.low), strict=True)], exactly(slope.error)
+        centre = [h + t for h, t in zip(exactly(slope.high), exactly(slope.low), strict=True)]
+        error = exactly(slope.error)
         slopes = list(samples(rng, centre, error))
         for given in points:
             point, within = with_sums(given, oracle.sums_of_points, middle, reach)

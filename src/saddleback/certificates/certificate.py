@@ -304,7 +304,8 @@ def _sum_of_excesses(
         terms = np.abs(y) * np.maximum(found.image.size, subgradient_scale(model.g_star))
         size = np.abs(np.broadcast_to(subgradient_scale(model.f), x.shape))
         others.append(_without_dust(y, terms, Adjoint(model.A), size, certificate))
-    judged = [found, *(_Pair(model, x, other, Fresh(model.A, False)).judged() for other in others)]
+    finest = way if way.sized else Fresh(model.A, False)
+    judged = [found, *(_Pair(model, x, other, finest).judged() for other in others)]
     return min(judged, key=lambda gap: _rank(gap.certificate))
 
 
@@ -515,9 +516,10 @@ class _Pair:
         proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
         outside = _outside(self.given_x, self.x)
         least = self._floor()
-        scale = max(abs(highest), abs(bound), least) if math.isfinite(bound) else np.inf
-        gap = gap if math.isfinite(bound) else np.inf
-        of_bound = _share(ROUNDINGS * max(gap - exact, 0.0), scale)
+        known_gap = math.isfinite(highest) and math.isfinite(bound)
+        scale = max(abs(highest), abs(bound), least) if known_gap else np.inf
+        gap = gap if known_gap else np.inf
+        of_bound = _share(ROUNDINGS * max(gap - exact, 0.0), scale) if known_gap else 0.0
         of_objective = rise_within(model.g, ROUNDINGS * UNIT * self.image.size)
         if abs(highest) > of_objective:  # next to an objective that is known, a bound that is all rounding says nothing
             of_bound = min(ROUGH, of_bound)
@@ -595,6 +597,6 @@ def _sum_up(*values: float) -> float:
 
 
 def _share(value: float, scale: float) -> float:
-    if value == 0:
-        return 0.0
+    if value == 0 or math.isinf(value):
+        return value
     return value / scale if scale > 0 else np.inf

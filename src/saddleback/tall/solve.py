@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.sides import NEARLY_ZERO, ROUNDED, floor, relative_gap
+from ..certificates.certificate import NOTHING
+from ..certificates.sides import ROUNDED, floor, relative_gap
 from ..checkpoints import Checkpoint, CheckpointWriter, compare, restore, writable
 from ..common.arrays import Vector
 from ..common.rebuildable import stored
@@ -32,7 +33,7 @@ from ..engine.info import Info
 from ..engine.interrupts import Interrupts
 from ..engine.options import Options
 from ..engine.session import Session
-from ..model.model import RESOLVED, ROUNDING, infimum
+from ..model.model import RESOLVED, infimum
 from ..result import Certificate, History, Result, Status
 from .evaluation import Evaluate, Evaluation, bound
 from .frame import weighted_gram
@@ -62,9 +63,6 @@ its length, the root of columns per rows, and the error of the objective 0.1 % o
 
 ESTIMATED = 4
 """Number of readings with a curvature that a sample gives; most runs take fewer."""
-
-TERMS = 16.0
-"""Sum of the absolute values of the terms of a row of Ax, relative to its value."""
 
 MOST_READINGS = 100
 """Readings after which a run ends: something is wrong then, since a run takes less than ten."""
@@ -379,11 +377,8 @@ class Run:
 
 
 def _floor(at: Evaluation, value: float) -> float:
-    """Return the floor of the relative gap, as for a problem in memory.
-
-    The terms of Ax would have to be computed; they are taken to be an order of magnitude larger than their sum.
-    """
+    """Return the floor of the relative gap, as for a problem in memory."""
     of_y, of_z, of_data = np.sqrt(at.squares)
     least = floor(at.rise, max(of_z, of_data), of_y, abs(value))
-    rounding = TERMS * at.rise * ROUNDING / RESOLVED
-    return max(least, rounding / ROUNDED) if abs(value) <= NEARLY_ZERO * rounding else least
+    explained = at.rise * NOTHING / RESOLVED
+    return max(least, explained / ROUNDED) if abs(value) <= explained else least
