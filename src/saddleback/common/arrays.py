@@ -84,6 +84,10 @@ class Blocks:
         """Return a value per coordinate, given one per block."""
         return np.repeat(of_blocks, self.sizes) if self.contiguous else of_blocks[self.of_columns]
 
+    def of_blocks(self, values: Vector) -> Vector:
+        """Return a value per block, given one per coordinate that is the same within each block."""
+        return values[self.order[self.start[:-1]]]
+
     def columns(self, blocks: Indices) -> Indices:
         """Coordinates of the given blocks, one block after the other."""
         if len(self) == self.start[-1]:

@@ -25,6 +25,7 @@ from .penalties import Penalty, Piece, Sum
 from .traits import (
     Addable,
     Enclosed,
+    InUnits,
     Kinked,
     KnownByProx,
     Lipschitz,
@@ -34,6 +35,7 @@ from .traits import (
     SumOverCoordinates,
     curvature_between,
     enclosure,
+    in_units,
     kinks,
     memories,
     moved,
@@ -41,6 +43,7 @@ from .traits import (
     rise_within,
     subdifferential,
     subgradient_scale,
+    unit_indices,
     with_memory,
     with_slopes,
     zero_slack,
@@ -217,7 +220,7 @@ def _(function: GroupNorms, order: Indices) -> Convex:
     return function.rearranged(order)
 
 
-class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movable, Remembers, Enclosed):
+class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, InUnits, KnownByProx, Movable, Remembers, Enclosed):
     """f(x[order]), for a function f of the coordinates in another order; its blocks are those of f."""
 
     def __init__(self, base: Convex, order: Indices) -> None:
@@ -246,6 +249,12 @@ class Rearranged(Convex, Lipschitz, Addable, Kinked, Scaled, KnownByProx, Movabl
     @cached_property
     def domain(self) -> Domain:
         return RearrangedSet(self.base.domain, self.order)
+
+    def unit_indices(self) -> Indices:
+        return self._back(unit_indices(self.base, self.order.size))
+
+    def in_units(self, unit: Vector) -> Rearranged:
+        return Rearranged(in_units(self.base, unit[self.order]), self.order)
 
     def value(self, x: Vector) -> float:
         return self.base.value(x[self.order])

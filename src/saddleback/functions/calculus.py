@@ -9,6 +9,7 @@ import numpy as np
 
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from ..common.cached import cached_property
+from ..common.canonical_units import FIXED
 from ..common.rounded import Rounded
 from .conjugates import Conjugate
 from .contract import Convex, Domain, Ray
@@ -22,6 +23,7 @@ from .traits import (
     Addable,
     Coupled,
     Enclosed,
+    InUnits,
     Joinable,
     Kinked,
     KnownByProx,
@@ -32,6 +34,7 @@ from .traits import (
     curvature_between,
     distance_from_leaving,
     enclosure,
+    in_units,
     kinks,
     memories,
     moved,
@@ -41,6 +44,7 @@ from .traits import (
     rise_within,
     subdifferential,
     subgradient_scale,
+    unit_indices,
     with_memory,
     with_slopes,
     zero_slack,
@@ -49,7 +53,7 @@ from .traits import (
 T = TypeVar("T")
 
 
-class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enclosed):
+class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, InUnits, Movable, Remembers, Enclosed):
     """f + <c, x> for a function that has no parameter for a linear term."""
 
     def __init__(self, base: Convex, linear: Vector) -> None:
@@ -93,6 +97,12 @@ class Tilted(Convex, Lipschitz, Addable, Kinked, Scaled, Movable, Remembers, Enc
 
     def restrict_blocks(self, blocks: Indices) -> Tilted:
         return Tilted(self.base.restrict_blocks(blocks), self.linear[self.blocks().columns(blocks)])
+
+    def unit_indices(self) -> Indices:
+        return unit_indices(self.base, self.linear.size)
+
+    def in_units(self, unit: Vector) -> Tilted:
+        return Tilted(in_units(self.base, unit), self.linear * unit)
 
     def moved(self, place: ToDevice) -> Tilted:
         return Tilted(moved(self.base, place), place(self.linear))
@@ -177,7 +187,7 @@ class TiltedConjugate(Conjugate[Tilted], KnownByProx):
         return known._replace(conjugate=all_bounds(known.conjugate, linear_bounds(self.of.linear, collapsed(slope))))
 
 
-class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx, Movable, Remembers, Enclosed):
+class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, InUnits, KnownByProx, Movable, Remembers, Enclosed):
     """A sum of functions, each of neighbouring coordinates of one long vector.
 
     Parameters
@@ -292,6 +302,17 @@ class BlockSum(Convex, Lipschitz, Addable, Kinked, Coupled, Scaled, KnownByProx,
     def subgradient_scale(self) -> Vector:
         own = zip(self.functions, self.sizes, strict=True)
         return np.concatenate([np.broadcast_to(subgradient_scale(part), (size,)) for part, size in own])
+
+    def unit_indices(self) -> Indices:
+        indices, first = [], 0
+        for part, size in zip(self.functions, self.sizes, strict=True):
+            own = unit_indices(part, size)
+            indices.append(np.where(own == FIXED, FIXED, own + first))
+            first += int(np.max(own, initial=FIXED)) + 1
+        return np.concatenate(indices)
+
+    def in_units(self, unit: Vector) -> BlockSum:
+        return BlockSum(self._each(in_units, unit), self.sizes, self.split)
 
     def rise(self, distance: float) -> float:
         return sum(rise(part, distance) for part in self.functions)

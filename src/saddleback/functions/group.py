@@ -55,7 +55,7 @@ from .excess import (
 from .kinks import Box, Kinks, least_alpha
 from .normal_form import GroupNorm, NormalForm, PiecewiseParameters
 from .piecewise import PiecewiseQuadratic, shrink
-from .traits import Addable, Enclosed, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
+from .traits import Addable, Enclosed, InUnits, Joinable, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 Groups = int | Sequence[int] | Sequence[Sequence[int]] | Blocks
 
@@ -166,7 +166,7 @@ def checked_weights(weights: Vector, groups: Blocks) -> Vector:
     return weights
 
 
-class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, Enclosed):
+class GroupNorms(Convex, Lipschitz, Kinked, Scaled, InUnits, Movable, Addable, Joinable, Enclosed):
     """Group norms over a known partition, with two slopes and a square per coordinate.
 
     Parameters
@@ -199,6 +199,12 @@ class GroupNorms(Convex, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, 
 
     def moved(self, place: ToDevice) -> GroupNorms:
         return GroupNorms(self.partition.moved(place), place(self.weight), *map(place, self._of_coordinates()))
+
+    def in_units(self, unit: Vector) -> GroupNorms:
+        left, right, below, quadratic = (own * unit for own in self._of_coordinates())
+        return GroupNorms(
+            self.partition, self.weight * self.partition.of_blocks(unit), left, right, below, quadratic * unit
+        )
 
     def _of_coordinates(self) -> tuple[Vector, ...]:
         """Return the parameters with one value per coordinate."""

@@ -26,7 +26,7 @@ from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norm
 from .group import Groups, checked_weights, partition, partition_of_entries
 from .kinks import Kinks
 from .penalties import Penalty, Regulariser
-from .traits import Kinked, Lipschitz, Movable, Scaled
+from .traits import InUnits, Kinked, Lipschitz, Movable, Scaled
 
 
 class LInf(Regulariser):
@@ -95,7 +95,7 @@ class L1Ball(Penalty):
         return LInf(self.radius).bind(shape).conjugate()
 
 
-class MaxNorms(Convex, Lipschitz, Kinked, Scaled, Movable):
+class MaxNorms(Convex, Lipschitz, Kinked, Scaled, InUnits, Movable):
     """The function at the top of this module.
 
     Parameters
@@ -115,6 +115,9 @@ class MaxNorms(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def moved(self, place: ToDevice) -> MaxNorms:
         return MaxNorms(self.partition.moved(place), place(self.weight))
+
+    def in_units(self, unit: Vector) -> MaxNorms:
+        return MaxNorms(self.partition, self.weight * self.partition.of_blocks(unit))
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return float(self.weight @ self._largest(np.abs(multiple(x, factor))))

@@ -49,6 +49,7 @@ from .normal_form import NormalForm, Piecewise, PiecewiseParameters
 from .traits import (
     Addable,
     Enclosed,
+    InUnits,
     Joinable,
     Kinked,
     Lipschitz,
@@ -66,7 +67,7 @@ def shrink(v: Vector, left: Parameter, right: Parameter) -> Vector:
     return np.subtract(v, taken, out=taken)
 
 
-class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable, Addable, Joinable, Enclosed):
+class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, InUnits, Movable, Addable, Joinable, Enclosed):
     """A member of the family: five parameters, one value per coordinate."""
 
     def __init__(self, left: Vector, right: Vector, quadratic: Vector, lower: Vector, upper: Vector) -> None:
@@ -99,6 +100,11 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
 
     def moved(self, place: ToDevice) -> PiecewiseQuadratic:
         return self._each(lambda parameter: place(double(parameter)))
+
+    def in_units(self, unit: Vector) -> PiecewiseQuadratic:
+        left = self.left * unit
+        right = left if self.right is self.left else self.right * unit
+        return PiecewiseQuadratic(left, right, self.quadratic * unit * unit, self.lower / unit, self.upper / unit)
 
     def _each(self, change: Callable[[Vector], Vector]) -> PiecewiseQuadratic:
         """Return the function with changed parameters; two slopes that are the same array stay the same array."""
@@ -461,11 +467,16 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, Movable,
         )
 
 
-class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Enclosed):
+class ConjugatePiecewise(
+    Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled, InUnits, Enclosed
+):
     """The conjugate of a member of the family: a separable loss, defined by its conjugate."""
 
     def restrict(self, keep: Indices) -> ConjugatePiecewise:
         return self.of.restrict(keep).conjugate()
+
+    def in_units(self, unit: Vector) -> ConjugatePiecewise:
+        return self.of.in_units(1.0 / unit).conjugate()
 
     @property
     def domain(self) -> Interval:

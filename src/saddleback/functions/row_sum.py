@@ -10,7 +10,7 @@ from ..common.arrays import Indices, Vector
 from .calculus import BlockSum, hstack, parts_of
 from .contract import Convex
 from .piecewise import PiecewiseQuadratic
-from .traits import Smooth, SumOverRows, curvature, curvature_at
+from .traits import Smooth, SumOverRows, curvature, curvature_at, in_units
 
 
 def one_above_the_other(losses: Sequence[Convex], sizes: Sequence[int]) -> Convex:
@@ -36,6 +36,9 @@ class RowSum(BlockSum, SumOverRows, Smooth):
 
     def __init__(self, losses: Sequence[Convex], sizes: Sequence[int]) -> None:
         super().__init__(losses, sizes, [True] * len(sizes))
+
+    def in_units(self, unit: Vector) -> RowSum:
+        return RowSum(self._each(in_units, unit), self.sizes)
 
     def _joined(self, call: Callable[[SumOverRows], Vector]) -> Vector:
         return np.concatenate([call(loss) for loss in self.functions])

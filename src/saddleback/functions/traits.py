@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from ..common.arrays import Blocks, Indices, ToDevice, Vector, length
+from ..common.canonical_units import FIXED
 from .contract import Convex
 from .kinks import Kinks
 from .normal_form import PiecewiseParameters
@@ -205,6 +206,23 @@ class Movable(ABC):
         """Return the function with its parameters on a device; its arguments then lie there too."""
 
 
+class InUnits(ABC):
+    """A function of numbers that may be in other units: powers of two, one per block."""
+
+    def unit_indices(self) -> Indices:
+        """Return the index of the unit of each coordinate, or FIXED; by default coordinates of a block share one."""
+        indices: Indices = self.blocks().of_columns
+        return indices
+
+    @abstractmethod
+    def in_units(self, unit: Vector) -> Convex:
+        """Return x -> f(unit * x)."""
+
+    @abstractmethod
+    def blocks(self) -> Blocks:
+        """Return the blocks of the function."""
+
+
 class Enclosed(ABC):
     """A function that knows the points near a line below it, which bounds on all optima need.
 
@@ -292,6 +310,16 @@ def hessian_at(function: Convex, x: Vector) -> Vector:
 def is_smooth(function: Convex) -> bool:
     """Return whether a function has a Lipschitz gradient; ``subgradient`` returns it."""
     return curvature(function) is not None
+
+
+def unit_indices(function: Convex, size: int) -> Indices:
+    """Return the index of the unit of each coordinate of a function, FIXED for those without a choice of units."""
+    return function.unit_indices() if isinstance(function, InUnits) else np.full(size, FIXED)
+
+
+def in_units(function: Convex, unit: Vector) -> Convex:
+    """Return x -> f(unit * x): f itself if it has no choice of units."""
+    return function.in_units(unit) if isinstance(function, InUnits) else function
 
 
 def rise_within(function: Convex, distances: Vector) -> float:

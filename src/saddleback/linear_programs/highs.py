@@ -18,7 +18,6 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ..common.arrays import Indices, Vector
-from ..common.canonical_units import geometric_units
 from ..model.model import Model
 from .program import LinearProgram, as_linear_program, at_hand
 
@@ -84,7 +83,7 @@ def stated(model: Model) -> Program:
     p = as_linear_program(model)
     assert p is not None
     A = model.A.entries(compressed=True).tocoo()
-    of_rows, of_columns = geometric_units(A, *model.canonical_units)
+    of_rows, of_columns = model.balanced_units
     A.data = np.ldexp(A.data, of_rows[A.row] + of_columns[A.col])
     cost = np.ldexp(p.cost, of_columns)
     lower, upper = np.ldexp(p.lower, -of_columns), np.ldexp(p.upper, -of_columns)

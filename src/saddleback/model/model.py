@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..common.arrays import Blocks, Indices, Vector, constant, length, map_constants
 from ..common.cached import cached_property
-from ..common.canonical_units import canonical_units
+from ..common.canonical_units import Exponents, canonical_units, geometric_units
 from ..common.rebuildable import derived
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
@@ -30,6 +30,7 @@ from ..functions.traits import (
     rise,
     rise_within,
     subgradient_scale,
+    unit_indices,
 )
 from ..functions.traits import memories as memories_of
 from ..functions.traits import with_memory as with_own_memory
@@ -451,12 +452,28 @@ class Model:
         return max(1.0, *(float(np.max(np.abs(each))) for each in (self.x_unit, slope, balance)))
 
     @cached_property
-    def canonical_units(self) -> tuple[Indices, Indices]:
+    def choices(self) -> tuple[Indices, Indices]:
+        """The index of the unit of each row and of each column: some share one, and some have no choice."""
+        return unit_indices(self.g, self.A.shape[0]), unit_indices(self.f, self.A.shape[1])
+
+    @property
+    def has_cheap_units(self) -> bool:
+        """Whether canonical units can be found, and soon: the entries of A are in memory, and not too many."""
+        traits = self.A.traits
+        return traits.entries_known and traits.at_hand and traits.device is None and traits.stored <= MOST_STORED
+
+    @cached_property
+    def canonical_units(self) -> Exponents:
         """The exponents of rows and columns with which the data do not depend on the units of the user."""
         m, n = self.A.shape
         of_rows = np.broadcast_to(subgradient_scale(self.g_star), (m,))
         of_columns = np.broadcast_to(subgradient_scale(self.f), (n,))
-        return canonical_units(self.A.entries(compressed=True), of_rows, of_columns)
+        return canonical_units(self.A.entries(compressed=True), of_rows, of_columns, *self.choices)
+
+    @cached_property
+    def balanced_units(self) -> Exponents:
+        """Such exponents with which, besides, the entries of A are close to 1."""
+        return geometric_units(self.A.entries(compressed=True), self.canonical_units, *self.choices)
 
     @cached_property
     def units_of_directions(self) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
@@ -467,10 +484,8 @@ class Model:
         A = self.A
         if not A.traits.entries_known:
             return (np.ones(A.shape[0]), self.column_lengths), (np.ones(A.shape[1]), self.row_lengths)
-        cheap = A.traits.at_hand and A.traits.stored <= MOST_STORED
-        rows, columns = (
-            np.ldexp(1.0, each) for each in (self.canonical_units if cheap else (np.zeros(k, int) for k in A.shape))
-        )
+        exponents = self.canonical_units if self.has_cheap_units else (np.zeros(k, int) for k in A.shape)
+        rows, columns = (np.ldexp(1.0, each) for each in exponents)
         of_columns, of_rows = A.sums(1, weights=(columns, rows))
         return (rows, of_columns), (columns, of_rows)
 
