@@ -21,7 +21,7 @@ from ..functions.traits import rise_within, subgradient_scale, zero_slack
 from ..model.model import Model
 from ..operators.deferred_points import image
 from ..operators.linear_operator import probe_passes
-from ..reductions import Reduction
+from ..reductions import Reduction, Unchanged, Units
 from ..result import Certificate, Status
 from .clock import Clock
 from .infeasibility import Found, InfeasibilityDetector
@@ -174,6 +174,12 @@ class Incumbent:
         gap = certified(self.model, x, y, products)
         self.passes += work * ((products is None) + (gap.returned(y) is not y))
         return gap
+
+    def in_units_of(self, model: Model, units: Units) -> Incumbent:
+        """Return the incumbent of the user's problem, given the units in which it was solved."""
+        other = Incumbent(model, Unchanged(model))
+        other._confirm(*units.restored(*self.point()))
+        return other
 
     def keep_confirmed(self) -> None:
         """Drop all points but the confirmed pair: the run has ended."""

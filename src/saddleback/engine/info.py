@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..common.cached import cached_property
 from ..functions.points import DensePoint, Point
 from ..problem import Problem
+from ..reductions import Units
 from ..result import Certificate
 from .clock import Clock
 from .run import Run
@@ -68,12 +69,12 @@ class Info:
         return Iterate(*self.iterate())
 
 
-def info_of(problem: Problem, run: Run, clock: Clock) -> Info:
+def info_of(problem: Problem, units: Units, run: Run, clock: Clock) -> Info:
     """Return the argument for the callback of a run."""
 
     def shaped(point: Callable[[], tuple[Point, Point]]) -> Callable[[], tuple[Any, Any]]:
         def made() -> tuple[Any, Any]:
-            x, y = point()
+            x, y = units.restored(*point())
             return problem.shape_x(DensePoint(x.vector().copy())), problem.shape_y(y.vector().copy())
 
         return made

@@ -24,7 +24,7 @@ from ..places.mpi.communicator import communicator_of
 from ..places.mpi.distribute import Shard, gathered
 from ..places.torch import open_device
 from ..problem import Problem
-from ..reductions import Reduction, Unchanged, merge_rows, reduce_problem
+from ..reductions import Reduction, Unchanged, Units, in_canonical_units, merge_rows, reduce_problem
 from ..result import Result, Status, counted
 from .clock import Clock
 from .diagnosis import culprit, diagnose, message, proofs, spread
@@ -132,7 +132,9 @@ class Task:
             )
         self.given = problem if team.size == 1 else None
         self.problem = problem if place is None else problem.placed(place)
-        self.model = self.problem.model.with_memory()
+        model = self.problem.model.with_memory()
+        self.units = Units(model) if options.of_method else in_canonical_units(model)  # strengths have units
+        self.model = self.units.model
         self.method, self.reduction = self._planned(session)
         self.known = _known(self.model, self.reduction)
         self.mark = self._mark(repr(place)) if options.keeps_a_file else {}
@@ -179,7 +181,8 @@ class Task:
                 if self.run.pending_error is not None:
                     self.run.adapt(self.method, self.options.check_every)
             return self.run
-        point, options = stored.point or warm_start(self.problem, self.reduction, *self.start), self.options
+        options = self.options
+        point = stored.point or warm_start(self.problem, self.units, self.reduction, *self.start)
         kept = self.reduction.kept() if options.of_method else None  # for explicit strengths alone
         start = Start(point.x, point.y, self.drawn, options.seed, point.weight, kept, options.tol, seconds=clock.left())
         state = self.method.init(self.reduction.model, start)
@@ -201,7 +204,7 @@ class Task:
     def call_back(self) -> bool:
         """Call the user's callback; return whether that of any process asks the run to stop."""
         callback = self.options.callback
-        wants = callback is not None and bool(callback(info_of(self.problem, self.run, self.clock)))
+        wants = callback is not None and bool(callback(info_of(self.problem, self.units, self.run, self.clock)))
         return self.team.any(wants)
 
     def decide(self, stopped: bool) -> None:
@@ -222,7 +225,12 @@ class Task:
             self.writer.close(run)
         with going_on(self.options.resume):
             self.status = run.close(self.status, self.options.tol, self.clock)
-        run.incumbent.probe()
+        self.best = run.incumbent
+        if self.units.rows is not None:
+            self.best = run.incumbent.in_units_of(self.problem.model, self.units)
+            if self.status.solved:  # numbers that overflow, or have too few digits, may do so in the user's units alone
+                self.status = self.best.certificate.status(self.options.tol) or Status.ROUNDING_LIMIT
+        self.best.probe()
 
     def result(self, interrupted: bool, told: dict[str, Any]) -> Result:
         """Return the result; ``interrupted`` if Ctrl-C was pressed, even if that was too late to stop the run."""
@@ -231,14 +239,14 @@ class Task:
         status = Status.INTERRUPTED if interrupted else self.status
         ray = self._ray(status)
         said = self._message(status, ray)
-        x, y = run.incumbent.point()
+        x, y = self.best.point()
         stated = prices(problem.model, x, y) if status.solved else None
         return Result(
             x=problem.shape_x(x),
             y=problem.shape_y(y.vector()),
             status=status,
             message=said,
-            certificate=run.incumbent.certificate,
+            certificate=self.best.certificate,
             passes=run.passes,
             seconds=self.clock.seconds(),
             history=run.history,
@@ -248,7 +256,7 @@ class Task:
             reduced_costs=None if stated is None else problem.shape_x(DensePoint(stated.reduced_costs)),
             is_vertex=None if stated is None else stated.is_vertex,
             ray=ray if ray is None else _shaped_ray(problem, status, ray),
-            terms=shares(problem, run.incumbent.gap),
+            terms=shares(problem, self.best.gap),
             problem=self.given,
         )
 
@@ -257,29 +265,31 @@ class Task:
         if status not in UNSOLVABLE:
             return None
         proof = self.run.incumbent.proof
-        return ray_of_empty_rows(self.problem.model) if proof is None else proof.ray
+        if proof is None:
+            return ray_of_empty_rows(self.problem.model)
+        return self.units.restored_ray(proof.ray, status is Status.INFEASIBLE)
 
     def _message(self, status: Status, ray: Vector | None) -> str:
         run, tol = self.run, self.options.tol
         proof = None if ray is None else explanation(self.problem, status, ray)
         method = run.name_of(self.method)
         work = f"{counted(run.passes)} passes of {method}"
-        said = message(status, run.incumbent.certificate, tol, work, method, proof)
+        said = message(status, self.best.certificate, tol, work, method, proof)
         if self.status is not status and self.status is not None:
             said += f" The run had already ended: {self.status.value}"
         if status.solved and as_linear_program(self.problem.model) is not None:
-            said += proofs(run.incumbent.certificate)
+            said += proofs(self.best.certificate)
         if status in LIMITS:
-            said += culprit(self.problem, run.incumbent.gap, tol)
-            reached = run.incumbent.certificate, tol, run.history, run.weights, run.state.report()
-            said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.problem.model.A))
+            said += culprit(self.problem, self.best.gap, tol)
+            reached = self.best.certificate, tol, run.history, run.weights, run.state.report()
+            said += " " + diagnose(status, *reached, self.drawn is not None, spread(self.model.A))
             if self.reduction.eliminates:
                 said += " Blocks were made part of the loss; eliminate=False leaves them."
             said += _unproved(run.incumbent.detector.suspected)
         return said + (self.writer.advice() if status in (*LIMITS, Status.INTERRUPTED) else "")
 
 
-def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Start:
+def warm_start(problem: Problem, units: Units, reduction: Reduction, x0: Any, y0: Any) -> Start:
     """Return the start in the reduced problem, from points or from the result of a similar problem."""
     weight = 1.0
     if isinstance(x0, Result):
@@ -288,9 +298,9 @@ def warm_start(problem: Problem, reduction: Reduction, x0: Any, y0: Any) -> Star
     A = reduction.model.A
     x, y = zeros(A, A.shape[1]), zeros(A, A.shape[0])
     if x0 is not None:
-        x[:] = reduction.reduce_x(problem.flatten_x(x0, "x0", SQUARABLE).vector())
+        x[:] = reduction.reduce_x(units.reduced_x(problem.flatten_x(x0, "x0", SQUARABLE).vector()))
     if y0 is not None:
-        y[:] = reduction.reduce_y(problem.flatten_y(y0, "y0", SQUARABLE))
+        y[:] = reduction.reduce_y(units.reduced_y(problem.flatten_y(y0, "y0", SQUARABLE)))
     return Start(x, y, weight=weight)
 
 

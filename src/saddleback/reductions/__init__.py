@@ -11,16 +11,17 @@ from .empty import drop_empty
 from .lift import lift_maximum
 from .merge import merge_rows
 from .unfold import unfold_variation
-from .units import bring_to_one_unit
+from .units import Units, in_canonical_units
 
 __all__ = [
     "Reduction",
     "Unchanged",
+    "Units",
     "absorb_identity",
-    "bring_to_one_unit",
     "copy_groups",
     "drop_empty",
     "eliminate_identities",
+    "in_canonical_units",
     "lift_maximum",
     "merge_rows",
     "reduce_problem",
@@ -28,16 +29,16 @@ __all__ = [
 ]
 
 
-STEPS = (bring_to_one_unit, eliminate_identities, unfold_variation, lift_maximum, absorb_identity, copy_groups)
+STEPS = (eliminate_identities, unfold_variation, lift_maximum, absorb_identity, copy_groups)
 """The reductions that ``eliminate`` asks for, in order."""
 
 
 def reduce_problem(model: Model, eliminate: bool) -> Reduction:
     """Return the problem to solve in place of the user's.
 
-    ``eliminate`` brings rows and columns with very different units to one unit. It makes blocks under an identity part
-    of the loss, total variations under a loss with kinks losses of differences, losses of x itself part of the penalty,
-    overlapping groups disjoint, and a multiclass hinge a sum over single rows, if possible.
+    ``eliminate`` makes blocks under an identity part of the loss, total variations under a loss with kinks losses of
+    differences, losses of x itself part of the penalty, overlapping groups disjoint, and a multiclass hinge a sum
+    over single rows, if possible.
     """
     found: Reduction = Unchanged(model)
     for step in STEPS if eliminate else ():

@@ -10,7 +10,6 @@ A problem with ordinary units is left as it is: it would need a copy of A.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,58 +17,57 @@ import numpy as np
 from ..common.arrays import Vector, length
 from ..functions.points import DensePoint, Point
 from ..functions.traits import in_units
-from ..model.index_map import IndexMap
 from ..model.model import Model
 from ..operators.rescaled import rescaled
-from .contract import Reduction
 
 ORDINARY = 2.0**20
 """Ratio of the lengths of two columns, or rows, up to which their units are ordinary."""
 
 
 @dataclass(frozen=True)
-class Rescaled(Reduction):
-    """The problem in other units: those of its rows and columns are the user's times ``rows`` and ``columns``."""
+class Units:
+    """A problem in other units: those of its rows and columns are the user's times ``rows`` and ``columns``.
+
+    If these are None, the units are the user's.
+    """
 
     model: Model
-    rows: Vector
-    columns: Vector
+    rows: Vector | None = None
+    columns: Vector | None = None
 
-    def kept(self) -> IndexMap:
-        m, n = self.model.A.shape
-        return IndexMap((m, n), np.arange(m), np.arange(n))
+    def reduced_x(self, x: Vector) -> Vector:
+        """Return an x of the user in these units."""
+        return x if self.columns is None else x / self.columns
 
-    def reduce_x(self, x: Vector) -> Vector:
-        return x / self.columns
+    def reduced_y(self, y: Vector) -> Vector:
+        """Return a y of the user in these units."""
+        return y if self.rows is None else y / self.rows
 
-    def reduce_y(self, y: Vector) -> Vector:
-        return y / self.rows
+    def restored(self, x: Point, y: Point) -> tuple[Point, Point]:
+        """Return two points in the units of the user."""
+        return _times(x, self.columns), _times(y, self.rows)
 
-    def restore_x(self, x: Point, u: Callable[[], Vector]) -> Point:
-        return DensePoint(x.vector() * self.columns)
-
-    def restore_u(self, x: Point, u: Vector) -> Vector:
-        return u / self.rows
-
-    def restore_y(self, y: Point) -> Point:
-        return DensePoint(y.vector() * self.rows)
-
-    def restore_ray(self, dx: Vector, dy: Vector) -> tuple[Vector, Vector]:
-        return dx * self.columns, dy * self.rows
+    def restored_ray(self, ray: Vector, of_rows: bool) -> Vector:
+        """Return a direction of y, or of x, in the units of the user."""
+        return _times(DensePoint(ray), self.rows if of_rows else self.columns).vector()
 
 
-def bring_to_one_unit(model: Model) -> Reduction | None:
-    """Return the problem in canonical units; None if its units are ordinary, or if these would take long to find."""
+def _times(point: Point, unit: Vector | None) -> Point:
+    return point if unit is None else DensePoint(point.vector() * unit)
+
+
+def in_canonical_units(model: Model) -> Units:
+    """Return the problem in canonical units; itself if its units are ordinary, or if these would take long to find."""
     if not model.has_cheap_units or not (_differ(model.row_lengths) or _differ(model.column_lengths)):
-        return None
+        return Units(model)
     of_rows, of_columns = model.balanced_units
     if not (np.any(of_rows) or np.any(of_columns)):
-        return None
+        return Units(model)
     rows, columns = np.ldexp(1.0, of_rows), np.ldexp(1.0, of_columns)
     f, g = in_units(model.f, columns), in_units(model.g, 1.0 / rows)
     slopes = f.conjugate().domain.project(np.zeros(columns.size)) if model.linear_norm else np.zeros(0)
     A = rescaled(model.A, of_rows, of_columns)
-    return Rescaled(replace(model, f=f, A=A, g=g, linear_norm=length(slopes)), rows, columns)
+    return Units(replace(model, f=f, A=A, g=g, linear_norm=length(slopes)), rows, columns)
 
 
 def _differ(lengths: Vector) -> bool:
