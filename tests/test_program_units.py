@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import saddleback as sb
-from saddleback.common.canonical_units import canonical_units, geometric_units
+from saddleback.common.canonical_units import FIXED, canonical_units, geometric_units
 
 SPREAD = 30
 """Units are 2^-SPREAD to 2^SPREAD."""
@@ -125,13 +125,13 @@ def test_canonical_units_do_not_depend_on_units(rng):
         A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.6)
         b, c = rng.integers(-2, 3, m).astype(float), rng.integers(-2, 3, n).astype(float)
         columns, rows = rng.integers(-100, 101, n), rng.integers(-100, 101, m)
-        scaled = []
+        own, scaled = (np.arange(m), np.arange(n)), []
         for each in (
             (A, b, c),
             (np.ldexp(A, rows[:, None] + columns), np.ldexp(b, rows), np.ldexp(c, columns)),
         ):
             matrix = sparse.csc_matrix(each[0])
-            of_rows, of_columns = geometric_units(matrix, *canonical_units(matrix, *each[1:]))
+            of_rows, of_columns = geometric_units(matrix, canonical_units(matrix, *each[1:], *own), *own)
             scaled.append(
                 (
                     np.ldexp(each[0], of_rows[:, None] + of_columns),
@@ -142,11 +142,33 @@ def test_canonical_units_do_not_depend_on_units(rng):
         assert all(np.array_equal(one, other) for one, other in zip(*scaled, strict=True))
 
 
+def test_shared_and_fixed_units_are_kept(rng):
+    """Rows and columns that share a unit get one exponent, and those without a choice get none."""
+    for _ in range(100):
+        m, n = rng.integers(2, 9, 2)
+        A = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+        rows, columns = rng.integers(-1, 3, m), rng.integers(-1, 3, n)
+        b, c = rng.integers(-2, 3, m).astype(float), rng.integers(-2, 3, n).astype(float)
+        of_rows = np.append(rng.integers(-100, 101, 3), 0)[rows]
+        of_columns = np.append(rng.integers(-100, 101, 3), 0)[columns]
+        scaled = []
+        for l, k in ((0 * of_rows, 0 * of_columns), (of_rows, of_columns)):
+            matrix = sparse.csc_matrix(np.ldexp(A, l[:, None] + k))
+            first = canonical_units(matrix, np.ldexp(b, l), np.ldexp(c, k), rows, columns)
+            found = geometric_units(matrix, first, rows, columns)
+            for exponents, units in zip(found, (rows, columns), strict=True):
+                assert not np.any(exponents[units == FIXED])
+                assert all(np.ptp(exponents[units == unit]) == 0 for unit in set(units.tolist()))
+            scaled.append(np.ldexp(A, (l + found[0])[:, None] + (k + found[1])))
+        assert np.array_equal(*scaled)
+
+
 def test_geometric_units_bring_entries_close_to_one(rng):
     """A matrix with entries 1 in units from 2^-100 to 2^100 gets its entries back."""
     rows, columns = rng.integers(-100, 101, 6), rng.integers(-100, 101, 9)
     A = sparse.csc_matrix(np.ldexp(1.0, rows[:, None] + columns))
-    of_rows, of_columns = geometric_units(A, np.zeros(6, dtype=int), np.zeros(9, dtype=int))
+    given = np.zeros(6, dtype=int), np.zeros(9, dtype=int)
+    of_rows, of_columns = geometric_units(A, given, np.arange(6), np.arange(9))
     assert np.all(np.ldexp(A.toarray(), of_rows[:, None] + of_columns) == 1.0)
 
 

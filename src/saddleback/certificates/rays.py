@@ -281,12 +281,12 @@ def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[
             rounded = _judged(model, side, np.round(in_units / largest, ROUND) * unit)
             for judged in (rounded, exact):
                 if judged.certificate.proves is not None:
-                    yield _scaled(judged.ray)
+                    yield near_one(judged.ray)
 
 
 def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:
     """Return what a ray proves: in floating point, or in exact arithmetic if it is cheap."""
-    judged = judge(side, _scaled(_into_cone(side, ray)), near)
+    judged = judge(side, near_one(_into_cone(side, ray)), near)
     certificate, image = judged.certificate, judged.image
     program = as_linear_program(model) if at_hand(model.A) else None
     if certificate.proves is not None or program is None or not certificate.value < 0:
@@ -298,7 +298,7 @@ def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:
     return judged._replace(certificate=replace(certificate, proves=side.status, exact=True))
 
 
-def _scaled(ray: Vector) -> Vector:
+def near_one(ray: Vector) -> Vector:
     """Return a ray times the power of two that brings its largest entry into [1, 2)."""
     largest = float(np.abs(ray).max(initial=0.0))
     return np.ldexp(ray, 1 - np.frexp(largest)[1]) if largest > 0 else ray
@@ -359,7 +359,7 @@ def ray_of_empty_rows(model: Model) -> Vector:
     ray = np.where(rows == 0, -model.g.domain.project(np.zeros(rows.size)), 0.0)
     if _is_sum(model.g, rows.size):
         ray[np.arange(rows.size) != np.flatnonzero(ray)[0]] = 0.0
-    return _scaled(ray)
+    return near_one(ray)
 
 
 def explanation(problem: Problem, status: Status, ray: Vector) -> str:

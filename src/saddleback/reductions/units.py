@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..certificates.rays import near_one
 from ..common.arrays import Vector, length
 from ..functions.points import DensePoint, Point
 from ..functions.traits import in_units
+from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators.rescaled import rescaled
 
@@ -48,8 +50,9 @@ class Units:
         return _times(x, self.columns), _times(y, self.rows)
 
     def restored_ray(self, ray: Vector, of_rows: bool) -> Vector:
-        """Return a direction of y, or of x, in the units of the user."""
-        return _times(DensePoint(ray), self.rows if of_rows else self.columns).vector()
+        """Return a direction of y, or of x, in the units of the user, with a largest entry near 1."""
+        unit = self.rows if of_rows else self.columns
+        return ray if unit is None else near_one(ray * unit)
 
 
 def _times(point: Point, unit: Vector | None) -> Point:
@@ -57,8 +60,13 @@ def _times(point: Point, unit: Vector | None) -> Point:
 
 
 def in_canonical_units(model: Model) -> Units:
-    """Return the problem in canonical units; itself if its units are ordinary, or if these would take long to find."""
-    if not model.has_cheap_units or not (_differ(model.row_lengths) or _differ(model.column_lengths)):
+    """Return the problem in canonical units; itself if its units are ordinary, or if these would take long to find.
+
+    Units of linear programs are never ordinary: HiGHS decides by sizes from the start.
+    """
+    if not model.has_cheap_units:
+        return Units(model)
+    if as_linear_program(model) is None and not (_differ(model.row_lengths) or _differ(model.column_lengths)):
         return Units(model)
     of_rows, of_columns = model.balanced_units
     if not (np.any(of_rows) or np.any(of_columns)):
