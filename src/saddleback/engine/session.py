@@ -133,7 +133,9 @@ class Task:
         self.given = problem if team.size == 1 else None
         self.problem = problem if place is None else problem.placed(place)
         model = self.problem.model.with_memory()
-        self.units = Units(model) if options.of_method else in_canonical_units(model)  # strengths have units
+        may_use_highs = isinstance(options.method, str) and options.method in ("auto", "highs")
+        # options of a method may be strengths, which have units
+        self.units = Units(model) if options.of_method else in_canonical_units(model, may_use_highs)
         self.model = self.units.model
         self.method, self.reduction = self._planned(session)
         self.known = _known(self.model, self.reduction)

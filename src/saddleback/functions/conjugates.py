@@ -11,12 +11,12 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector
 from ..common.rounded import Rounded
 from .contract import Convex, Domain, Ray
 from .excess import Contact
-from .traits import Movable, moved
+from .traits import InUnits, Movable, in_units, moved, unit_indices
 
 F = TypeVar("F", bound=Convex)
 
 
-class Conjugate(Convex, Movable, Generic[F]):
+class Conjugate(Convex, InUnits, Movable, Generic[F]):
     """The conjugate of a function, with the prox that Moreau's identity gives."""
 
     def __init__(self, of: F) -> None:
@@ -38,6 +38,12 @@ class Conjugate(Convex, Movable, Generic[F]):
 
     def restrict_blocks(self, blocks: Indices) -> Convex:
         return self.of.restrict_blocks(blocks).conjugate()
+
+    def unit_indices(self) -> Indices:
+        return unit_indices(self.of, int(self.blocks().start[-1]))
+
+    def in_units(self, unit: Vector) -> Convex:
+        return in_units(self.of, 1.0 / unit).conjugate()
 
     def moved(self, place: ToDevice) -> Convex:
         return moved(self.of, place).conjugate()

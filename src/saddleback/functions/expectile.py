@@ -14,6 +14,7 @@ from .domains import Everywhere, Interval
 from .excess import LOST, Near
 from .losses import TargetLoss
 from .terms import broadcast_parameter
+from .traits import InUnits
 
 
 class Expectile(TargetLoss):
@@ -45,7 +46,7 @@ class Expectile(TargetLoss):
         return ExpectileLoss(np.asarray(self.b.ravel(), dtype=np.float64), share, self._weights(shape))
 
 
-class ExpectileLoss(CurvedRows):
+class ExpectileLoss(CurvedRows, InUnits):
     r""":math:`\sum_i s_i c_i (u_i - b_i)^2 / 2`, with c = q below b and 1 - q above."""
 
     domain = Everywhere()
@@ -57,6 +58,9 @@ class ExpectileLoss(CurvedRows):
 
     def parameters(self) -> tuple[Vector, ...]:
         return self.b, self.below
+
+    def in_units(self, unit: Vector) -> ExpectileLoss:
+        return ExpectileLoss(self.b / unit, self.below, self.weight * unit * unit)
 
     def side(self, sign: Vector) -> Vector:
         """Return the curvature, with the weight, on the side of a displacement from b, or of a slope."""

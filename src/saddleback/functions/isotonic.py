@@ -23,7 +23,7 @@ from .excess import Contact, assumed_side, contact_of_jumps
 from .normal_form import PiecewiseParameters
 from .penalties import Penalty
 from .piecewise import PiecewiseQuadratic
-from .traits import Movable
+from .traits import InUnits, Movable
 
 
 class Isotonic(Penalty):
@@ -50,7 +50,7 @@ class Isotonic(Penalty):
         return NonDecreasing(size)
 
 
-class NonDecreasing(Convex, Movable):
+class NonDecreasing(Convex, InUnits, Movable):
     """The function at the top of this module; ``place`` puts what is computed on the host where the vectors are."""
 
     def __init__(self, size: int, place: ToDevice = here) -> None:
@@ -62,6 +62,10 @@ class NonDecreasing(Convex, Movable):
 
     def moved(self, place: ToDevice) -> NonDecreasing:
         return NonDecreasing(self.size, place)
+
+    def in_units(self, unit: Vector) -> NonDecreasing:
+        """Return the function itself: a multiple of a sequence that does not decrease is another one."""
+        return self
 
     @property
     def domain(self) -> NonDecreasingCone:

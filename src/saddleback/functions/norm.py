@@ -22,10 +22,10 @@ from .excess import (
     side_of_interval,
 )
 from .group import shrink_norms
-from .traits import Kinked, Lipschitz, Movable, Scaled, Smooth
+from .traits import InUnits, Kinked, Lipschitz, Movable, Scaled, Smooth
 
 
-class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
+class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, InUnits, Movable):
     r""":math:`s \sqrt{\sum_i w_i (u_i - b_i)^2}`. Rows of weight 0 are ignored."""
 
     domain = Everywhere()
@@ -42,6 +42,9 @@ class WeightedNorm(Convex, Smooth, Lipschitz, Kinked, Scaled, Movable):
 
     def moved(self, place: ToDevice) -> WeightedNorm:
         return WeightedNorm(place(self.b), place(self.weight), self.scale)
+
+    def in_units(self, unit: Vector) -> WeightedNorm:
+        return WeightedNorm(self.b / unit, self.weight, self.scale * float(unit[0]))
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return self.scale * float(np.linalg.norm(self.root * (multiple(x, factor) - self.b)))

@@ -15,7 +15,7 @@ from .domains import Everywhere, PartlyFixed
 from .kinks import Kinks
 from .points import BufferedPoint, DensePoint
 from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
-from .traits import Kinked, Lipschitz, Movable, Remembers, Scaled
+from .traits import InUnits, Kinked, Lipschitz, Movable, Remembers, Scaled
 
 
 @stored
@@ -52,7 +52,7 @@ class LowRank(BufferedPoint):
         return vector.reshape(self.pairs.left.shape[0], self.pairs.right.shape[1])
 
 
-class NuclearNorm(Convex, Lipschitz, Kinked, Scaled, Movable, Remembers):
+class NuclearNorm(Convex, Lipschitz, Kinked, Scaled, InUnits, Movable, Remembers):
     r""":math:`\alpha \sum_i \sigma_i(X)`, whose conjugate is the indicator of :math:`\|Y\|_2 \le \alpha`.
 
     ``memory`` holds the singular vectors of the last call; a function that runs share has no memory.
@@ -77,6 +77,9 @@ class NuclearNorm(Convex, Lipschitz, Kinked, Scaled, Movable, Remembers):
 
     def blocks(self) -> Blocks:
         return Blocks.single(self.shape[0] * self.shape[1])
+
+    def in_units(self, unit: Vector) -> NuclearNorm:
+        return NuclearNorm(self.alpha * float(unit[0]), self.shape, self.memory)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return self.alpha * factor * nuclear_norm(x.reshape(self.shape), self.memory)

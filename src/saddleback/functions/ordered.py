@@ -39,7 +39,7 @@ from .excess import Contact, Gauge, Near, assumed_side, block_sums, collapsed, c
 from .losses import Loss
 from .penalties import Penalty
 from .sorting import largest_sums, ranked, shrink_sorted, tied
-from .traits import Kinked, Lipschitz, Movable, Scaled
+from .traits import InUnits, Kinked, Lipschitz, Movable, Scaled
 
 
 class OrderedLoss(Loss):
@@ -238,7 +238,7 @@ class Simplex(Penalty):
         return SortedResiduals(constant(0.0, size), np.append(np.zeros(size - 1), self.total)).conjugate()
 
 
-class SortedResiduals(Convex, Lipschitz, Kinked, Scaled, Movable):
+class SortedResiduals(Convex, Lipschitz, Kinked, Scaled, InUnits, Movable):
     """The function g at the top of this module.
 
     Parameters
@@ -261,6 +261,9 @@ class SortedResiduals(Convex, Lipschitz, Kinked, Scaled, Movable):
 
     def moved(self, place: ToDevice) -> SortedResiduals:
         return SortedResiduals(place(self.b), self.scores, place)
+
+    def in_units(self, unit: Vector) -> SortedResiduals:
+        return SortedResiduals(self.b / unit, self.scores * float(unit[0]), self.place)
 
     def _terms(self, r: Vector) -> Vector:
         return self.scores * np.sort(np.asarray(r))

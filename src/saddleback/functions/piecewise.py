@@ -467,16 +467,11 @@ class PiecewiseQuadratic(SumOverCoordinates, Lipschitz, Kinked, Scaled, InUnits,
         )
 
 
-class ConjugatePiecewise(
-    Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled, InUnits, Enclosed
-):
+class ConjugatePiecewise(Conjugate[PiecewiseQuadratic], SumOverRows, Smooth, Lipschitz, Kinked, Scaled, Enclosed):
     """The conjugate of a member of the family: a separable loss, defined by its conjugate."""
 
     def restrict(self, keep: Indices) -> ConjugatePiecewise:
         return self.of.restrict(keep).conjugate()
-
-    def in_units(self, unit: Vector) -> ConjugatePiecewise:
-        return self.of.in_units(1.0 / unit).conjugate()
 
     @property
     def domain(self) -> Interval:

@@ -28,7 +28,7 @@ from .excess import Contact, Gauge, Near, block_sums, collapsed, contact_of_norm
 from .kinks import Kinks
 from .penalties import Regulariser
 from .sorting import largest_sums, ranked, shrink_sorted, tied
-from .traits import Coupled, Kinked, Lipschitz, Movable, Scaled, Tied, Ties
+from .traits import Coupled, InUnits, Kinked, Lipschitz, Movable, Scaled, Tied, Ties
 
 TIE_BREAK = 0.1
 """Largest share by which the distance of an entry is less than that of a smaller entry with the same bound."""
@@ -73,7 +73,7 @@ class SLOPE(Regulariser):
         return SortedL1(self.alpha * self.weights[::-1])
 
 
-class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
+class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, InUnits, Movable):
     """The function f at the top of this module.
 
     Parameters
@@ -94,6 +94,9 @@ class SortedL1(Convex, Lipschitz, Kinked, Coupled, Tied, Scaled, Movable):
 
     def moved(self, place: ToDevice) -> SortedL1:
         return SortedL1(self.weights, place)
+
+    def in_units(self, unit: Vector) -> SortedL1:
+        return SortedL1(self.weights * float(unit[0]), self.place)
 
     def finite_value(self, x: Vector, factor: float = 1.0) -> float:
         return float(self.weights @ np.sort(np.abs(np.asarray(multiple(x, factor)))))

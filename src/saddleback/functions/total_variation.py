@@ -39,7 +39,7 @@ from .kinks import Kinks
 from .normal_form import PiecewiseParameters
 from .penalties import Regulariser
 from .piecewise import PiecewiseQuadratic
-from .traits import Addable, Kinked, Lipschitz, Movable, Scaled
+from .traits import Addable, InUnits, Kinked, Lipschitz, Movable, Scaled
 
 
 class TotalVariation1D(Regulariser):
@@ -75,7 +75,7 @@ class TotalVariation1D(Regulariser):
         return LineVariation(self.alpha, constant(0.0, size))
 
 
-class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
+class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, InUnits, Movable):
     """The function at the top of this module.
 
     Parameters
@@ -102,6 +102,10 @@ class LineVariation(Convex, Lipschitz, Addable, Kinked, Scaled, Movable):
 
     def moved(self, place: ToDevice) -> LineVariation:
         return LineVariation(self.alpha, place(self.linear), self.beta, self.nonnegative, place)
+
+    def in_units(self, unit: Vector) -> LineVariation:
+        own = float(unit[0])
+        return LineVariation(self.alpha * own, self.linear * own, self.beta * own, self.nonnegative, self.place)
 
     def plus(self, piece: PiecewiseParameters) -> LineVariation:
         middle, width = 0.5 * (piece.left + piece.right), 0.5 * (piece.right - piece.left)

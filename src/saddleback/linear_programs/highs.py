@@ -75,7 +75,16 @@ class Answer(NamedTuple):
 
 def pays(model: Model) -> bool:
     """Return whether HiGHS should solve a linear program: A is in memory and of moderate size."""
-    return at_hand(model.A) and model.A.traits.stored * min(model.A.shape) <= MOST_WORK and in_range(stated(model))
+    return _is_small(model) and in_range(stated(model))
+
+
+def fits(model: Model) -> bool:
+    """Return whether a problem is a linear program of a size for HiGHS."""
+    return _is_small(model) and as_linear_program(model) is not None
+
+
+def _is_small(model: Model) -> bool:
+    return at_hand(model.A) and model.A.traits.stored * min(model.A.shape) <= MOST_WORK
 
 
 def stated(model: Model) -> Program:

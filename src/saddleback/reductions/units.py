@@ -13,11 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from ..certificates.rays import near_one
-from ..common.arrays import Vector, length
+from ..common.arrays import Flags, Indices, Vector, length
+from ..common.canonical_units import FIXED, Exponents, canonical_units, geometric_units
 from ..functions.points import DensePoint, Point
-from ..functions.traits import in_units
+from ..functions.traits import curvature, in_units, is_smooth, subgradient_scale
+from ..linear_programs.highs import fits
 from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators.rescaled import rescaled
@@ -59,16 +62,18 @@ def _times(point: Point, unit: Vector | None) -> Point:
     return point if unit is None else DensePoint(point.vector() * unit)
 
 
-def in_canonical_units(model: Model) -> Units:
+def in_canonical_units(model: Model, may_use_highs: bool) -> Units:
     """Return the problem in canonical units; itself if its units are ordinary, or if these would take long to find.
 
-    Units of linear programs are never ordinary: HiGHS decides by sizes from the start.
+    HiGHS decides by sizes from the start: for it, no units of a linear program are ordinary.
     """
     if not model.has_cheap_units:
         return Units(model)
-    if as_linear_program(model) is None and not (_differ(model.row_lengths) or _differ(model.column_lengths)):
+    for_highs = may_use_highs and fits(model)
+    if not (for_highs or _differ(model.row_lengths) or _differ(model.column_lengths)):
         return Units(model)
-    of_rows, of_columns = model.balanced_units
+    program = for_highs or as_linear_program(model) is not None
+    of_rows, of_columns = model.balanced_units if program else _with_slopes_near_one(model)
     if not (np.any(of_rows) or np.any(of_columns)):
         return Units(model)
     rows, columns = np.ldexp(1.0, of_rows), np.ldexp(1.0, of_columns)
@@ -82,3 +87,35 @@ def _differ(lengths: Vector) -> bool:
     """Return whether the largest and the smallest length differ by more than ordinary units."""
     positive = lengths[lengths > 0]
     return bool(np.max(positive, initial=0.0) > ORDINARY * np.min(positive, initial=np.inf))
+
+
+def _with_slopes_near_one(model: Model) -> Exponents:
+    """Return exponents with which all penalties have slopes near 1, and all losses slopes or curvatures near 1.
+
+    Rows and columns without them get the exponents with which the entries of A are close to 1. So a row that hardly
+    matters remains one: its slope is that of the others, and its entries are small.
+    """
+    (m, n), (rows, columns) = model.A.shape, model.choices
+    of_slopes = np.frexp(np.broadcast_to(np.abs(subgradient_scale(model.g)), (m,)))
+    bends = curvature(model.g) if is_smooth(model.g) else None
+    of_bends = np.frexp(np.zeros(m) if bends is None else np.where(np.isfinite(bends), bends, 0.0))
+    exponents, known = np.where(of_slopes[0] > 0, of_slopes[1], of_bends[1] // 2), of_slopes[0] + of_bends[0] > 0
+    of_rows, rows = _first_known(rows, exponents, known)
+    of_penalty = np.frexp(np.broadcast_to(np.abs(subgradient_scale(model.f)), (n,)))
+    of_columns, columns = _first_known(columns, -of_penalty[1], of_penalty[0] > 0)
+    A = sparse.coo_array(model.A.entries(compressed=True))
+    i, j = A.coords
+    A.data = np.ldexp(A.data, of_rows[i] + of_columns[j])
+    found = canonical_units(A, np.zeros(m), np.zeros(n), rows, columns)
+    found = geometric_units(A, found, rows, columns)
+    return of_rows + found[0], of_columns + found[1]
+
+
+def _first_known(units: Indices, exponents: Indices, known: Flags) -> Exponents:
+    """Return for each coordinate the first exponent that is known of its unit, and the units of which none is."""
+    place = np.flatnonzero(known & (units != FIXED))
+    unit, first = np.unique(units[place], return_index=True)
+    chosen = np.zeros(int(units.max(initial=FIXED)) + 2, dtype=np.int64)
+    chosen[unit] = exponents[place[first]]
+    settled = np.isin(units, unit)
+    return np.where(settled, chosen[units], 0), np.where(settled, FIXED, units)
