@@ -161,24 +161,28 @@ class Incumbent:
             inside = self.model.f.domain.project(given)
             if inside is not given:
                 x, products = DensePoint(inside), None
-        self._confirmed = self._gap(x, y, products)
-        self._point = x, self._confirmed.returned(y)
-        self.certificate = self._confirmed.certificate
+        self._certify(x, y, products)
+        assert self._confirmed is not None
         if self.certificate.primal_infeasibility > 0 and not self.model.only_estimated:
             cleaned = without_dust(self.model, self._confirmed)
             if not np.array_equal(cleaned, self._confirmed.x):
                 self._replace_x(cleaned, self.certificate.error)
 
-    def _gap(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None) -> Gap:
+    def _certify(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None, sized: bool = False) -> None:
+        self._confirmed = self._gap(x, y, products, sized)
+        self._point = x, self._confirmed.returned(y)
+        self.certificate = self._confirmed.certificate
+
+    def _gap(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None, sized: bool = False) -> Gap:
         work = 0.5 + self._share(self.model, x)
-        gap = certified(self.model, x, y, products)
+        gap = certified(self.model, x, y, products, sized)
         self.passes += work * ((products is None) + (gap.returned(y) is not y))
         return gap
 
     def in_units_of(self, model: Model, units: Units) -> Incumbent:
         """Return the incumbent of the user's problem, given the units in which it was solved."""
         other = Incumbent(model, Unchanged(model))
-        other._confirm(*units.restored(*self.point()))
+        other._certify(*units.restored(*self.point()), sized=True)
         return other
 
     def keep_confirmed(self) -> None:
