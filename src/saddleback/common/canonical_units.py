@@ -54,20 +54,17 @@ def canonical_units(A: Any, of_rows: Vector, of_columns: Vector, rows: Indices, 
     graph.sort_indices()
     before = breadth_first_order(graph, size)[1][:size].astype(np.int64)
     before[first] = first
-    rest = np.flatnonzero(before != np.arange(size))
-    keys = tail * size + head
-    order = np.argsort(keys, kind="stable")
-    entry = order[np.searchsorted(keys, before[rest] * size + rest, sorter=order)] % max(data.size, 1)
     exponents = np.zeros(size, dtype=np.int64)
-    exponents[rest] = -np.frexp(data)[1][entry]
+    up = np.flatnonzero(before[head] == tail)[::-1]  # from a node to the one before it; the first of several counts
+    exponents[head[up]] = -np.frexp(data)[1][up % max(data.size, 1)]
     found = _along(before, exponents)
     numbers, node = np.concatenate([of_rows, of_columns]), np.concatenate([of_row, of_column])
     known = np.flatnonzero(np.isfinite(numbers) & (numbers != 0) & (part[node] != part[0]))
     parts, at = np.unique(part[node[known]], return_index=True)
     chosen = known[at]  # rows come first
-    up = np.where(chosen < of_rows.size, 1, -1)
+    sign = np.where(chosen < of_rows.size, 1, -1)
     shift = np.zeros(first.size, dtype=np.int64)
-    shift[parts] = -up * (np.frexp(numbers[chosen])[1] + found[node[chosen]])
+    shift[parts] = -sign * (np.frexp(numbers[chosen])[1] + found[node[chosen]])
     return found[of_row] + shift[part[of_row]], found[of_column] - shift[part[of_column]]
 
 

@@ -103,9 +103,12 @@ def _with_slopes_near_one(model: Model) -> Exponents:
     of_rows, rows = _first_known(rows, exponents, known)
     of_penalty = np.frexp(np.broadcast_to(np.abs(subgradient_scale(model.f)), (n,)))
     of_columns, columns = _first_known(columns, -of_penalty[1], of_penalty[0] > 0)
+    if np.all(rows == FIXED) and np.all(columns == FIXED):
+        return of_rows, of_columns
     A = sparse.coo_array(model.A.entries(compressed=True))
-    i, j = A.coords
-    A.data = np.ldexp(A.data, of_rows[i] + of_columns[j])
+    matter = (rows[A.coords[0]] != FIXED) | (columns[A.coords[1]] != FIXED)
+    i, j = (of_each[matter] for of_each in A.coords)
+    A = sparse.coo_array((np.ldexp(A.data[matter], of_rows[i] + of_columns[j]), (i, j)), (m, n))
     found = canonical_units(A, np.zeros(m), np.zeros(n), rows, columns)
     found = geometric_units(A, found, rows, columns)
     return of_rows + found[0], of_columns + found[1]
