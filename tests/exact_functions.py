@@ -56,13 +56,14 @@ def length(a: Sequence[Decimal]) -> Decimal:
 class Exact:
     """A function and its conjugate. ``nearest`` returns the nearest slope of the domain, if that is known here.
 
-    ``sums`` are coordinates, of which the sum of a slope has to be a number.
+    ``sums`` are coordinates, of which the sum of a slope has to be a number, and ``of_points`` the same of points.
     """
 
     value: Callable[[Numbers], Decimal]
     conjugate: Callable[[Numbers], Decimal]
     nearest: Callable[[Numbers], Numbers] | None = None
     sums: tuple[tuple[list[int], Decimal], ...] = ()
+    of_points: tuple[tuple[list[int], Decimal], ...] = ()
 
 
 @singledispatch
@@ -74,7 +75,7 @@ def exact(function: Convex) -> Exact | None:
 @exact.register
 def _(function: Conjugate) -> Exact | None:
     known = exact(function.of)
-    return None if known is None else Exact(known.conjugate, known.value)
+    return None if known is None else Exact(known.conjugate, known.value, of_points=known.sums)
 
 
 def over_coordinates(
@@ -406,7 +407,8 @@ def _(function: SumOverClasses) -> Exact | None:
             total += w * (sum(x_log(p, Decimal(1)) for p in shares) if smooth else shares[z] - 1)
         return total
 
-    return Exact(value, conjugate)
+    sums = tuple((list(range(i * q, (i + 1) * q)), Decimal(0)) for i in range(len(weight)))
+    return Exact(value, conjugate, sums=sums)
 
 
 @exact.register
@@ -425,7 +427,7 @@ def _(function: Tilted) -> Exact | None:
 @exact.register
 def _(function: TiltedConjugate) -> Exact | None:
     known = exact(function.of)
-    return None if known is None else Exact(known.conjugate, known.value)
+    return None if known is None else Exact(known.conjugate, known.value, of_points=known.sums)
 
 
 @exact.register
