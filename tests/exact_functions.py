@@ -22,6 +22,7 @@ from saddleback.functions.linf import MaxNorms
 from saddleback.functions.logistic import LogisticLoss
 from saddleback.functions.multiclass import SoftmaxLoss, SumOverClasses
 from saddleback.functions.norm import WeightedNorm
+from saddleback.functions.nuclear import NuclearNorm
 from saddleback.functions.ordered import SortedResiduals
 from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.functions.slope import SortedL1
@@ -374,6 +375,30 @@ def _(function: NonDecreasing) -> Exact:
         conjugate,
         sums=((list(range(function.size)), Decimal(0)),),
     )
+
+
+@exact.register
+def _(function: NuclearNorm) -> Exact:
+    (weight,), shape = exactly(function.alpha), function.shape
+    assert min(shape) == 2
+
+    def moments(x):
+        """Return the sum of the squares of both singular values, and their product."""
+        x = np.array(x, dtype=object).reshape(shape)
+        a, b = x if shape[0] == 2 else x.T
+        squares = dot(a, a), dot(b, b)
+        return sum(squares), max(squares[0] * squares[1] - dot(a, b) ** 2, Decimal(0)).sqrt()
+
+    def value(x):
+        squares, product = moments(x)
+        return weight * (squares + 2 * product).sqrt()
+
+    def conjugate(s):
+        squares, product = moments(s)
+        largest = (squares + max(squares**2 - 4 * product**2, Decimal(0)).sqrt()) / 2
+        return Decimal(0) if largest <= weight**2 + SLACK else INFINITE
+
+    return Exact(value, conjugate)
 
 
 @exact.register

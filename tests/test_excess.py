@@ -18,8 +18,6 @@ every_function = pytest.mark.parametrize("name", FUNCTIONS)
 both_sides = pytest.mark.parametrize("conjugate", [False, True], ids=["function", "conjugate"])
 
 UNPROVED = {
-    "Nuclear",
-    "Nuclear + Linear",
     "Multinomial counts",
     "TotalVariation1D + L1",
     "TotalVariation1D + L1 + NonNegative",
@@ -184,7 +182,8 @@ def test_the_multiple_of_a_slope_is_inside(name, conjugate, scale, rng):
         largest = domain.largest_multiple(slope.high)
         if name in UNPROVED | OF_SUMS or not largest > 0 or not found.multiple < 1:
             continue
-        assert found.multiple >= largest * (1 - 1e-11 - 100 * scale)
+        known = 1e-9 if "Nuclear" in name else 1e-11  # the domain of the former has a tolerance of 1e-10
+        assert found.multiple >= largest * (1 - known - 100 * scale)
         centre = [h + t for h, t in zip(exactly(slope.high), exactly(slope.low), strict=True)]
         for given in samples(rng, centre, exactly(slope.error)):
             own = [Decimal(found.multiple) * each for each in with_sums(given, oracle.sums)]
