@@ -22,6 +22,7 @@ from saddleback.functions.linf import MaxNorms
 from saddleback.functions.logistic import LogisticLoss
 from saddleback.functions.multiclass import SoftmaxLoss, SumOverClasses
 from saddleback.functions.norm import WeightedNorm
+from saddleback.functions.nuclear import NuclearNorm
 from saddleback.functions.ordered import SortedResiduals
 from saddleback.functions.piecewise import PiecewiseQuadratic
 from saddleback.functions.slope import SortedL1
@@ -35,7 +36,6 @@ SLACK = Decimal(10) ** -45
 """More than the rounding of this file."""
 
 Numbers = list[Decimal]
-Sums = tuple[tuple[list[int], Decimal], ...]
 
 
 def exactly(values: object) -> Numbers:
@@ -57,19 +57,14 @@ def length(a: Sequence[Decimal]) -> Decimal:
 class Exact:
     """A function and its conjugate. ``nearest`` returns the nearest slope of the domain, if that is known here.
 
-    ``sums`` are coordinates, of which the sum of a slope has to be a number, and ``sums_of_points`` those of a point.
+    ``sums`` are coordinates, of which the sum of a slope has to be a number, and ``of_points`` the same of points.
     """
 
     value: Callable[[Numbers], Decimal]
     conjugate: Callable[[Numbers], Decimal]
     nearest: Callable[[Numbers], Numbers] | None = None
-    sums: Sums = ()
-    sums_of_points: Sums = ()
-
-    @classmethod
-    def conjugate_of(cls, known: Exact | None) -> Exact | None:
-        """Return the oracle of a conjugate: points are slopes of the function, and slopes are its points."""
-        return None if known is None else cls(known.conjugate, known.value, sums_of_points=known.sums)
+    sums: tuple[tuple[list[int], Decimal], ...] = ()
+    of_points: tuple[tuple[list[int], Decimal], ...] = ()
 
 
 @singledispatch
@@ -80,7 +75,8 @@ def exact(function: Convex) -> Exact | None:
 
 @exact.register
 def _(function: Conjugate) -> Exact | None:
-    return Exact.conjugate_of(exact(function.of))
+    known = exact(function.of)
+    return None if known is None else Exact(known.conjugate, known.value, of_points=known.sums)
 
 
 def over_coordinates(
@@ -382,6 +378,30 @@ def _(function: NonDecreasing) -> Exact:
 
 
 @exact.register
+def _(function: NuclearNorm) -> Exact:
+    (weight,), shape = exactly(function.alpha), function.shape
+    assert min(shape) == 2
+
+    def moments(x):
+        """Return the sum of the squares of both singular values, and their product."""
+        x = np.array(x, dtype=object).reshape(shape)
+        a, b = x if shape[0] == 2 else x.T
+        squares = dot(a, a), dot(b, b)
+        return sum(squares), max(squares[0] * squares[1] - dot(a, b) ** 2, Decimal(0)).sqrt()
+
+    def value(x):
+        squares, product = moments(x)
+        return weight * (squares + 2 * product).sqrt()
+
+    def conjugate(s):
+        squares, product = moments(s)
+        largest = (squares + max(squares**2 - 4 * product**2, Decimal(0)).sqrt()) / 2
+        return Decimal(0) if largest <= weight**2 + SLACK else INFINITE
+
+    return Exact(value, conjugate)
+
+
+@exact.register
 def _(function: SumOverClasses) -> Exact | None:
     if not function._single:
         return None
@@ -412,8 +432,8 @@ def _(function: SumOverClasses) -> Exact | None:
             total += w * (sum(x_log(p, Decimal(1)) for p in shares) if smooth else shares[z] - 1)
         return total
 
-    rows = [list(range(i * q, (i + 1) * q)) for i, w in enumerate(weight) if w > 0]
-    return Exact(value, conjugate, sums=tuple((row, Decimal(0)) for row in rows))
+    sums = tuple((list(range(i * q, (i + 1) * q)), Decimal(0)) for i in range(len(weight)))
+    return Exact(value, conjugate, sums=sums)
 
 
 @exact.register
@@ -431,7 +451,8 @@ def _(function: Tilted) -> Exact | None:
 
 @exact.register
 def _(function: TiltedConjugate) -> Exact | None:
-    return Exact.conjugate_of(exact(function.of))
+    known = exact(function.of)
+    return None if known is None else Exact(known.conjugate, known.value, of_points=known.sums)
 
 
 @exact.register

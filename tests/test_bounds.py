@@ -331,3 +331,15 @@ def test_the_bounds_of_a_model() -> None:
     assert np.array_equal(found.decided == NONE, model.coef_ == 0)
     assert np.all(found.lower <= model.coef_ + 1e-6)
     assert np.all(model.coef_ <= found.upper + 1e-6)
+
+
+def test_coefficient_matrices_with_a_nuclear_norm_have_bounds(rng):
+    A = rng.normal(size=(60, 8))
+    targets = A @ rng.normal(size=(8, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(60, 5))
+    problem = sb.Problem(sb.Nuclear(5.0, (8, 5)), A, sb.Squared(targets))
+    result, optimum = sb.solve(problem, tol=1e-6), sb.solve(problem, tol=1e-12)
+    found = sb.bounds(problem, result.x, result.y)
+    assert result.certificate.proved
+    assert np.isfinite(found.gap)
+    assert np.all(found.lower <= optimum.x)
+    assert np.all(optimum.x <= found.upper)

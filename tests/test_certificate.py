@@ -313,3 +313,54 @@ def test_the_returned_y_is_the_point_behind_the_dual_value(seed):
     assert result.certificate.dual_infeasibility == 0
     assert np.abs(A[:, 0] @ result.y) < 1e-12 * np.abs(A).max()
     assert sb.certify(problem, result.x, result.y) == result.certificate
+
+
+@pytest.mark.parametrize("term", [sb.TotalVariation1D(1.0), sb.Isotonic()], ids=["variation", "isotonic"])
+@pytest.mark.parametrize("columns", [[0, 2], [2, 0], [0, 1], [1, 0]])
+def test_the_slopes_of_scattered_columns_have_the_sum_that_their_penalty_needs(term, columns):
+    """The optimum is at most 0.5: a y whose slopes do not add to 0 over the columns of the term proves nothing."""
+    rest = [j for j in range(4) if j not in columns]
+    problem = sb.Problem(sb.ByColumns([(term, columns), (sb.L1(1.0), rest)]), np.eye(4), sb.Squared(np.full(4, 10.0)))
+    optimum = sb.solve(problem, tol=1e-10)
+    assert optimum.certificate.proved
+    for j in range(4):
+        y = np.zeros(4)
+        y[j] = -10.0
+        certificate = sb.certify(problem, np.zeros(4), y)
+        assert certificate.dual_value <= optimum.objective + 1e-9
+
+
+def test_slopes_whose_sum_is_not_0_are_not_scaled(rng):
+    """0.1, 0.2, 0.3 and -0.6 add to less than 2^-54, and no multiple of a slope with this sum has it."""
+    term = sb.TotalVariation1D(0.5) + sb.Linear([0.1, 0.2, 0.3, -0.6])
+    problem = sb.Problem(term, rng.normal(size=(9, 4)), sb.Squared(np.ones(9)))
+    result = sb.solve(problem, tol=1e-9)
+    assert result.status is sb.Status.OPTIMAL
+    assert not sb.certify(problem, result.x, 2.0 * result.y).proved
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-8])
+@pytest.mark.parametrize(
+    ("loss", "A", "attains"),
+    [
+        (sb.Squared, np.eye(40), True),
+        (lambda b: sb.Logistic(np.where(b > 0, 1.0, -1.0)), np.eye(40), False),
+        (sb.Absolute, np.cumsum(np.random.default_rng(7).normal(size=(40, 20)), axis=1), True),
+    ],
+    ids=["squared", "logistic", "absolute"],
+)
+def test_cumulated_slopes_reach_the_cone_of_an_isotonic_fit(loss, A, attains, tol):
+    """An isotonic logistic fit has entries that go to infinity, and its optimum no point."""
+    b = np.random.default_rng(0).standard_normal(40)
+    result = sb.solve(sb.Problem(sb.Isotonic(), A, loss(b)), tol=tol)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.proved or not attains
+
+
+def test_columns_of_rows_at_a_bound_are_balanced_if_their_products_are_exact():
+    """The loss of the first two rows falls towards 0 along their own columns, which have no penalty."""
+    z = np.where(np.arange(20) % 3 == 0, 1.0, -1.0)
+    free = sb.ByColumns([(sb.Zero(), [0, 1]), (sb.TotalVariation1D(1.0), list(range(2, 20)))])
+    result = sb.solve(sb.Problem(free, np.eye(20), sb.Logistic(z)), tol=1e-6)
+    assert result.status is sb.Status.OPTIMAL
+    assert result.certificate.proved

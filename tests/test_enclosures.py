@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+import saddleback as sb
 from saddleback.common.arrays import Blocks
 from saddleback.functions.group import GroupNorms
 from saddleback.functions.logistic import LogisticLoss
@@ -141,3 +142,20 @@ def test_no_group_near_a_slope_is_outside_of_its_ends(seed: int) -> None:
                     x = [mpf(excess) / rise * mpf(d) for d in direction]
                     assert all(ends[0][i] <= x[i] <= ends[1][i] for i in range(3))
                     assert mp.sqrt(sum(each**2 for each in x)) <= longest[0]
+
+
+@pytest.mark.parametrize(
+    "loss", [sb.Poisson, sb.Gamma, lambda b: sb.Tweedie(b, 1.3)], ids=["poisson", "gamma", "mixed"]
+)
+@pytest.mark.parametrize("excess", [1e-12, 1e-6, 1e-2, 1.0])
+def test_points_near_a_line_below_a_loss_with_a_log_link(loss, excess, rng):
+    """The ends of the enclosure are beyond all points whose excess is at most the given one, and not far beyond."""
+    f = loss(rng.integers(1, 6, 200).astype(float)).bind((200,))
+    u = rng.normal(size=200)
+    slope = f.subgradient(u)
+    low, high = f.enclosure(slope, slope, excess)
+    assert np.all((low < u) & (u < high))
+    share = excess / f.curvature_at(u)
+    assert np.all(high - low < 20 * np.sqrt(share) + 20 * share + 1e-7)
+    for end in (low, high):
+        assert np.all(f.row_excess(end, slope).value >= excess * (1 - 1e-6))

@@ -274,7 +274,14 @@ def test_a_page_on_theory_is_short(page):
     assert len(page.read_text(encoding="utf-8").split()) <= 2500
 
 
-CERTIFYING = ("certificates.certificate", "certificates.balance", "common.rounded", "functions.excess", "result")
+CERTIFYING = (
+    "certificates.certificate",
+    "certificates.balance",
+    "common.rounded",
+    "functions.excess",
+    "functions.isotonic",
+    "result",
+)
 """Modules with thresholds that the pages on the certificate and on rounding name, each after its value."""
 
 

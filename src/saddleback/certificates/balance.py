@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from ..common.arrays import Indices, Vector
+from ..common.arrays import Flags, Indices, Parameter, Vector
 from ..common.rounded import UNIT, Rounded
 from ..operators import Operator
 from ..operators.dense import Dense
@@ -91,6 +91,7 @@ class Columns:
     product : returns the products with a y in all rows, with bounds on the rounding.
     rows : these rows; by default all.
     error : bounds on the errors of the entries; None if they are exact.
+    off : bounds on the errors of the targets, which count as those of the products.
     """
 
     entries: Vector
@@ -98,32 +99,34 @@ class Columns:
     product: Callable[[Vector], Rounded]
     rows: Indices | None = None
     error: Vector | None = None
+    off: Parameter = 0.0
 
     @classmethod
-    def of(cls, entries: Vector, target: Vector, error: Vector | None = None) -> Columns:
-        """Return columns with all of their entries."""
+    def of(cls, entries: Vector, target: Vector, error: Vector | None = None, off: Parameter = 0.0) -> Columns:
+        """Return columns with all of their entries; the targets are known up to ``off``."""
         operator = Dense(np.asfortranarray(entries))
 
         def product(y: Vector) -> Rounded:
             found = operator.rmatvec_rounded(y, precise=True)
-            if error is None:
+            if error is None and not np.any(off):
                 return found
-            return found._replace(error=(found.error + error.T @ np.abs(y)) * (1 + 2.0**-20))
+            moved = 0.0 if error is None else error.T @ np.abs(y)
+            return found._replace(error=(found.error + moved + off) * (1 + 2.0**-20))
 
-        return cls(entries, target, product, error=error)
+        return cls(entries, target, product, error=error, off=off)
 
 
-def sums_of(A: Operator, indicators: Vector, target: Vector) -> Columns:
-    """Return sums of columns, with bounds on the rounding of their entries."""
+def sums_of(A: Operator, indicators: Vector, target: Vector, off: Parameter = 0.0) -> Columns:
+    """Return sums of columns, with bounds on the rounding of their entries and of the targets."""
     sums = [A.matvec_rounded(indicator, precise=True) for indicator in indicators]
     error = np.column_stack([each.error + np.abs(each.low) for each in sums])
-    return Columns.of(np.column_stack([each.high for each in sums]), target, error if np.any(error) else None)
+    return Columns.of(np.column_stack([each.high for each in sums]), target, error if np.any(error) else None, off)
 
 
 def balance(columns: Columns, y: Vector, limits: Limits) -> Balanced | None:
     """Return a point near y with B'y = t within the limits, exactly if that can be proved; None if none was found."""
     rest = columns.product(y)
-    if np.all((rest.high == columns.target) & (rest.low == 0) & (rest.error == 0)):
+    if np.all(_settled(rest, columns.target)):
         return Balanced(y, np.zeros(y.size))
     used = np.flatnonzero(np.any(columns.entries != 0, axis=0))
     others = np.setdiff1d(np.arange(columns.target.size), used)
@@ -166,15 +169,27 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
         moved = y[rows] - room * (room * (B[:, kept] @ step))
         y[rows] = np.where(np.abs(moved) < least, 0.0, moved)
         y = np.clip(y, limits.lower, limits.upper)
-    kept, others = np.sort(factors.order[: factors.rank]), np.sort(factors.order[factors.rank :])
+    room = limits.room(y)[rows]
+    live = np.any(room[:, None] * B != 0, axis=0)
+    if not np.all(_settled(columns.product(y).part(used), target)[~live]):
+        return Balanced(y, np.zeros(y.size), proved=False)
+    if not np.any(live):
+        return Balanced(y, np.zeros(y.size))
+    kept, others = (np.sort(part[live[part]]) for part in np.split(factors.order, [factors.rank]))
     exact = columns.error is None and columns.rows is None
-    if factors.rank and (
+    if kept.size and (
         not others.size or (exact and _exactly_dependent(B, np.maximum(room, limits.unit), target, kept, others))
     ):
-        radius = _radius(columns, used[kept], y, limits.room(y)[rows])
+        radius = _radius(columns, used[kept], y, room)
         if radius is not None:
             return Balanced(y, radius)
     return Balanced(y, np.zeros(y.size), proved=False)
+
+
+def _settled(rest: Rounded, target: Vector) -> Flags:
+    """Return which products are equal to their targets: columns without a row that can move have to be."""
+    settled: Flags = (rest.high == target) & (rest.low == 0) & (rest.error == 0)
+    return settled
 
 
 class _Factors(NamedTuple):

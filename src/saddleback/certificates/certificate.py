@@ -24,10 +24,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from ..common.arrays import Indices, Vector, constant, length
+from ..common.arrays import Vector, constant, length
 from ..common.rebuildable import stored
 from ..common.rounded import SHORT, TINY, UNIT, Rounded
-from ..functions.domains import bounded
+from ..common.sums import Equations
+from ..functions.domains import bounded, sums_inside
 from ..functions.excess import LOST, Excess, up
 from ..functions.points import DensePoint, Point
 from ..functions.traits import curvature, rise_within, subgradient_scale
@@ -38,7 +39,7 @@ from ..operators.deferred_points import image
 from ..result import ROUGH, Certificate
 from .balance import Limits
 from .closed_rows import ClosedRows
-from .equations import balance_columns, balance_sums
+from .equations import balance_sums
 from .sides import DualSide, PrimalSide, dual_side, pair, primal_side
 
 RESOLVED = 2.0**-36
@@ -379,7 +380,8 @@ class _Pair:
         self.radius: Vector | None = None
         self.closed = ClosedRows.of(model.g_star.domain, self.y)
         self._close_rows()
-        self.scalable = model.loss_bounded_below and model.f_star.domain.has_zero()
+        free = model.unpenalised_sums
+        self.scalable = model.loss_bounded_below and model.f_star.domain.has_zero() and not np.any(free.value)
         self.balanced = True
         self.moved_by_rounding = False
         self._balance_columns()
@@ -388,39 +390,34 @@ class _Pair:
     # --- the dual point -----------------------------------------------------------------------------------------
 
     def _balance_columns(self) -> None:
-        """Balance y on the columns without a penalty, and on those whose slope no factor of y brings to its side."""
+        """Balance y on the columns without a penalty, and on those whose slope no factor of y brings to its side.
+
+        The same for sums of columns.
+        """
         free = self.model.unpenalised_sums
-        self.exactly = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self.held = Equations.none()
         if len(free):
-            ends = self.model.f_star.domain.project(self.model.nothing)
-            self.balanced = self._balance(free, ends, needs_proof=False)
+            self.balanced = self._balance(free, needs_proof=False)
         self.slope = self._slope()
         for _ in range(TRIES):
-            columns, ends = self._beyond()
-            if not columns.size:
-                return
-            at = np.union1d(columns, self.exactly[0])
-            if np.any(np.diff(free) > 1) or not self._balance(np.column_stack([at, at + 1]), ends, needs_proof=True):
+            equations = self._beyond()
+            if not len(equations) or not self._balance(equations, needs_proof=True):
                 return
             self.moved_by_rounding |= not self.products.sized
             self.slope = self._slope()
 
-    def _balance(self, ranges: Indices, ends: Vector, needs_proof: bool) -> bool:
-        """Balance y on columns, or sums of columns, whose slopes have to be at the given ends; return whether it is."""
-        single = bool(np.all(np.diff(ranges) == 1))
+    def _balance(self, slopes: Equations, needs_proof: bool) -> bool:
+        """Balance y so that its slopes satisfy equations; return whether they do."""
         limits = self._limits()
         if limits is None:
             return False
-        if single:
-            found = balance_columns(self.model.A, ranges[:, 0], -ends[ranges[:, 0]], self.y, limits, self.closed)
-        else:
-            found = balance_sums(self.model.A, ranges, -_sums(ends, ranges), self.y, limits, self.closed)
+        found = balance_sums(self.model.A, slopes, self.y, limits, self.closed)
         if found is None or (needs_proof and not found.proved):
             return False
         self.y, self.radius = found.y, found.radius if np.any(found.radius) else None
         self._close_rows()
-        if single and found.proved:
-            self.exactly = ranges[:, 0], ends[ranges[:, 0]]
+        if found.proved:
+            self.held = slopes
         return found.proved
 
     def _close_rows(self) -> None:
@@ -437,21 +434,21 @@ class _Pair:
     def _slope(self) -> Rounded:
         """Return -A'y', with the slopes of the balanced columns at their ends."""
         slope = self.products.slope(self.y, self.radius)
-        columns, ends = self.exactly
+        columns, ends, rounding = self.held.of_entries
         if not columns.size:
             return slope
         high, low, error = (np.array(vector) for vector in slope[:3])
-        high[columns], low[columns], error[columns] = ends, 0.0, 0.0
+        high[columns], low[columns], error[columns] = ends, 0.0, rounding
         return Rounded(high, low, error, slope.size)
 
-    def _beyond(self) -> tuple[Indices, Vector]:
-        """Return the columns whose slopes may be outside of an end that no factor moves, and the ends of all columns.
+    def _beyond(self) -> Equations:
+        """Return equations by which slopes, and their sums, are inside of ends that no factor moves; none if they are.
 
         For a program these are all columns outside of their domain. For a fit, a factor of y moves a slope to an end
-        that is not 0.
+        that is not 0. The equations that are satisfied already follow.
         """
-        slope = self.slope
-        low, high = self.model.f_star.domain.box(slope.high.size)
+        slope, domain = self.slope, self.model.f_star.domain
+        low, high = domain.box(slope.high.size)
         at = slope.high + slope.low
         reach = slope.error + UNIT * np.abs(at)
         above, below = at + reach > high, at - reach < low
@@ -459,10 +456,12 @@ class _Pair:
         out = above | below
         if self.scalable:
             out &= np.abs(ends) <= RESOLVED * slope.size
-        out[self.exactly[0]] = False
+        out[self.held.of_entries[0]] = False
         columns = np.flatnonzero(out)
-        ends[self.exactly[0]] = self.exactly[1]
-        return columns, ends
+        found = Equations.entries(columns, ends[columns])
+        if self.scalable:
+            found = Equations.joined([found, sums_inside(domain, slope)])
+        return Equations.joined([found, self.held.apart_from(found)]) if len(found) else found
 
     def _scale(self) -> None:
         """Scale y, as a real point, until its slope and itself are feasible."""
@@ -556,17 +555,11 @@ class _Pair:
     def _rounded(self) -> bool:
         """Return whether the free columns, or sums of columns, are balanced up to the rounding of their products."""
         free, slope = self.model.unpenalised_sums, self.slope
-        ends = self.model.f_star.domain.project(self.model.nothing)
-        rest = np.abs(_sums(slope.high, free) - _sums(ends, free) + _sums(slope.low, free))
-        forgiven = ROUNDINGS * UNIT * _sums(slope.size, free)
+        rest = np.abs(free.sums.of(slope.high) - free.value + free.sums.of(slope.low))
+        forgiven = ROUNDINGS * UNIT * free.sums.of(slope.size)
         if self.products.last:
-            forgiven += _sums(slope.error, free)
+            forgiven += free.sums.of(slope.error)
         return bool(np.all(rest <= forgiven))
-
-
-def _sums(values: Vector, ranges: Indices) -> Vector:
-    """Return the sums of values over ranges of columns."""
-    return np.array([float(np.sum(values[a:b])) for a, b in ranges.tolist()])
 
 
 def _unit(model: Model, y: Vector) -> Vector:

@@ -41,11 +41,11 @@ class ClosedRows:
 
         The largest value of each row is left: it is as far from its lower bound as any.
         """
-        ranges = fixed_sums(domain) if domain.has_zero() else np.zeros((0, 2), dtype=np.int64)
-        widths = np.diff(ranges, axis=1)[:, 0]
-        found = []
-        for width in np.unique(widths[widths > 1]).tolist():
-            places = ranges[widths == width, :1] + np.arange(width)
+        if not domain.has_zero():
+            return []
+        rows, found = fixed_sums(domain, y.size).sums, []
+        for width in np.unique(rows.sizes[rows.sizes > 1]).tolist():
+            places = rows.places[rows.start[:-1][rows.sizes == width, None] + np.arange(width)]
             largest = np.argmax(y[places], axis=1)
             found.append(cls(places, places[np.arange(len(places)), largest]))
         return found
@@ -68,7 +68,7 @@ class ClosedRows:
         inexact = (own != 0) & (of_left != 0)
         error[self.places] += error_left + np.where(inexact, 2 * UNIT * np.abs(entries[self.places]), 0.0)
         error[self.left] = 0.0
-        return Columns.of(entries, columns.target, error * (1 + 4 * UNIT) if np.any(error) else None)
+        return Columns.of(entries, columns.target, error * (1 + 4 * UNIT) if np.any(error) else None, columns.off)
 
 
 def _sums(rows: Vector) -> tuple[Vector, Vector]:

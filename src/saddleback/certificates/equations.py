@@ -9,6 +9,7 @@ from scipy import sparse
 
 from ..common.arrays import Indices, Vector
 from ..common.rounded import Rounded
+from ..common.sums import Equations
 from ..linear_programs.program import at_hand
 from ..operators import Operator
 from .balance import Balanced, Columns, Limits, balance, sums_of
@@ -82,15 +83,19 @@ def balance_by_some_rows(A: Operator, at: Indices, target: Vector, y: Vector, li
 
 
 def balance_sums(
-    A: Operator, ranges: Indices, target: Vector, y: Vector, limits: Limits, closed: Sequence[ClosedRows] = ()
+    A: Operator, slopes: Equations, y: Vector, limits: Limits, closed: Sequence[ClosedRows] = ()
 ) -> Balanced | None:
-    """Return a point near y with sum_j A_j'y = t over ranges of columns; None if none was found."""
-    if _is_large(A.shape[0], len(ranges)):
+    """Return a point near y whose slope -A'y satisfies equations; None if none was found."""
+    sums = slopes.sums
+    if sums.are_entries and not np.any(slopes.rounding):
+        order = np.argsort(sums.places)
+        return balance_columns(A, sums.places[order], -slopes.value[order], y, limits, closed)
+    if _is_large(A.shape[0], len(sums)) or A.shape[1] * len(sums) > MOST_ENTRIES:
         return None
-    indicators = np.zeros((len(ranges), A.shape[1]))
-    for indicator, (a, b) in zip(indicators, ranges.tolist(), strict=True):
-        indicator[a:b] = 1.0
-    return balance(_open(sums_of(A, indicators, target), closed), y, limits)
+    indicators = np.zeros((len(sums), A.shape[1]))
+    for indicator, own in zip(indicators, sums, strict=True):
+        indicator[own] = 1.0
+    return balance(_open(sums_of(A, indicators, -slopes.value, slopes.rounding), closed), y, limits)
 
 
 def _is_large(rows: int, count: int) -> bool:

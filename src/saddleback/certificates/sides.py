@@ -230,9 +230,9 @@ def _balanced(model: Model, z: Vector) -> Vector:
     inside, free = model.f_star.domain.project(z), model.unpenalised
     z = z.copy()
     z[free] = inside[free]
-    for a, b in model.unpenalised_sums.tolist():
-        if b > a + 1:
-            z[a:b] += np.mean(inside[a:b] - z[a:b])
+    for own in model.unpenalised_sums.sums:
+        if own.size > 1:
+            z[own] += np.mean(inside[own] - z[own])
     return z
 
 
@@ -382,11 +382,10 @@ def _ratio(value: float, scale: float) -> float:
 
 def unpenalised_part(model: Model) -> tuple[Vector, Vector]:
     """Return A_0 and c_0: the unpenalised columns, or sums of columns, and the slopes of f along them."""
-    ranges, inside = model.unpenalised_sums, model.f_star.domain.project(np.zeros(model.A.shape[1]))
-    if np.all(np.diff(ranges) == 1):
-        return model.A.entries(ranges[:, 0]), inside[ranges[:, 0]]
-    images = [model.A.matvec(np.ones(b - a), slice(a, b)) for a, b in ranges.tolist()]
-    return np.column_stack(images), np.array([np.sum(inside[a:b]) for a, b in ranges.tolist()])
+    free = model.unpenalised_sums
+    if free.sums.are_entries:
+        return model.A.entries(free.sums.places), free.value
+    return np.column_stack([model.A.matvec(np.ones(own.size), own) for own in free.sums]), free.value
 
 
 def _project_unpenalised(model: Model, y: Vector) -> tuple[Vector, bool]:

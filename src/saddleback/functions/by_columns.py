@@ -14,9 +14,10 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant
 from ..common.cached import cached_property, twin
 from ..common.checks import shown
 from ..common.rounded import Rounded
+from ..common.sums import Equations
 from .calculus import hstack, plus
 from .contract import Convex, Domain, Ray
-from .domains import PartlyFixed, bounded, fixed, fixed_sums
+from .domains import PartlyFixed, bounded, fixed, fixed_sums, sums_inside
 from .excess import Excess
 from .group import GroupNorms, partition_of_entries
 from .kinks import Kinks
@@ -363,10 +364,15 @@ class RearrangedSet(Domain, PartlyFixed):
     def fixed(self) -> Indices:
         return np.sort(self.order[fixed(self.base)])
 
-    def fixed_sums(self) -> Indices:
-        ranges = [self.order[first:end] for first, end in fixed_sums(self.base)]
-        neighbours = [(own[0], own[-1] + 1) for own in ranges if np.all(np.diff(own) == 1)]
-        return np.array(neighbours, dtype=np.int64).reshape(-1, 2)
+    def fixed_sums(self, size: int) -> Equations:
+        return fixed_sums(self.base, size).at(self.order)
+
+    def sums_inside(self, slope: Rounded) -> Equations:
+        return sums_inside(self.base, slope.part(self.order)).at(self.order)
+
+    def box(self, size: int) -> tuple[Vector, Vector]:
+        low, high = self.base.box(size)
+        return _put(low, self.order), _put(high, self.order)
 
 
 @bounded.register

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ..common.arrays import Indices, Vector, anywhere, is_one_value, squeeze_constant
 from ..common.cached import cached_property
 from ..common.chunks import chunked_flatnonzero, chunked_map, double
+from ..common.rounded import Rounded
+from ..common.sums import Equations
 from .contract import ROUNDING, Domain
 from .points import BlockPoint
 
@@ -22,16 +24,25 @@ class PartlyFixed(ABC):
     """A set in which some coordinates, or sums of them, have one value only: the penalty is linear along them."""
 
     @abstractmethod
+    def project(self, x: Vector) -> Vector:
+        """Return the nearest point of the set."""
+
+    @abstractmethod
     def fixed(self) -> Indices:
         """Return the coordinates that have the same value in the whole set."""
 
-    def fixed_sums(self) -> Indices:
-        """Return the ranges of coordinates whose sum has the same value in the whole set: first and end, one per row.
-
-        A fixed coordinate is a range of length 1.
-        """
+    def fixed_sums(self, size: int) -> Equations:
+        """Return the sums of coordinates that have the same value in the whole set, fixed coordinates among them."""
         own = np.asarray(self.fixed())
-        return np.column_stack([own, own + 1])
+        return Equations.entries(own, self.project(np.zeros(size))[own]) if own.size else Equations.none()
+
+    def sums_inside(self, slope: Rounded) -> Equations:
+        """Return equations by which a slope has all sums well inside that are bounded by 0; none if it has.
+
+        No multiple of a slope would have. The fixed sums of the same coordinates follow from these equations. Bounds of
+        single coordinates are not among them: ``box`` tells these.
+        """
+        return Equations.none()
 
 
 def fixed(domain: Domain) -> Indices:
@@ -39,9 +50,14 @@ def fixed(domain: Domain) -> Indices:
     return domain.fixed() if isinstance(domain, PartlyFixed) else np.zeros(0, dtype=np.int64)
 
 
-def fixed_sums(domain: Domain) -> Indices:
-    """Return the ranges of coordinates whose sum has the same value in the whole set."""
-    return domain.fixed_sums() if isinstance(domain, PartlyFixed) else np.zeros((0, 2), dtype=np.int64)
+def fixed_sums(domain: Domain, size: int) -> Equations:
+    """Return the sums of coordinates that have the same value in the whole set."""
+    return domain.fixed_sums(size) if isinstance(domain, PartlyFixed) else Equations.none()
+
+
+def sums_inside(domain: Domain, slope: Rounded) -> Equations:
+    """Return equations by which a slope has all sums well inside that are bounded by 0; none if it has."""
+    return domain.sums_inside(slope) if isinstance(domain, PartlyFixed) else Equations.none()
 
 
 def slack(domain: Domain, x: Vector) -> Vector:
@@ -169,8 +185,11 @@ class Translated(Domain, PartlyFixed):
     def fixed(self) -> Indices:
         return fixed(self.base)
 
-    def fixed_sums(self) -> Indices:
-        return fixed_sums(self.base)
+    def fixed_sums(self, size: int) -> Equations:
+        return fixed_sums(self.base, size).moved(self.by)
+
+    def sums_inside(self, slope: Rounded) -> Equations:
+        return sums_inside(self.base, slope.plus(Rounded.around(-self.by))).moved(self.by)
 
 
 @singledispatch
@@ -214,8 +233,11 @@ class Product(Domain, PartlyFixed):
     def fixed(self) -> Indices:
         return np.concatenate([fixed(each) + own.start for each, own in self.sets])
 
-    def fixed_sums(self) -> Indices:
-        return np.concatenate([fixed_sums(each) + own.start for each, own in self.sets])
+    def fixed_sums(self, size: int) -> Equations:
+        return Equations.joined([fixed_sums(each, own.stop - own.start).after(own.start) for each, own in self.sets])
+
+    def sums_inside(self, slope: Rounded) -> Equations:
+        return Equations.joined([sums_inside(each, slope.part(own)).after(own.start) for each, own in self.sets])
 
 
 @bounded.register

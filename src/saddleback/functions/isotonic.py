@@ -15,15 +15,19 @@ import numpy as np
 from .. import _native
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, here, squeeze_constant
 from ..common.checks import positive_multiple
-from ..common.rounded import Rounded
+from ..common.rounded import UNIT, Rounded
+from ..common.sums import Equations, Sums
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import PartlyFixed
-from .excess import Contact, assumed_side, contact_of_jumps
+from .excess import Contact, assumed_side, contact_of_jumps, running_sums
 from .normal_form import PiecewiseParameters
 from .penalties import Penalty
 from .piecewise import PiecewiseQuadratic
 from .traits import InUnits, Movable
+
+INSIDE = 16.0
+"""Multiple of its rounding to which a sum is moved, so that it is not below 0 afterwards."""
 
 
 class Isotonic(Penalty):
@@ -136,5 +140,23 @@ class PolarCone(Ball, PartlyFixed):
     def fixed(self) -> Indices:
         return np.arange(1 if self.of.size == 1 else 0)
 
-    def fixed_sums(self) -> Indices:
-        return np.array([[0, self.of.size]])
+    def fixed_sums(self, size: int) -> Equations:
+        return Equations.total(np.zeros(size))
+
+    def sums_inside(self, slope: Rounded) -> Equations:
+        """Return equations for the sums between one cumulated sum that may be below 0 and the next.
+
+        What is clearly below 0 goes to 0, where entries may all be 0 exactly, and what rounding may put there above it.
+        """
+        sums = running_sums(slope).part(slice(None, -1))
+        at, reach = sums.high + sums.low, sums.error + UNIT * sums.size
+        if not np.any(at < reach):
+            return Equations.none()
+        near = np.flatnonzero(at < 2 * INSIDE * reach)
+        inside = np.where(at < -reach, 0.0, INSIDE * reach)[near]
+        ends = np.concatenate([[0.0], inside, [0.0]])
+        value = np.diff(ends)
+        own = value - ends[1:]
+        lost = (ends[1:] - (value - own)) - (ends[:-1] + own)
+        ranges = Sums(np.arange(self.of.size), np.concatenate([[0], near + 1, [self.of.size]]))
+        return Equations(ranges, value, np.abs(lost))

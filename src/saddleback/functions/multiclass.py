@@ -27,6 +27,7 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, multiple
 from ..common.cached import cached_property
 from ..common.checks import finite, nonnegative, scalar, weights
 from ..common.rounded import UNIT, Rounded
+from ..common.sums import Equations, Sums
 from ..places.torch import device_of
 from .conjugates import Conjugate
 from .contract import ROUNDING, Convex, Domain, Ray
@@ -489,10 +490,10 @@ class Simplices(Domain, PartlyFixed):
     def fixed(self) -> Indices:
         return np.flatnonzero(self.loss.spread(self.loss.weight == 0))
 
-    def fixed_sums(self) -> Indices:
+    def fixed_sums(self, size: int) -> Equations:
         rows, classes = self.loss.target.shape
-        first = classes * np.arange(rows)
-        return np.column_stack([first, first + classes])
+        nothing = np.zeros(rows)
+        return Equations(Sums(np.arange(size), classes * np.arange(rows + 1)), nothing, nothing)
 
 
 class OnSimplices(Conjugate[SumOverClasses], Scaled):

@@ -9,13 +9,18 @@ import numpy as np
 from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, squeeze_constant
 from ..common.chunks import panels_of_rows
 from ..common.rebuildable import stored
+from ..common.rounded import UNIT, Rounded
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Ray
 from .domains import Everywhere, PartlyFixed
+from .excess import LOST, Contact, Gauge, Near, collapsed, contact_of_norms, lengths
 from .kinks import Kinks
 from .points import BufferedPoint, DensePoint
-from .singular import PROVED, Memory, Pairs, nuclear_norm, spectral_norm, threshold_singular_values
+from .singular import PROVED, Memory, Pairs, enclosed_norms, nuclear_norm, spectral_norm, threshold_singular_values
 from .traits import InUnits, Kinked, Lipschitz, Movable, Remembers, Scaled
+
+MOST_WORK = 2**24
+"""Largest size of a matrix times its smaller side for which singular values are verified: it takes milliseconds."""
 
 
 @stored
@@ -102,6 +107,32 @@ class NuclearNorm(Convex, Lipschitz, Kinked, Scaled, InUnits, Movable, Remembers
         left, values, right = np.linalg.svd(x.reshape(self.shape), full_matrices=False)
         kept = values > ROUNDING * values[0]
         return self.alpha * np.ravel(left[:, kept] @ right[kept])
+
+    @property
+    def bounds_rounding(self) -> bool:
+        """Whether matrices of all sizes have bounds: those of robust PCA are as large as the data."""
+        return False
+
+    def contact(self, point: Rounded, slope: Rounded) -> Contact | None:
+        """Return the contact, by verified singular values; None for a matrix that is too large."""
+        if min(self.shape) * self.shape[0] * self.shape[1] > MOST_WORK:
+            return None
+        x, z = collapsed(point), collapsed(slope)
+        of_x, of_z = (enclosed_norms(each.value.reshape(self.shape)) for each in (x, z))
+        if of_x is None or of_z is None:
+            return None
+        one = self.blocks()
+        x_off, z_off = (lengths(one, each.error).most for each in (x, z))
+        gauge = Gauge(
+            most=(of_z.most + z_off) * (1 + 2 * UNIT),
+            least=np.array([of_z.least]),
+            end=np.array([self.alpha]),
+            size=lengths(one, slope.size).value,
+        )
+        error = self.alpha * (of_x.error + 2 * UNIT * of_x.total) + LOST * (of_x.total > 0)
+        norms = Near(np.array([self.alpha * of_x.total]), np.array([error]))
+        moved = self.alpha * np.sqrt(min(self.shape)) * x_off * (1 + 8 * UNIT) + LOST * (x_off > 0)
+        return contact_of_norms(x, z, one, norms, moved, gauge)
 
     def rise(self, distance: float) -> float:
         return self.alpha * float(np.sqrt(min(self.shape))) * distance

@@ -31,6 +31,7 @@ from ..common.cached import cached_property
 from ..common.checks import SQUARABLE, data, finite, integer, positive_multiple, scalar
 from ..common.chunks import double
 from ..common.rounded import TINY, UNIT, Rounded
+from ..common.sums import Equations
 from ..places.torch import device_of
 from .conjugates import Ball, Conjugate
 from .contract import ROUNDING, Convex, Ray
@@ -375,8 +376,8 @@ class Permutahedron(Ball, PartlyFixed):
         single = self.of.scores[0] == self.of.scores[-1]
         return np.arange(self.of.scores.size if single else 0)
 
-    def fixed_sums(self) -> Indices:
-        return super().fixed_sums() if self.fixed().size else np.array([[0, self.of.scores.size]])
+    def fixed_sums(self, size: int) -> Equations:
+        return super().fixed_sums(size) if self.fixed().size else Equations.total(self.of.scores)
 
 
 class LinearOnPermutahedron(Conjugate[SortedResiduals], Scaled):

@@ -33,6 +33,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from ..common.chunks import double
 from ..common.rebuildable import stored
+from ..common.rounded import UNIT
 from ..machine.tiled_blas import cholesky, outer, product
 
 Matrix = NDArray[Any]
@@ -71,6 +72,9 @@ SMALL = 1e-100
 
 PANEL = 1 << 20
 """Entries per panel, for products that are not needed as a whole."""
+
+LEAST = 2.0**-1000
+"""More than underflow takes from the norm of the rest of a matrix."""
 
 NEGLIGIBLE = 1e-12
 """Part of a matrix, relative to its norm, that is only rounding."""
@@ -351,3 +355,42 @@ def _widened(basis: Matrix, columns: int, memory: Memory) -> Matrix:
     """Return a basis with ``columns`` additional random columns."""
     more = memory.random.standard_normal((basis.shape[0], columns)).astype(basis.dtype)
     return np.linalg.qr(np.hstack([basis, more]))[0]
+
+
+class Enclosed(NamedTuple):
+    """Bounds on the norms of a matrix: the largest singular value, and the sum of all with a bound on its error."""
+
+    least: float
+    most: float
+    total: float
+    error: float
+
+
+def enclosed_norms(matrix: Matrix) -> Enclosed | None:
+    r"""Return bounds on the norms of a matrix that hold whatever LAPACK returns; None if it returns nothing.
+
+    Let :math:`Z = U S V + R`, with the computed factors and the rest R. If :math:`\|U'U - I\|_F \le d_U`, the singular
+    values of U are between :math:`1 - d_U` and :math:`1 + d_U`, and likewise for V. Those of U S V are therefore those
+    of S up to factors :math:`(1 \pm d_U)(1 \pm d_V)`, and R adds at most its Frobenius norm to the largest, and
+    :math:`\sqrt{k}` times it to the sum of k (Rump, *Verified bounds for singular values*, 2011).
+    """
+    try:
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return None
+    side, longest = values.size, max(matrix.shape)
+    total = float(np.sum(values)) * (1 + 2 * side * UNIT)
+    rounding = (longest + side + 8) * UNIT * (1 + 2.0**-8)
+    off = sum(float(np.linalg.norm(each - np.eye(side))) for each in (left.T @ left, right @ right.T))
+    off = (off + rounding * side) * (1 + 2.0**-20)
+    if not off < 2.0**-10:
+        return None
+    scale = float(values[0]) or 1.0
+    rest = float(np.linalg.norm((matrix - (left * values) @ right) / scale)) * (1 + rounding * matrix.size) * scale
+    rest = (rest + rounding * total) * (1 + 2.0**-20) + LEAST * (total > 0)
+    return Enclosed(
+        least=max(float(values[0]) * (1 - off) - rest, 0.0),
+        most=(float(values[0]) * (1 + off) + rest) * (1 + 4 * UNIT),
+        total=total,
+        error=(total * (off + 4 * side * UNIT) + np.sqrt(side) * rest) * (1 + 4 * UNIT),
+    )

@@ -31,6 +31,7 @@ from ..common.arrays import Blocks, Indices, Step, ToDevice, Vector, constant, h
 from ..common.cached import cached_property
 from ..common.checks import LARGEST_PRODUCT, scalar
 from ..common.rounded import Rounded
+from ..common.sums import Equations
 from .conjugates import Ball, Indicator
 from .contract import ROUNDING, Convex, Domain, Ray
 from .domains import Everywhere, Interval, PartlyFixed, largest_finite_multiple
@@ -251,8 +252,8 @@ class Bridge(_Subgradients, PartlyFixed):
         size = self.of.linear.size
         return np.arange(size if self.of.alpha == 0 or size == 1 else 0)
 
-    def fixed_sums(self) -> Indices:
-        return super().fixed_sums() if self.fixed().size else np.array([[0, self.of.linear.size]])
+    def fixed_sums(self, size: int) -> Equations:
+        return super().fixed_sums(size) if self.fixed().size else Equations.total(self.of.linear)
 
 
 class Tube(_Subgradients):

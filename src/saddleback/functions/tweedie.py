@@ -18,10 +18,15 @@ from ..places.torch import device_of
 from .contract import Ray
 from .curved import CurvedConjugate, CurvedRows
 from .domains import Everywhere, Interval
+from .enclosures import MARGIN, self_concordant_reach, upwards
 from .excess import LOST, Near
 from .losses import Loss
+from .traits import Enclosed
 
 NEWTON_STEPS = 60
+
+NEAR = 1e-9
+"""Distance from a computed point with some slope within which the exact one is looked for."""
 
 SMALLEST = 1e-300
 """The logarithm of 0 is taken to be that of this number."""
@@ -112,7 +117,7 @@ class Tweedie(Loss):
         return TweedieLoss(self.b.ravel(), self._weights(shape), self.power)
 
 
-class TweedieLoss(CurvedRows):
+class TweedieLoss(CurvedRows, Enclosed):
     r""":math:`\sum_i s_i\, \ell(u_i)`. Its gradient is not Lipschitz, so that methods treat it by its prox."""
 
     domain = Everywhere()
@@ -219,6 +224,46 @@ class TweedieLoss(CurvedRows):
         with np.errstate(over="ignore", invalid="ignore"):
             rises = np.where(curvature > 0, curvature * np.exp(rate * distances) * distances**2, 0.0)
         return 0.5 * float(np.sum(rises))
+
+    def enclosure(self, low: Vector, high: Vector, excess: float) -> tuple[Vector, Vector]:
+        return self._furthest(low, excess, -1.0), self._furthest(high, excess, 1.0)
+
+    def _furthest(self, slope: Vector, excess: float, side: float) -> Vector:
+        """Return one end of the points near lines with these slopes; infinite where the slope cannot be resolved.
+
+        The third derivative is at most the second one. The point with the slope is between two others, NEAR apart,
+        whose slopes are proved to be on either side of it.
+        """
+        with np.errstate(all="ignore"):
+            at = self._with_slope(slope)
+            before, after = (at + way * NEAR * (1.0 + np.abs(at)) for way in (-1.0, 1.0))
+            found = (self._slope_at(before, 1.0) <= slope) & (self._slope_at(after, -1.0) >= slope)
+            least = self.curvature_at(before) * np.exp(before - after) * (1.0 - MARGIN)
+            start = before if side < 0 else after
+            end = side * upwards(side * start, self_concordant_reach(excess, least), np.abs(start))
+        return np.where(found & (self.weight > 0) & ~np.isnan(end), end, side * np.inf)
+
+    def _with_slope(self, slope: Vector) -> Vector:
+        """Return about the points with these slopes."""
+        if not self.down:
+            return np.log(slope + self.weight * self.b) - np.log(self.weight)
+        if not self.up:
+            return np.log(self.weight * self.b) - np.log(self.weight - slope)
+        return self.conjugate().maximiser(slope)
+
+    def _slope_at(self, u: Vector, side: float) -> Vector:
+        """Return a bound on the slope at a point, from above or from below."""
+        terms = self.weight * _exponential(self.up, u), self.weight * self.b * _exponential(self.down, -u)
+        return terms[0] - terms[1] + side * (MARGIN * (1.0 + np.abs(u)) * (terms[0] + terms[1]) + LOST)
+
+    def curvature_between(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        with np.errstate(all="ignore"):
+            ends = [
+                self.weight
+                * (self.up * _exponential(self.up, one) + self.down * self.b * _exponential(self.down, -two))
+                for one, two in ((lower, upper), (upper, lower))
+            ]
+        return np.where(np.isnan(ends[0]), 0.0, ends[0]), np.where(np.isnan(ends[1]), np.inf, ends[1])
 
     # The two terms of the loss are exponentials, whose slopes c and -d add to y / s. For any such c and d, the sum of
     # their excesses is a bound on that of the loss, and it is equal if both touch at the same u. With the power 1 or 2

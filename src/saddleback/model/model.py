@@ -15,6 +15,7 @@ from ..common.arrays import Blocks, Indices, Vector, constant, length, map_const
 from ..common.cached import cached_property
 from ..common.canonical_units import Exponents, canonical_units, geometric_units
 from ..common.rebuildable import derived
+from ..common.sums import Equations
 from ..functions import Convex
 from ..functions.calculus import BlockSum, parts_of, plus
 from ..functions.domains import bounded, fixed, fixed_sums
@@ -298,9 +299,9 @@ class Model:
         return fixed(self.f_star.domain)
 
     @cached_property
-    def unpenalised_sums(self) -> Indices:
-        """Ranges of columns, one per row, along whose sum f is linear; an unpenalised column is a range of length 1."""
-        return fixed_sums(self.f_star.domain)
+    def unpenalised_sums(self) -> Equations:
+        """Sums of columns along which f is linear, unpenalised columns among them."""
+        return fixed_sums(self.f_star.domain, self.A.shape[1])
 
     @property
     def nothing(self) -> Vector:
