@@ -94,14 +94,10 @@ class Certified(BaseEstimator):
     """The parameter that limits the passes."""
 
     def _clock(self) -> Clock:
-        """Return the clock of a call, which all solves of the call share; raise if the time limit is none."""
+        """Return the clock of a call, which all solves of the call share; raise if a limit of the call is none."""
         limit = self.time_limit
         if limit is not None and (not isinstance(limit, (int, float, np.number)) or not limit > 0):
             raise ValueError(f"time_limit={limit!r}: expected None or a positive number of seconds")
-        return Clock(limit, SERIAL)
-
-    def _options(self, clock: Clock, parts: int = 1) -> dict[str, Any]:
-        """Return the options of ``solve`` for the next of some parts of what is left of a call."""
         passes = getattr(self, self.passes_parameter)
         if not isinstance(passes, (int, float, np.number)) or not passes > 0:
             raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
@@ -110,9 +106,13 @@ class Certified(BaseEstimator):
             raise ValueError(
                 f"n_jobs={jobs!r}: expected None, a number from 1 to {MOST_THREADS}, or -1 for all that are available"
             )
+        return Clock(limit, SERIAL)
+
+    def _options(self, clock: Clock, parts: int = 1) -> dict[str, Any]:
+        """Return the options of ``solve`` for the next of some parts of what is left of a call."""
         return {
             "tol": self.tol,
-            "max_passes": passes,
+            "max_passes": getattr(self, self.passes_parameter),
             "time_limit": clock.share(parts),
             "seed": seed_of(self.random_state),
             "threads": self._threads(),
