@@ -369,8 +369,6 @@ def fit(
             model = asked.fitted_to(table, X, clock)
         else:
             model = asked.fitted(comm, progress and not as_json)
-        if aloud and out is not None:
-            write_table(out, model)
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     if aloud and as_json:
         _print_json(
@@ -379,6 +377,9 @@ def fit(
         )
     elif aloud:
         print_model(model)
+    if aloud and out is not None:  # after printing, so that a full disk does not lose the fit
+        with _input_errors():
+            write_table(out, model)
     if report is not None:  # last, so that no error in a picture loses the fit
         with _input_errors(), _quiet_warnings():
             page = asked.report(model.set_params(time_limit=clock.share()), table, X, ["saddleback", *sys.argv[1:]])
