@@ -17,7 +17,7 @@ class Above final : public Columns {
 
   Above(Index rows, Index count, std::vector<Part> parts) : Columns(rows, count), parts_(std::move(parts)) {
     for (const auto& [matrix, first] : parts_)
-      if (matrix->count() != count || first < 0 || first + matrix->rows() > rows)
+      if (matrix->count() != count || first < 0 || matrix->rows() > rows || first > rows - matrix->rows())
         throw std::invalid_argument("matrices one above the other must have the same columns, and lie inside the rows");
   }
 

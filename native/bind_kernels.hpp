@@ -50,7 +50,7 @@ inline Penalty penalty_of(const Slopes& slopes, const std::vector<PenaltyCallabl
 
 inline Stack stack_of(Index rows, const Matrices& matrices) {
   std::vector<std::shared_ptr<const Columns>> parts;
-  for (const auto& matrix : matrices) parts.emplace_back(matrix, &matrix->columns());
+  for (const auto& matrix : matrices) parts.push_back(Matrix::columns_of(matrix));
   return {rows, std::move(parts)};
 }
 

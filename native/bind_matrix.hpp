@@ -49,9 +49,9 @@ class Matrix {
       : objects_(nb::make_tuple(nb::cast(parts), nb::cast(first), rows)) {
     require(!parts.empty() && parts.size() == first.size(), "there must be matrices, each with its first row");
     std::vector<Above::Part> views;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      views.push_back({std::shared_ptr<const Columns>(parts[i], &parts[i]->columns()), first[i]});
-    view_ = std::make_unique<Above>(rows, parts[0]->columns().count(), std::move(views));
+    for (std::size_t i = 0; i < parts.size(); ++i) views.push_back({columns_of(parts[i]), first[i]});
+    const Index count = views[0].matrix->count();
+    view_ = std::make_unique<Above>(rows, count, std::move(views));
   }
 
   /// The arrays of the matrix as the constructor takes them.
@@ -61,6 +61,12 @@ class Matrix {
     const auto type = nb::type<Matrix>();
     if (!sparse()) return nb::make_tuple(type, objects_);  // also for matrices one above the other
     return nb::make_tuple(type, nb::make_tuple(objects_[0], objects_[1], objects_[2], view_->rows()));
+  }
+
+  /// The columns of an entry of a list, in which Python may write None.
+  static std::shared_ptr<const Columns> columns_of(const std::shared_ptr<const Matrix>& matrix) {
+    require(matrix != nullptr, "a list of matrices has None in it");
+    return {matrix, &matrix->columns()};
   }
 
   const Columns& columns() const {

@@ -165,6 +165,7 @@ LAYERED = {
     ),
     "finish after multipliers": (lambda: sb.Problem(sb.L1(0.5), WIDE, sb.Absolute(TARGET)), {"tol": 1e-9}),
     "finish on some rows": (lambda: sb.Problem(sb.L1(5.0), TALL, sb.Pinball(HEIGHTS, 0.3)), {"method": "finish"}),
+    "a block more than columns": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "pdmm"}),
     "pure-cd on a set": (lambda: sb.Problem(sb.L1(1.0), WIDE, sb.Absolute(TARGET)), {"method": "pure-cd"}),
     "equal rows": (lambda: sb.Problem(sb.L1(1.0), np.repeat(A, 3, axis=0), sb.Absolute(np.repeat(B, 3))), {}),
     "quadratic block": (lambda: pca(SMALL_MATRIX), {}),

@@ -175,6 +175,18 @@ def test_bad_constraints(given, message, rng):
         Lasso(constraints=given).fit(pd.DataFrame(X, columns=list("abcdef")), y)
 
 
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize(
+    "bound",
+    ["x", [[1.0, 2.0], [3.0]], 10**400, [1.0, None], np.ones(5)],
+    ids=["text", "ragged", "long", "none", "short"],
+)
+def test_bad_bounds_of_coefficients_are_named(side, bound, rng):
+    X, y = data(rng)
+    with pytest.raises((ValueError, TypeError), match=f"^{side} (has|is)"):
+        Lasso(**{side: bound}).fit(X, y)
+
+
 def test_bad_parts_of_a_constraint():
     for arguments, message in [
         (([[1.0, np.nan]], 0.0, 1.0), "C "),

@@ -328,6 +328,7 @@ REFUSED = {
     "cannot be negative": (cp.Minimize(t), [cp.abs(x) <= -1, t >= 0]),
     "attribute integer": (cp.Minimize(cp.norm1(cp.Variable(2, integer=True) - 0.5)), []),
     "attribute symmetric": (cp.Minimize(cp.norm1(cp.Variable((2, 2), symmetric=True) - 0.5)), []),
+    "the variable nothing has no entries": (cp.Minimize(cp.norm1(cp.Variable(0, name="nothing"))), []),
     "has no variables": (cp.Minimize(1.0), []),
     "the parameter q has no value": (cp.Minimize(cp.norm1(x) * cp.Parameter(nonneg=True, name="q")), []),
 }

@@ -170,6 +170,18 @@ def test_a_report_that_fails_does_not_lose_the_fit(houses, tmp_path, monkeypatch
     assert not report.exists()
 
 
+def test_a_table_that_cannot_be_written_does_not_lose_the_fit(houses, tmp_path, monkeypatch):
+    def failing(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", failing)
+    found = fit(houses[1], "--target", "price", "--alpha", "0.1", "--out", tmp_path / "out.csv")
+    assert found.exit_code == 2
+    assert "OPTIMAL" in found.stdout
+    assert "No space left" in found.stderr
+    assert not list(tmp_path.glob("*out.csv*"))
+
+
 def test_names_that_spreadsheets_take_for_formulas_are_texts(houses, tmp_path):
     frame, _ = houses
     path, out = tmp_path / "names.csv", tmp_path / "out.csv"

@@ -586,6 +586,7 @@ M = sp.csc_matrix(np.ones((4, 3)))
         {"matrices": [_native.Matrix(np.ones((4, 3)))]},
         {"matrices": [np.ones((4, 3), order="F")]},
         {"matrices": ["matrix"]},
+        {"matrices": [None]},
         {"matrices": [_native.Matrix(M.indptr[:-1], M.indices, M.data, 4)]},
         {"matrices": [_native.Matrix(M.indptr, M.indices + 1, M.data, 4)]},
         {"matrices": [_native.Matrix(M.indptr, M.indices - 1, M.data, 4)]},
@@ -654,6 +655,10 @@ def test_bad_products_are_rejected():
         (M.indptr, M.indices[:-1], M.data, 4),
         (M.indptr, M.indices, M.data.astype(complex), 4),
         (M.indptr, M.indices[::2], M.data[::2], 4),
+        ([None], [0], 4),
+        ([matrix(np.ones((4, 3))), None], [0, 4], 8),
+        ([matrix(np.ones((4, 3)))], [2**63 - 1], 8),
+        ([matrix(np.ones((4, 3)))], [0], -1),
     ],
 )
 def test_bad_matrices_are_rejected(arrays):

@@ -22,6 +22,7 @@ JUNK = {
     "a complex number": 1j,
     "an object": object(),
     "a long integer": 10**400,
+    "an integer that Python does not write": 10**5000,
     "a masked array": np.ma.masked_array([1.0, 2.0], [True, False]),
 }
 
@@ -30,6 +31,10 @@ OPTIONS = [
     ("alpha", {"method": "pdhg-diagonal"}, KINKED),
     ("momentum", {"method": "fista"}, SMOOTH),
     ("smoothing", {"method": "fista"}, KINKED),
+    ("step", {"method": "fista"}, SMOOTH),
+    ("step", {"method": "sp-bcd"}, KINKED),
+    ("rho", {"method": "admm"}, KINKED),
+    ("primal_weight", {"method": "pdhg"}, KINKED),
     ("primal_regularisation", {"method": "spdc"}, KINKED),
     ("sigma_rule", {"method": "sp-bcd-published"}, KINKED),
     ("finish", {"method": "sp-bcd"}, KINKED),
@@ -50,7 +55,9 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("value", JUNK.values(), ids=JUNK)
-@pytest.mark.parametrize(("option", "others", "problem"), OPTIONS, ids=[option for option, _, _ in OPTIONS])
+@pytest.mark.parametrize(
+    ("option", "others", "problem"), OPTIONS, ids=[f"{option} of {other.get('method')}" for option, other, _ in OPTIONS]
+)
 def test_a_bad_value_is_named(option, others, problem, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some options name files
     with pytest.raises((TypeError, ValueError), match=rf"^{option}\b") as caught:
@@ -59,7 +66,40 @@ def test_a_bad_value_is_named(option, others, problem, value, tmp_path, monkeypa
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("value", [value for name, value in JUNK.items() if name != "text"])
+@pytest.mark.parametrize(
+    ("option", "method", "form"),
+    [("rho", "admm", 0), ("primal_weight", "pdhg", 0), ("step", "fobos", 0), ("step", "sp-bcd", 1)],
+    ids=["rho", "primal_weight", "step", "strengths"],
+)
+def test_integers_of_any_size_are_numbers(option, method, form):
+    """Arrays of integers end at 2^64."""
+    whole, real = ((value, 1.0) if form else value for value in (2**70, 2.0**70))
+    found, expected = (sb.solve(KINKED, method, max_passes=20, **{option: value}) for value in (whole, real))
+    assert np.array_equal(found.x, expected.x)
+    assert found.objective == expected.objective
+
+
+STRENGTHS = {
+    "text": "abc",
+    "complex": 1j,
+    "none": None,
+    "bool": True,
+    "list": [1, "a"],
+    "long": 10**400,
+    "5k": 10**5000,
+}
+
+
+@pytest.mark.parametrize("strength", STRENGTHS.values(), ids=STRENGTHS)
+def test_a_strength_that_is_no_number_is_named(strength):
+    with pytest.raises((TypeError, ValueError), match=r"^step: dual_strength=.*: expected a") as caught:
+        sb.solve(KINKED, "sp-bcd", step=(1.0, strength))
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "value", [value for name, value in JUNK.items() if name != "text"], ids=[name for name in JUNK if name != "text"]
+)
 def test_a_bad_name_of_a_checkpoint_is_named(value):
     with pytest.raises(TypeError, match=r"^resume\b"):
         sb.solve(KINKED, resume=value)
@@ -82,6 +122,14 @@ def test_groups_may_be_an_array_without_dimensions():
     for groups, words in ((np.array(4), "does not divide"), (np.array(3.0), "expected an int"), (np.array("a"), "int")):
         with pytest.raises(ValueError, match=f"groups=.*{words}"):
             sb.Problem(sb.GroupL2(1.0, groups), A, sb.Squared(b))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "sign"), [("time_limit", 1), ("time_limit", -1), ("max_iter", -1), ("n_jobs", 1)]
+)
+def test_a_long_integer_as_a_limit_of_an_estimator_is_named(parameter, sign):
+    with pytest.raises(ValueError, match=f"^{parameter}=.*: expected"):
+        Lasso(**{parameter: sign * 10**5000}).fit(A, b)
 
 
 # --- masked arrays ----------------------------------------------------------------------------------------------------

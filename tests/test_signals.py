@@ -143,11 +143,19 @@ def test_counts_have_positive_means(rng):
         (lambda y: TrendFilter(loss="poisson").fit(y - 1), "counts"),
         (lambda y: TotalVariationDenoiser(operator=np.eye(3)).fit(y), "operator has shape"),
         (lambda y: TotalVariationDenoiser(shape=(8, 10)).fit(y), "expected an operator"),
+        (lambda y: TotalVariationDenoiser(shape=np.ones((2, 2))).fit(y), "^shape=.* is not that of a grid"),
+        (lambda y: TotalVariationDenoiser(shape="x").fit(y), "^shape='x' is not that of a grid"),
+        (lambda y: TotalVariationDenoiser(operator=3.0).fit(y), "^operator=3.0: expected a matrix"),
+        (lambda y: TotalVariationDenoiser(isotropic=np.ones(2)).fit(y), "^isotropic=.*: expected True or False"),
+        (lambda y: TotalVariationDenoiser(loss=10**5000).fit(y), "^loss=<int with too many digits"),
+        (lambda y: TrendFilter(order=10**400).fit(y), "^X has n_samples=.{1,200}$"),
+        (lambda y: sb.Differences(10**400), "^n=1.{1,120}$"),
+        (lambda y: sb.Differences(5, order=10**5000), "^order=<int with too many digits"),
         (lambda y: FusedLasso(fused_alpha=-1.0).fit(y.reshape(20, 4), y[:20]), "fused_alpha"),
     ],
 )
 def test_bad_input_is_named(make, message, rng):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make(steps(rng))
 
 

@@ -168,7 +168,9 @@ def _draw(runs: list[tuple[Example, sb.Result]], path: Path) -> Path | None:
 @app.command()
 def solve(
     file: Annotated[Path, typer.Argument(help="A problem: .npz, .mps or .mps.gz.", show_default=False)],
-    tol: Annotated[float, typer.Option(help="Largest error of an optimal certificate.")] = 1e-6,
+    tol: Annotated[
+        float, typer.Option(help="Largest error of an optimal certificate; with 0 a run ends at a limit.")
+    ] = 1e-6,
     max_passes: Annotated[float, typer.Option(help="Most work, in passes over the columns.")] = 10_000,
     time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(sb.methods())}.")] = "auto",
@@ -325,7 +327,9 @@ def fit(
         list[str] | None,
         typer.Option(help="A column of a CSV file whose numbers are categories; may be repeated.", show_default="none"),
     ] = None,
-    tol: Annotated[float, typer.Option(help="Largest error of an optimal certificate.")] = 1e-6,
+    tol: Annotated[
+        float, typer.Option(help="Largest error of an optimal certificate; with 0 a run ends at a limit.")
+    ] = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Most wall time, in seconds.", show_default="none")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Where to write a page on the fit to a CSV file: .html.", show_default="nowhere")
@@ -365,8 +369,6 @@ def fit(
             model = asked.fitted_to(table, X, clock)
         else:
             model = asked.fitted(comm, progress and not as_json)
-        if aloud and out is not None:
-            write_table(out, model)
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     if aloud and as_json:
         _print_json(
@@ -375,6 +377,9 @@ def fit(
         )
     elif aloud:
         print_model(model)
+    if aloud and out is not None:  # after printing, so that a full disk does not lose the fit
+        with _input_errors():
+            write_table(out, model)
     if report is not None:  # last, so that no error in a picture loses the fit
         with _input_errors(), _quiet_warnings():
             page = asked.report(model.set_params(time_limit=clock.share()), table, X, ["saddleback", *sys.argv[1:]])

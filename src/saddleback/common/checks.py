@@ -181,7 +181,10 @@ def positive_multiple(name: str, factor: float) -> None:
 
 def shown(value: object, most: int = 60) -> str:
     """Return a value for a message: in one line, and cut if it is long."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        text = f"<{type(value).__name__} with too many digits to write>"
     return text if len(text) <= most else f"{text[:most]}..."
 
 

@@ -52,13 +52,13 @@ class Options:
     def check(self) -> None:
         """Raise if an argument is not what ``solve`` expects."""
         if not 0 <= number("tol", self.tol) < np.inf:
-            raise ValueError(f"tol={self.tol}: expected a number that is at least 0")
+            raise ValueError(f"tol={shown(self.tol)}: expected a number that is at least 0")
         if not number("max_passes", self.max_passes) > 0:
-            raise ValueError(f"max_passes={self.max_passes}: expected a positive number")
+            raise ValueError(f"max_passes={shown(self.max_passes)}: expected a positive number")
         if self.check_every is not None:
             positive_number("check_every", self.check_every)
         if self.time_limit is not None and not number("time_limit", self.time_limit) > 0:
-            raise ValueError(f"time_limit={self.time_limit}: expected None or a positive number of seconds")
+            raise ValueError(f"time_limit={shown(self.time_limit)}: expected None or a positive number of seconds")
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback={shown(self.callback)}: expected a function of one argument")
         if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
@@ -71,7 +71,7 @@ class Options:
     def _check_checkpoints(self) -> None:
         if not number("checkpoint_every", self.checkpoint_every) >= 0:
             raise ValueError(
-                f"checkpoint_every={self.checkpoint_every!r}: expected a number of seconds that is at least 0"
+                f"checkpoint_every={shown(self.checkpoint_every)}: expected a number of seconds that is at least 0"
             )
         if self.resume is not None and not isinstance(self.resume, (str, os.PathLike)):
             raise TypeError(f"resume={shown(self.resume)}: expected the name of a file")

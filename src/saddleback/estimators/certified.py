@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 import saddleback as sb
 
 from .._native import MOST_THREADS
+from ..common.checks import number, shown
 from ..engine.clock import Clock
 from ..machine.cpus import available
 from ..places.mpi.communicator import SERIAL
@@ -94,25 +95,26 @@ class Certified(BaseEstimator):
     """The parameter that limits the passes."""
 
     def _clock(self) -> Clock:
-        """Return the clock of a call, which all solves of the call share; raise if the time limit is none."""
+        """Return the clock of a call, which all solves of the call share; raise if a limit of the call is none."""
         limit = self.time_limit
         if limit is not None and (not isinstance(limit, (int, float, np.number)) or not limit > 0):
-            raise ValueError(f"time_limit={limit!r}: expected None or a positive number of seconds")
-        return Clock(limit, SERIAL)
-
-    def _options(self, clock: Clock, parts: int = 1) -> dict[str, Any]:
-        """Return the options of ``solve`` for the next of some parts of what is left of a call."""
+            raise ValueError(f"time_limit={shown(limit)}: expected None or a positive number of seconds")
         passes = getattr(self, self.passes_parameter)
         if not isinstance(passes, (int, float, np.number)) or not passes > 0:
-            raise ValueError(f"{self.passes_parameter}={passes!r}: expected a positive number of passes")
+            raise ValueError(f"{self.passes_parameter}={shown(passes)}: expected a positive number of passes")
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, (int, np.integer)) or jobs == 0 or jobs > MOST_THREADS):
             raise ValueError(
-                f"n_jobs={jobs!r}: expected None, a number from 1 to {MOST_THREADS}, or -1 for all that are available"
+                f"n_jobs={shown(jobs)}: expected None, a number from 1 to {MOST_THREADS}, or -1 for all that are "
+                "available"
             )
+        return Clock(None if limit is None else number("time_limit", limit), SERIAL)
+
+    def _options(self, clock: Clock, parts: int = 1) -> dict[str, Any]:
+        """Return the options of ``solve`` for the next of some parts of what is left of a call."""
         return {
             "tol": self.tol,
-            "max_passes": passes,
+            "max_passes": getattr(self, self.passes_parameter),
             "time_limit": clock.share(parts),
             "seed": seed_of(self.random_state),
             "threads": self._threads(),

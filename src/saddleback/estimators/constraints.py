@@ -12,6 +12,7 @@ from scipy import sparse
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..common.checks import real
 
 
 def _differences(n: int) -> Any:
@@ -82,7 +83,7 @@ def _of_word(word: str, name: str, n: int) -> sb.LinearConstraint:
 def in_columns(values: Any, argument: str, names: Sequence[str] | None, n: int, missing: float) -> Vector:
     """Return one value per column: from a dict of some columns, one value per column, or one for all."""
     if not isinstance(values, Mapping):
-        array = np.asarray(values, dtype=np.float64)
+        array = real(argument, values)
         if array.ndim > 1 or array.size not in (1, n):
             raise ValueError(f"{argument} has shape {array.shape}, but X has {n} columns: expected one value for each")
         return np.broadcast_to(array, (n,))

@@ -89,7 +89,7 @@ warm_start : bool
     Whether ``fit`` starts from the solution of the previous call.
 tol : float
     Certified relative gap to reach: the objective is then at most this far above its minimum, relative to it.
-    Coefficients may have fewer correct digits than the objective.
+    Coefficients may have fewer correct digits than the objective. With 0 every solve ends at a limit.
 max_iter : float
     Most work, in passes over the columns of X. ``n_iter_`` may exceed it by a few.
 max_passes : float

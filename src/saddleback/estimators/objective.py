@@ -21,7 +21,7 @@ import numpy as np
 import saddleback as sb
 
 from ..common.arrays import Indices, Vector
-from ..common.checks import scalar
+from ..common.checks import scalar, shown
 from . import criteria
 from .criteria import Likelihood
 from .groups import overlapping
@@ -451,7 +451,8 @@ def _described(function: str, parameters: Mapping[str, Any]) -> str:
 def _check_name(argument: str, found: Any, known: Mapping[Any, Choice]) -> None:
     if not isinstance(found, str) and not (found is None and None in known):
         several = ", or a dict from such names to columns, as {'l1': ['a', 'b'], None: ['c']}"
-        raise TypeError(f"{argument}={found!r}: expected one of {list(known)}{several * (argument == 'penalty')}")
+        allowed = f"{list(known)}{several * (argument == 'penalty')}"
+        raise TypeError(f"{argument}={shown(found)}: expected one of {allowed}")
     if found not in known:
         hint = _hint(argument, found, known)
         raise ValueError(f"{argument}={found!r} is not known{hint}: expected one of {list(known)}")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 import saddleback as sb
 
 from ..common.arrays import Indices, Vector
-from ..common.checks import integer, scalar
+from ..common.checks import integer, scalar, shown
 from ..common.pictures import label
 from ..places.torch import on_host
 from .certified import Certified
@@ -208,7 +208,9 @@ class TrendFilter(Smoother):
         objective, data = self._objective(), self._checked(X, "X", 2)
         points = data.shape[0]
         if points < integer("order", self.order, least=0) + 2:
-            raise ValueError(f"X has n_samples={points}: expected at least {self.order + 2}, for order={self.order}")
+            raise ValueError(
+                f"X has n_samples={points}: expected at least {shown(self.order + 2)}, for order={shown(self.order)}"
+            )
         weight = None if sample_weight is None else _per_point("sample_weight", sample_weight, points)
         if weight is not None and not (weight.min() >= 0 and weight.any()):
             raise ValueError(

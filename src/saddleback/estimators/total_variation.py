@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 import saddleback as sb
 
 from ..common.arrays import Vector
+from ..common.checks import one_of, shown
+from ..operators.differences import grid_shape
 from .displays import given_axes
 from .documentation import documented, entries
 from .signals import JUDGED, OF_SMOOTHERS, Smoother
@@ -113,7 +115,10 @@ class TotalVariationDenoiser(Smoother):
             The fitted estimator.
         """
         objective, data = self._objective(), self._checked(X, "X", np.iinfo(np.int8).max, missing=True)
-        shape = data.shape if self.shape is None else tuple(self.shape)
+        one_of("isotropic", self.isotropic, True, False)
+        shape = data.shape if self.shape is None else grid_shape(self.shape)
+        if self.operator is not None and not hasattr(self.operator, "shape"):
+            raise TypeError(f"operator={shown(self.operator)}: expected a matrix or an operator, with a shape")
         if self.operator is not None and tuple(self.operator.shape) != (data.size, prod(shape)):
             raise ValueError(
                 f"operator has shape {tuple(self.operator.shape)}: expected ({data.size}, {prod(shape)}), from an "

@@ -68,6 +68,8 @@ def _check(source: Any) -> None:
     if not source.variables():
         raise ValueError("the problem has no variables")
     for variable in source.variables():
+        if not variable.size:
+            raise ValueError(f"the variable {variable.name()} has no entries: leave it out")
         for name, value in variable.attributes.items():
             if name not in SIGNS and name != "bounds" and value is not False and value is not None:
                 raise refusal(variable, f"the attribute {name} of a variable is not in the catalogue")

@@ -119,7 +119,7 @@ class State:
             raise ValueError(
                 f"points of the shapes {self.x.shape} and {self.y.shape} for an A of shape {model.A.shape}"
             )
-        if sampling is not None and not 1 <= sampling.drawn <= sampling.n_blocks <= max(self.x.size, self.y.size):
+        if sampling is not None and not 1 <= sampling.drawn <= sampling.n_blocks <= self.x.size + self.y.size:
             raise ValueError(f"draws of {sampling.drawn} of {sampling.n_blocks} blocks")
 
 
@@ -337,7 +337,7 @@ def all_blocks(model: Model, **others: Any) -> Report:
 def positive_number(option: str, value: Any) -> None:
     """Raise if the value of an option is not a finite number above 0."""
     if not 0 < number(option, value) < np.inf:
-        raise ValueError(f"{option}={value!r}: expected a finite number above 0")
+        raise ValueError(f"{option}={shown(value)}: expected a finite number above 0")
 
 
 class Affine(NamedTuple):

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from ..common.arrays import Blocks, Indices, Vector, constant, summed_by
 from ..common.cached import cached_property
-from ..common.checks import indices, integer, nonnegative
+from ..common.checks import indices, integer, nonnegative, shown
 from .implicit import Implicit
 from .traits import Traits
 
@@ -145,8 +145,8 @@ class _Grid:
     def __init__(self, shape: tuple[int, ...], order: int) -> None:
         if max(shape) <= order:
             raise ValueError(
-                f"order={order} on a grid of shape {shape}: expected an axis with at least {order + 1} points, which "
-                "one difference takes"
+                f"order={shown(order)} on a grid of shape {shape}: expected an axis with at least {shown(order + 1)} "
+                "points, which one difference takes"
             )
         self.shape = shape
         self.order = order
@@ -265,10 +265,17 @@ def _sizes(n: Any, shape: Any) -> tuple[int, ...]:
         found = "neither" if n is None else "both"
         raise ValueError(f"n and shape: {found} given; expected n for a line, shape for a grid, or edges for a graph")
     if shape is None:
-        return (integer("n", n),)
+        if integer("n", n) > np.iinfo(np.int64).max:
+            raise ValueError(f"n={shown(n)}: expected an integer of at most {np.iinfo(np.int64).max}")
+        return (int(n),)
+    return grid_shape(shape)
+
+
+def grid_shape(shape: Any) -> tuple[int, ...]:
+    """Return the sizes of a grid along its axes, or raise if they are no positive integers."""
     sizes = np.atleast_1d(np.asarray(shape))
     if sizes.ndim != 1 or not sizes.size or sizes.dtype.kind not in "iu" or sizes.min() < 1:
-        raise ValueError(f"shape={shape!r} is not that of a grid: expected positive integers, one per axis")
+        raise ValueError(f"shape={shown(shape)} is not that of a grid: expected positive integers, one per axis")
     return tuple(sizes.tolist())
 
 

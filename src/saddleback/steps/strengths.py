@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from ..common.arrays import Indices, Vector
+from ..common.checks import number, shown
 from ..common.rebuildable import stored
 from ..functions.by_columns import Rearranged
 from ..functions.calculus import BlockSum
@@ -447,13 +448,16 @@ def explicit_strengths(
     if not isinstance(step, tuple) or len(step) != 2:
         first, second = rules
         raise ValueError(
-            f"step={step!r} is not known: expected {first!r}, {second!r} or a pair (primal_strength, dual_strength)"
+            f"step={shown(step)} is not known: expected {first!r}, {second!r} or a pair "
+            "(primal_strength, dual_strength)"
         )
     (m, n), rows, columns = kept or (model.A.shape, np.arange(model.A.shape[0]), np.arange(model.A.shape[1]))
     sides = []
     for name, given, size, still in (("primal", step[0], n, columns), ("dual", step[1], m, rows)):
-        array = np.asarray(given)
-        if array.dtype.kind not in "iuf" or array.shape not in ((), (size,)):
+        array = np.asarray(number(f"step: {name}_strength", given) if isinstance(given, int) else given)
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"step: {name}_strength={shown(given)}: expected a positive number or {size} of them")
+        if array.shape not in ((), (size,)):
             raise ValueError(f"step: {name}_strength has shape {array.shape}: expected a number or {size} of them")
         if not (np.all(np.isfinite(array)) and np.all(array > 0)):
             raise ValueError(f"step: {name}_strength must be finite and positive everywhere")
