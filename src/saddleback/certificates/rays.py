@@ -280,8 +280,10 @@ def _proofs(model: Model, side: Side, candidates: Iterable[Vector]) -> Iterator[
         if largest > 0:
             rounded = _judged(model, side, np.round(in_units / largest, ROUND) * unit)
             for judged in (rounded, exact):
-                if judged.certificate.proves is not None:
-                    yield near_one(judged.ray)
+                proof = near_one(judged.ray)
+                # the ray that is returned has to prove it by itself
+                if judged.certificate.proves is not None and _judged(model, side, proof).certificate.proves is not None:
+                    yield proof
 
 
 def _judged(model: Model, side: Side, ray: Vector, near: float = 1.0) -> Judged:

@@ -80,7 +80,10 @@ def in_canonical_units(model: Model, may_use_highs: bool) -> Units:
     f, g = in_units(model.f, columns), in_units(model.g, 1.0 / rows)
     slopes = f.conjugate().domain.project(np.zeros(columns.size)) if model.linear_norm else np.zeros(0)
     A = rescaled(model.A, of_rows, of_columns)
-    return Units(replace(model, f=f, A=A, g=g, linear_norm=length(slopes)), rows, columns)
+    canonical = replace(model, f=f, A=A, g=g, linear_norm=length(slopes))
+    if program:
+        vars(canonical)["balanced_units"] = 0 * of_rows, 0 * of_columns  # found once
+    return Units(canonical, rows, columns)
 
 
 def _differ(lengths: Vector) -> bool:
