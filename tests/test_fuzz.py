@@ -92,9 +92,10 @@ def test_exact_optima_are_those_of_the_library() -> None:
         assert not exact.refuted(result.status, certificate, found, 1e-9)
         if result.status is sb.Status.OPTIMAL and certificate.proved and certificate.attained:
             solved += 1
+            step = 1e-9 * max(1.0, abs(float(found[1])))
             for wrong in (
-                certified(result, dual_value=float(found[1]) + 1e-6 * certificate.floor + 1e-9),
-                certified(result, primal_value=float(found[1]) - 1e-9),
+                certified(result, dual_value=float(found[1]) + 1e-6 * certificate.floor + step),
+                certified(result, primal_value=float(found[1]) - step),
             ):
                 assert exact.refuted(result.status, wrong.certificate, found, 1e-9)
     assert solved >= 5

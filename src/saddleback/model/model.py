@@ -301,7 +301,7 @@ class Model:
     @cached_property
     def unpenalised_sums(self) -> Equations:
         """Sums of columns along which f is linear, unpenalised columns among them."""
-        return fixed_sums(self.f_star.domain, self.A.shape[1])
+        return fixed_sums(self.f_star.domain, int(self.blocks.start[-1]))
 
     @property
     def nothing(self) -> Vector:
