@@ -315,32 +315,39 @@ def _rank(certificate: Certificate) -> tuple[bool, float, float]:
     return certificate.forgiven and certificate.error > ROUGH, certificate.error, -certificate.dual_value
 
 
-def without_dust(model: Model, gap: Gap) -> Vector:
-    """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter."""
+def without_dust(model: Model, gap: Gap, every_row: bool = True) -> Vector:
+    """Return the primal point of a gap, with 0 in place of numbers that are far too small to matter.
+
+    They matter neither to the objective nor, with ``every_row``, to a row.
+    """
     terms = np.abs(gap.x) * np.maximum(gap.slope.size, subgradient_scale(model.f))
     size = np.where(bounded(model.g.domain, gap.y.size), np.abs(subgradient_scale(model.g_star)), np.inf)
-    return model.f.domain.project(_without_dust(gap.x, terms, model.A, size, gap.certificate))
+    return model.f.domain.project(_without_dust(gap.x, terms, model.A, size, gap.certificate, every_row))
 
 
-def _without_dust(point: Vector, terms: Vector, A: Operator, data: Vector, certificate: Certificate) -> Vector:
+def _without_dust(
+    point: Vector, terms: Vector, A: Operator, data: Vector, certificate: Certificate, every_row: bool = True
+) -> Vector:
     """Return a point with 0 in place of entries that matter neither to the objective nor to a product with A.
 
     What a method leaves of a variable that belongs at 0 may be all that there is in a row or column, whose violation is
     then as large as the row or column itself. But a variable may also be large and have no price: it is kept for a row
-    that has data, or terms of other variables, of which it is more than a small share. Rows with infinite data are met
-    by whatever variables.
+    that has data, or terms of other variables, of which it is more than a small share, if ``every_row`` counts. Rows
+    with infinite data are met by whatever variables.
     """
     values = abs(certificate.primal_value), abs(certificate.dual_value)
     least = DUST * max(filter(math.isfinite, values), default=0.0)
     small = terms <= least
-    while A.traits.entries_known:
+    if not A.traits.entries_known:
+        return point
+    while every_row:
         size = data + A.sums(1, weights=(np.where(small, 0.0, np.abs(point)), None))[1]
         weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
         needed = small & (A.sums(np.inf, weights=(np.abs(point), weight))[0] > SHARE)
         if not np.any(needed):
-            return np.where(small, 0.0, point)
+            break
         small &= ~needed
-    return point
+    return np.where(small, 0.0, point)
 
 
 def _ways(
@@ -539,10 +546,15 @@ class _Pair:
         return SumOfExcesses(certificate, self.given_y, self.x, self.y, self.radius, self.slope, self.image)
 
     def _is_nothing(self, highest: float, bound: float) -> bool:
-        """Return whether the objective is 0 up to the rounding of the data of the loss, at x and at the optimum."""
-        data = np.broadcast_to(subgradient_scale(self.model.g_star), self.y.shape)
+        """Return whether the objective is 0 up to the rounding of the data of the loss, at x and at the optimum.
+
+        The rounding of a user's operator counts as well: it is assumed, and there are no products with more digits.
+        """
+        data = NOTHING * np.broadcast_to(subgradient_scale(self.model.g_star), self.y.shape)
+        if not self.model.A.traits.entries_known:
+            data = data + 2.0 * self.image.error  # one of them is in the value
         underflow = LOST * (self.x.size + self.y.size)
-        return max(abs(highest), abs(bound)) <= rise_within(self.model.g, NOTHING * data) + underflow
+        return max(abs(highest), abs(bound)) <= rise_within(self.model.g, data) + underflow
 
     def _floor(self) -> float:
         """Return the least denominator of the relative gap: the resolution of the data, and of cancelled terms."""

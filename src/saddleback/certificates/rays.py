@@ -50,6 +50,9 @@ MOST_WEEDED = 6
 MOST_SOLVED = 4_000_000
 """Maximum number of entries of the dense system that makes entries of an image 0."""
 
+ROUNDINGS = 4.0
+"""Roundings per number that an entry of an image may be from its cone where exactness cannot be proved."""
+
 TRIES = 4
 """How often entries are added to those that are made 0."""
 
@@ -186,7 +189,9 @@ def judge(side: Side, ray: Vector, near: float = 1.0) -> Judged:
     error = (moved + (terms + 4) * UNIT * size) * (1 + (terms + 4) * UNIT) + terms * TINY
     violation = np.abs(other.violation)
     settled = side.by_entries[1] and not _leaving(side, image).size
-    rounded = not all(side.by_entries) and bool(np.all(violation <= reach)) and value + error < -MARGIN * size
+    # a ray in floating point is balanced up to the rounding of its entries, however well its image is known
+    slight = np.maximum(reach, ROUNDINGS * UNIT * image.size)
+    rounded = not all(side.by_entries) and bool(np.all(violation <= slight)) and value + error < -MARGIN * size
     proved = inside and value + error < 0 and (settled or rounded)
     beyond = np.divide(violation, image.size, out=np.zeros_like(violation), where=violation > 0)
     exact, worst = proved and settled and side.by_entries[0], float(np.max(beyond, initial=0.0))

@@ -164,9 +164,10 @@ class Incumbent:
         self._certify(x, y, products)
         assert self._confirmed is not None
         if self.certificate.primal_infeasibility > 0 and not self.model.only_estimated:
-            cleaned = without_dust(self.model, self._confirmed)
-            if not np.array_equal(cleaned, self._confirmed.x):
-                self._replace_x(cleaned, self.certificate.error)
+            for every_row in (True, False):
+                cleaned = without_dust(self.model, self._confirmed, every_row)
+                if not np.array_equal(cleaned, self._confirmed.x) and self._replace_x(cleaned, self.certificate.error):
+                    break
 
     def _certify(self, x: Point, y: Point, products: tuple[Vector, Vector] | None = None, sized: bool = False) -> None:
         self._confirmed = self._gap(x, y, products, sized)
