@@ -268,7 +268,7 @@ class Incumbent:
         Relative gaps of points that are far from an optimum are all about 1: then the gap itself must not grow.
         """
         assert self._point is not None
-        x, y = DensePoint(vector), self._point[1]
+        x, y = DensePoint(self.model.f.domain.project(vector)), self._point[1]
         gap = self._gap(x, y)
         error = gap.certificate.error
         if not error <= limit or (error > FAR and gap.certificate.gap > self.certificate.gap):
