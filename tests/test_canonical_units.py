@@ -72,6 +72,40 @@ def test_several_terms_keep_their_units(storage: Any, rng: np.random.Generator) 
         assert x == pytest.approx(values[0][1], abs=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_without_slopes_has_the_units_of_its_targets(seed: int) -> None:
+    """Squares of x under equations: nothing but b tells the unit of the rows."""
+    rng = np.random.default_rng(seed)
+    A, results = rng.standard_normal((6, 9)), []
+    b = A @ rng.standard_normal(9)
+    for _ in range(2):
+        k, r = (np.ldexp(1.0, rng.integers(-40, 41, size)) for size in (9, 6))
+        problem = sb.Problem(sb.ElasticNet(1.0, 0.0, k * k), r[:, None] * A * k, sb.Equality(b * r))
+        result = sb.solve(problem, max_passes=3000)
+        assert result.status is sb.Status.OPTIMAL
+        results.append(result.x * k)
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 5e-324])
+def test_a_slope_that_is_nearly_nothing_is_no_unit(weight: float, rng: np.random.Generator) -> None:
+    A, b = rng.standard_normal((8, 5)) * [1.0, 1.0, 1.0, 1.0, 2.0**30], rng.standard_normal(8)
+    for loss in (sb.Absolute(b), sb.Squared(b)):
+        problem = sb.Problem(sb.L1(1.0, [weight, 1.0, 1.0, 1.0, 1.0]), A, loss)
+        result = sb.solve(problem, max_passes=200)
+        assert result.objective <= 1.01 * sb.solve(sb.Problem(sb.L1(1.0), A, loss)).objective
+
+
+def test_a_path_is_solved_in_the_units_of_its_first_problem(rng: np.random.Generator) -> None:
+    k = np.ldexp(1.0, rng.integers(-30, 31, 20))
+    A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)
+    here = sb.path(sb.L1(1.0), A, sb.Absolute(b), n_alphas=8, tol=1e-7)
+    there = sb.path(sb.L1(1.0, k), A * k, sb.Absolute(b), n_alphas=8, tol=1e-7)
+    for one, other in zip(here, there, strict=True):
+        assert other.status is sb.Status.OPTIMAL
+        assert other.objective == pytest.approx(one.objective, rel=1e-6)
+
+
 def strange(rng: np.random.Generator) -> tuple[sb.Problem, np.ndarray]:
     """Return a problem with features in units from 2^-30 to 2^30."""
     k = np.ldexp(1.0, rng.integers(-30, 31, 20))

@@ -520,7 +520,7 @@ class _Pair:
         if not math.isfinite(gap) or (forgiven and not self._rounded()) or (strict and not columns.rounded):
             bound = -np.inf
         proved = known and self.balanced and columns.slope_inside and rows.point_inside and math.isfinite(bound)
-        outside = self._outside()
+        outside = _outside(self.given_x, self.x)
         least = self._floor()
         known_gap = math.isfinite(highest) and math.isfinite(bound)
         scale = max(abs(highest), abs(bound), least) if known_gap else np.inf
@@ -544,25 +544,6 @@ class _Pair:
             forgiven=forgiven and math.isfinite(bound),
         )
         return SumOfExcesses(certificate, self.given_y, self.x, self.y, self.radius, self.slope, self.image)
-
-    def _outside(self) -> float:
-        """Return the largest distance of an entry of x from its bound, relative to the larger of both.
-
-        An entry next to a bound of 0 counts by what it changes in a row, relative to the terms of the row, if it is not
-        alone there.
-        """
-        given, inside = self.given_x, self.x
-        if inside is given:
-            return 0.0
-        off = np.abs(given - inside)
-        share = np.divide(off, np.maximum(np.abs(given), np.abs(inside)), out=np.zeros_like(off), where=off > 0)
-        if self.model.A.traits.entries_known and np.any(share):
-            size = self.image.size + np.abs(np.broadcast_to(subgradient_scale(self.model.g_star), self.y.shape))
-            weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-            of_rows = self.model.A.sums(np.inf, weights=(off, weight))[0]
-            alone = self.model.A.sums(np.inf, weights=(off, (size == 0).astype(np.float64)))[0] > 0
-            share = np.where(alone, share, np.minimum(share, of_rows))
-        return float(np.max(share, initial=0.0))
 
     def _is_nothing(self, highest: float, bound: float) -> bool:
         """Return whether the objective is 0 up to the rounding of the data of the loss, at x and at the optimum.
@@ -600,6 +581,16 @@ def _unit(model: Model, y: Vector) -> Vector:
         return np.abs(y)
     root: Vector = np.sqrt(curved)
     return root * float(np.max(np.divide(np.abs(y), root, out=np.zeros(y.size), where=root > 0), initial=0.0))
+
+
+def _outside(given: Vector, inside: Vector) -> float:
+    """Return the largest distance of an entry from its bound, relative to the larger of both."""
+    if inside is given:
+        return 0.0
+    off = np.flatnonzero(given != inside)
+    if not off.size:
+        return 0.0
+    return float(np.max(np.abs(given[off] - inside[off]) / np.maximum(np.abs(given[off]), np.abs(inside[off]))))
 
 
 def _sum_up(*values: float) -> float:

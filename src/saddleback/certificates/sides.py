@@ -380,21 +380,12 @@ def _ratio(value: float, scale: float) -> float:
     return value / scale if scale > 0 else 0.0
 
 
-def unpenalised_part(model: Model) -> tuple[Vector, Vector]:
-    """Return A_0 and c_0: the unpenalised columns, or sums of columns, and the slopes of f along them."""
-    free = model.unpenalised_sums
-    if free.sums.are_entries:
-        return model.A.entries(free.sums.places), free.value
-    return np.column_stack([model.A.matvec(np.ones(own.size), own) for own in free.sums]), free.value
-
-
 def _project_unpenalised(model: Model, y: Vector) -> tuple[Vector, bool]:
     """Move y in the domain of g* until A_0'y = -c_0, by Newton's method on the multipliers of that constraint.
 
     Returns the best point, which may be y itself, and whether it satisfies the constraint up to rounding.
     """
-    columns, slopes = unpenalised_part(model)
-    target = -slopes
+    columns, target = model.unpenalised_part, -model.unpenalised_sums.value
     size = np.abs(columns).T @ np.abs(y) + np.abs(target)
     best, best_residual = y, columns.T @ y - target
     point = y

@@ -53,6 +53,7 @@ class Session:
         self.team = communicator_of(options.comm)
         self.stopped = False
         self.plan: tuple[dict[str, Any], Method[Any], float] | None = None
+        self.units: tuple[dict[str, Any], Units] | None = None
         self._open = ExitStack()
         with self.team:
             options.check()
@@ -133,14 +134,23 @@ class Task:
         self.given = problem if team.size == 1 else None
         self.problem = problem if place is None else problem.placed(place)
         model = self.problem.model.with_memory()
-        may_use_highs = isinstance(options.method, str) and options.method in ("auto", "highs")
-        # options of a method may be strengths, which have units
-        self.units = Units(model) if options.of_method else in_canonical_units(model, may_use_highs)
+        self.units = self._in_units(session, model)
         self.model = self.units.model
         self.method, self.reduction = self._planned(session)
         self.known = _known(self.model, self.reduction)
         self.mark = self._mark(repr(place)) if options.keeps_a_file else {}
         self.writer = CheckpointWriter(path, options.checkpoint_every, self.clock, self.mark, self.known, team)
+
+    def _in_units(self, session: Session, model: Model) -> Units:
+        """Return the problem in the units of its run: those of the problem before, if only the penalty differs."""
+        if self.options.of_method:
+            return Units(model)  # options of a method may be strengths, which have units
+        if session.units is not None and session.units[0] is model.of_data:
+            return session.units[1].with_penalty_of(model)
+        method = self.options.method
+        units = in_canonical_units(model, may_use_highs=isinstance(method, str) and method in ("auto", "highs"))
+        session.units = model.of_data, units
+        return units
 
     def _planned(self, session: Session) -> tuple[Method[Any], Reduction]:
         """Return the method for the problem, and the reduction of the problem for the method.

@@ -542,6 +542,15 @@ class Model:
         return constant(0.0, size) if here else np.broadcast_to(zeros(self.A, 1), (size,))
 
     @cached_property
+    def unpenalised_part(self) -> Vector:
+        """A_0, the unpenalised columns, or sums of columns: kept, since every certificate of a run reads them."""
+        sums = self.unpenalised_sums.sums
+        if sums.are_entries:
+            columns: Vector = self.A.entries(sums.places)
+            return columns
+        return np.column_stack([self.A.matvec(np.ones(own.size), own) for own in sums])
+
+    @cached_property
     def only_estimated(self) -> bool:
         """Whether certificates are estimates, in little memory.
 

@@ -18,12 +18,16 @@ from scipy import sparse
 from ..certificates.rays import near_one
 from ..common.arrays import Flags, Indices, Vector, length
 from ..common.canonical_units import FIXED, Exponents, canonical_units, geometric_units
+from ..functions.contract import Convex
 from ..functions.points import DensePoint, Point
 from ..functions.traits import curvature, in_units, is_smooth, subgradient_scale
 from ..linear_programs.highs import fits
 from ..linear_programs.program import as_linear_program
 from ..model.model import Model
 from ..operators.rescaled import rescaled
+
+LARGEST = 200
+"""Largest exponent of a unit: squares of rescaled numbers neither overflow nor underflow."""
 
 ORDINARY = 2.0**20
 """Ratio of the lengths of two columns, or rows, up to which their units are ordinary."""
@@ -39,6 +43,13 @@ class Units:
     model: Model
     rows: Vector | None = None
     columns: Vector | None = None
+
+    def with_penalty_of(self, model: Model) -> Units:
+        """Return another problem with the same data and another penalty, in the same units."""
+        if self.columns is None:
+            return Units(model)
+        f = in_units(model.f, self.columns)
+        return replace(self, model=self.model.with_penalty(f, _linear_norm(model, f)))
 
     def reduced_x(self, x: Vector) -> Vector:
         """Return an x of the user in these units."""
@@ -74,16 +85,19 @@ def in_canonical_units(model: Model, may_use_highs: bool) -> Units:
         return Units(model)
     program = for_highs or as_linear_program(model) is not None
     of_rows, of_columns = model.balanced_units if program else _with_slopes_near_one(model)
-    if not (np.any(of_rows) or np.any(of_columns)):
+    if not 0 < max(np.abs(of_rows).max(initial=0), np.abs(of_columns).max(initial=0)) <= LARGEST:
         return Units(model)
     rows, columns = np.ldexp(1.0, of_rows), np.ldexp(1.0, of_columns)
     f, g = in_units(model.f, columns), in_units(model.g, 1.0 / rows)
-    slopes = f.conjugate().domain.project(np.zeros(columns.size)) if model.linear_norm else np.zeros(0)
-    A = rescaled(model.A, of_rows, of_columns)
-    canonical = replace(model, f=f, A=A, g=g, linear_norm=length(slopes))
+    canonical = replace(model, f=f, A=rescaled(model.A, of_rows, of_columns), g=g, linear_norm=_linear_norm(model, f))
     if program:
         vars(canonical)["balanced_units"] = 0 * of_rows, 0 * of_columns  # found once
     return Units(canonical, rows, columns)
+
+
+def _linear_norm(model: Model, f: Convex) -> float:
+    """Return the length of the slopes of a penalty in other units that are the nearest to 0; 0 if no term is linear."""
+    return length(f.conjugate().domain.project(np.zeros(model.A.shape[1]))) if model.linear_norm else 0.0
 
 
 def _differ(lengths: Vector) -> bool:
@@ -112,7 +126,10 @@ def _with_slopes_near_one(model: Model) -> Exponents:
     matter = (rows[A.coords[0]] != FIXED) | (columns[A.coords[1]] != FIXED)
     i, j = (of_each[matter] for of_each in A.coords)
     A = sparse.coo_array((np.ldexp(A.data[matter], of_rows[i] + of_columns[j]), (i, j)), (m, n))
-    found = canonical_units(A, np.zeros(m), np.zeros(n), rows, columns)
+    targets = np.broadcast_to(subgradient_scale(model.g_star), (m,))
+    ends = np.broadcast_to(np.abs(subgradient_scale(model.f_star)), (n,))
+    widths = np.divide(1.0, ends, out=np.zeros(n), where=ends > 0)  # the slopes that belong to the ends of boxes
+    found = canonical_units(A, targets, widths, rows, columns)
     found = geometric_units(A, found, rows, columns)
     return of_rows + found[0], of_columns + found[1]
 
