@@ -102,6 +102,7 @@ class Judge:
         problem = problem_of(self.task)
         if self.task.kind in SMOOTH:
             return _smooth_error(problem, x, y)
+        x = problem.model.f.domain.project(np.asarray(x, dtype=np.float64))  # an interior point may be 1e-11 outside
         certificate = sb.certify(problem, _shaped(problem, x), np.zeros(self.task.shape[0]) if y is None else y)
         if y is None:
             value = certificate.primal_value
