@@ -55,7 +55,7 @@ def test_all_bits_are_those_in_other_units(seed: int) -> None:
 
 @pytest.mark.parametrize("storage", [np.asfortranarray, sparse.csc_array, sparse.csr_array])
 def test_several_terms_keep_their_units(storage: Any, rng: np.random.Generator) -> None:
-    """A loss, constraints and a penalty of differences, each of rows with units of their own."""
+    """A loss, constraints and a penalty of differences: every row of each has its own unit."""
     A, C, b = rng.standard_normal((30, 8)), rng.standard_normal((3, 8)), rng.standard_normal(30)
     D = np.diff(np.eye(8), axis=0)
     values = []

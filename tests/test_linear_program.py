@@ -435,7 +435,7 @@ def test_random_programs_without_a_solution(seed, kind, method):
 def is_proof(problem, status, ray):
     """Return whether a ray is a proof by a few lines of numpy, in which 64 roundings per entry count as 0.
 
-    A ray stands for an exact one next to it, and is balanced up to so many.
+    Such a ray stands for an exact ray next to it: products that should be 0 are 0 up to 64 roundings.
     """
     p, A = as_linear_program(problem.model), problem.model.A.entries(compressed=True).toarray()
     image = -A.T @ ray if status is sb.Status.INFEASIBLE else A @ ray

@@ -16,6 +16,8 @@ FAR = 30.0
 problem is ill-conditioned, or has an infimum that no point attains."""
 
 FAST = [10, *range(0, 500, 13)]  # every loss, nearly every loss or penalty below it, and one without a solution
+FAST += [1, 166, 384, 486]  # an objective of 0 under a user's operator, and a ray of a loss that is no sum
+FAST += [342]  # dust of a variable in a row that it violates
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ UNKNOWN = 4.0
 RESOLVED = Real(2) ** -36
 """Relative change of the data of a loss that is taken as their resolution."""
 
+NOTHING = Real(2) ** -44
+"""Relative change of these data that is as good as none: an objective that it explains is 0."""
+
 CANCELLED = Real(2) ** -20
 """Share of the terms of both objectives below which an objective counts as cancelled."""
 
@@ -73,6 +76,8 @@ class Judgement:
     primal_infeasibility: Real
     dual_infeasibility: Real
     floor: Real
+    explained: Real
+    """The rise of the loss by a change of the data that is as good as none."""
     scaling: Real
     """Relative loss of the dual value if z, after rounding, is scaled back into its domain."""
 
@@ -119,8 +124,14 @@ def judge(problem: Statement, x: Sequence[Array], y: Array) -> Judgement:
         primal_infeasibility=max(outside),
         dual_infeasibility=max(off_slopes),
         floor=max(problem.loss.rise(RESOLVED * problem.loss.data()), CANCELLED * min(primal_terms, dual_terms)),
+        explained=explained(problem),
         scaling=(dual_terms + moved) * min(Real(1), scaling),
     )
+
+
+def explained(problem: Statement) -> Real:
+    """Return the objective up to which the rounding of the data explains it."""
+    return problem.loss.rise(NOTHING * problem.loss.data())
 
 
 def value(problem: Statement, x: Sequence[Array]) -> tuple[Real, Array]:

@@ -18,7 +18,7 @@ import saddleback as sb
 
 from . import twins
 from .cases import TIME_LIMIT, CallbackError, Case
-from .certificate import ROUNDING, UNDERFLOW, feasible, judge, repaired, value
+from .certificate import ROUNDING, UNDERFLOW, explained, feasible, judge, repaired, value
 from .exact import optimum, refuted
 from .functions import Real, norm
 
@@ -30,9 +30,6 @@ ASSUMED = 16
 
 SHORTEST = 1e-150
 """A distance whose square underflows is smaller: the certificate of a matrix does not see it."""
-
-EXPLAINED = 2.0**-8
-"""Part of the floor that a change of the data by 2^-44 explains, for linear losses: such an objective counts as 0."""
 
 DECISIVE = 2.0**-29
 """Share of the objective by which a stated bound may differ from the value that it bounds: twice 2^-30."""
@@ -134,7 +131,7 @@ def _in_other_units(case: Case, result: sb.Result) -> None:
     ):
         raise Failure(f"units: the same points in other units: {found}")
     exact = optimum(here)
-    if exact is not None and (found := refuted(result.status, stated, exact, tol)):
+    if exact is not None and (found := refuted(result.status, stated, exact, tol, float(explained(here)))):
         raise Failure(f"exact: {found}")
     options = {name: value for name, value in case.options.items() if name in ("tol", "max_passes", "method")}
     try:
@@ -263,8 +260,8 @@ def _missing(case: Case, x: list[NDArray[np.float64]], y: NDArray[Any]) -> str:
     rounding = found.primal_rounding + found.dual_rounding
     gap = abs(found.primal - found.dual)
     scale = max(abs(found.primal), abs(found.dual), found.floor)
-    explained = max(abs(found.primal), abs(found.dual)) <= EXPLAINED * found.floor
-    if not explained and not gap <= (tol + DECISIVE) * scale + rounding:
+    nothing = max(abs(found.primal), abs(found.dual)) <= found.explained + rounding
+    if not nothing and not gap <= (tol + DECISIVE) * scale + rounding:
         return f"gap {float(gap / scale):.3g} with tol={case.options['tol']}, P {float(found.primal)!r}"
     # nothing is proved of a nuclear norm under identities, where the length of all rows stands for the single ones
     together = re.fullmatch(r".*Nuclear.* / (Identity ?)+[\dx ]+ / .*", case.drawn.name) is not None

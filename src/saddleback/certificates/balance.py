@@ -171,7 +171,7 @@ def _balance(columns: Columns, used: Indices, y: Vector, limits: Limits) -> Bala
         y = np.clip(y, limits.lower, limits.upper)
     room = limits.room(y)[rows]
     live = np.any(room[:, None] * B != 0, axis=0)
-    if not np.all(_settled(columns.product(y).part(used), target)[~live]):
+    if not np.all(live) and not np.all(_settled(columns.product(y).part(used), target)[~live]):
         return Balanced(y, np.zeros(y.size), proved=False)
     if not np.any(live):
         return Balanced(y, np.zeros(y.size))

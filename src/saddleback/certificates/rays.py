@@ -25,6 +25,7 @@ from ..operators import Adjoint, Operator
 from ..problem import Problem
 from ..result import Status
 from .balance import Columns, Limits, balance
+from .certificate import ROUNDINGS
 
 NEAR = 2.0**-8
 """Distance of an entry of the image from its cone, relative to its terms, that leaves a ray of others their own."""
@@ -49,9 +50,6 @@ MOST_WEEDED = 6
 
 MOST_SOLVED = 4_000_000
 """Maximum number of entries of the dense system that makes entries of an image 0."""
-
-ROUNDINGS = 4.0
-"""Roundings per number that an entry of an image may be from its cone where exactness cannot be proved."""
 
 TRIES = 4
 """How often entries are added to those that are made 0."""

@@ -18,6 +18,9 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from .arrays import Indices, Vector
 
+Exponents = tuple[Indices, Indices]
+"""The exponents of the units of rows and of columns."""
+
 ROUNDS = 8
 """Rounds of ``geometric_units``, in each of which rows and columns are averaged once."""
 
@@ -42,8 +45,8 @@ def canonical_units(A: Any, of_rows: Vector, of_columns: Vector, rows: Indices, 
     used.eliminate_zeros()
     of_row, of_column, size = _nodes(rows, columns)
     tail, head = of_row[used.coords[0]], of_column[used.coords[1]]
-    open_ = np.flatnonzero(tail != head)  # the others are between a row and a column without a choice
-    tail, head, data = tail[open_], head[open_], used.data[open_]
+    chosen = tail != head  # the others are between a row and a column without a choice
+    tail, head, data = tail[chosen], head[chosen], used.data[chosen]
     tail, head = np.concatenate([tail, head]), np.concatenate([head, tail])
     whole = sparse.csr_array((np.ones(tail.size), (tail, head)), (size, size))
     part = connected_components(whole, directed=False)[1]
@@ -61,14 +64,11 @@ def canonical_units(A: Any, of_rows: Vector, of_columns: Vector, rows: Indices, 
     numbers, node = np.concatenate([of_rows, of_columns]), np.concatenate([of_row, of_column])
     known = np.flatnonzero(np.isfinite(numbers) & (numbers != 0) & (part[node] != part[0]))
     parts, at = np.unique(part[node[known]], return_index=True)
-    chosen = known[at]  # rows come first
-    sign = np.where(chosen < of_rows.size, 1, -1)
+    at = known[at]  # rows come first
+    sign = np.where(at < of_rows.size, 1, -1)
     shift = np.zeros(first.size, dtype=np.int64)
-    shift[parts] = -sign * (np.frexp(numbers[chosen])[1] + found[node[chosen]])
+    shift[parts] = -sign * (np.frexp(numbers[at])[1] + found[node[at]])
     return found[of_row] + shift[part[of_row]], found[of_column] - shift[part[of_column]]
-
-
-Exponents = tuple[Indices, Indices]
 
 
 def _nodes(rows: Indices, columns: Indices) -> tuple[Indices, Indices, int]:

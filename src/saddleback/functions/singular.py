@@ -357,7 +357,7 @@ def _widened(basis: Matrix, columns: int, memory: Memory) -> Matrix:
     return np.linalg.qr(np.hstack([basis, more]))[0]
 
 
-class Enclosed(NamedTuple):
+class NormBounds(NamedTuple):
     """Bounds on the norms of a matrix: the largest singular value, and the sum of all with a bound on its error."""
 
     least: float
@@ -366,7 +366,7 @@ class Enclosed(NamedTuple):
     error: float
 
 
-def enclosed_norms(matrix: Matrix) -> Enclosed | None:
+def enclosed_norms(matrix: Matrix) -> NormBounds | None:
     r"""Return bounds on the norms of a matrix that hold whatever LAPACK returns; None if it returns nothing.
 
     Let :math:`Z = U S V + R`, with the computed factors and the rest R. If :math:`\|U'U - I\|_F \le d_U`, the singular
@@ -388,7 +388,7 @@ def enclosed_norms(matrix: Matrix) -> Enclosed | None:
     scale = float(values[0]) or 1.0
     rest = float(np.linalg.norm((matrix - (left * values) @ right) / scale)) * (1 + rounding * matrix.size) * scale
     rest = (rest + rounding * total) * (1 + 2.0**-20) + LEAST * (total > 0)
-    return Enclosed(
+    return NormBounds(
         least=max(float(values[0]) * (1 - off) - rest, 0.0),
         most=(float(values[0]) * (1 + off) + rest) * (1 + 4 * UNIT),
         total=total,

@@ -30,7 +30,11 @@ LARGEST = 200
 """Largest exponent of a unit: squares of rescaled numbers neither overflow nor underflow."""
 
 ORDINARY = 2.0**20
-"""Ratio of the lengths of two columns, or rows, up to which their units are ordinary."""
+"""Ratio of the lengths of two columns, or rows, up to which their units are ordinary.
+
+Chosen in November 2026: years beside shares are within it. Of 150 problems in units of 2^-40 to 2^40, 30 had stopped at
+their limit of passes; with this rule none did.
+"""
 
 
 @dataclass(frozen=True)
